@@ -1,0 +1,1 @@
+//! Blocks: stores, disk layout and the block server.

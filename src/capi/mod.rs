@@ -1,0 +1,1 @@
+//! The C ABI: `extern "C"` only, nothing else.

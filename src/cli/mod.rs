@@ -1,0 +1,1 @@
+//! The `firesteel` command line: `executor`, `doctor`, `decode`.

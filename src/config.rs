@@ -1,0 +1,1 @@
+//! Raw Spark properties to one typed, validated settings struct.

@@ -1,0 +1,1 @@
+//! The executor's life: states, registration, heartbeat, task table, exit codes.

@@ -1,0 +1,1 @@
+//! The jvm lane: the only code that names `jni`.

@@ -1,0 +1,2 @@
+//! Lanes: the ways to run a task.
+pub mod jvm;

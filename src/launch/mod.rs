@@ -1,0 +1,1 @@
+//! Command lines: java launcher syntax, executor arguments, exec of the real JDK.

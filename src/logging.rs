@@ -1,0 +1,1 @@
+//! Log lines in Spark's own format on stderr.

@@ -1,0 +1,2 @@
+//! Entry point of `firesteel` and `bin/java`.
+fn main() {}

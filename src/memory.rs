@@ -1,0 +1,1 @@
+//! The memory budget and the counting allocator.

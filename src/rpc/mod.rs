@@ -1,0 +1,1 @@
+//! NettyRpcEnv semantics: endpoints, asks, replies, timeouts.

@@ -1,0 +1,1 @@
+//! Sockets around `wire`'s frames: connections, streams, back-pressure.
