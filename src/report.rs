@@ -1,1 +1,229 @@
-//! The JSON report written at exit.
+//! What the executor did, counted while it runs and written as JSON at exit.
+//!
+//! Tests and benchmarks read this report, never the log. The file is named by `FIRESTEEL_REPORT` in the environment;
+//! `{id}` in the name stands for the executor id.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use crate::lanes::Lane;
+
+/// How task attempts ended, for one lane.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct TaskCounts {
+    /// Attempts that ended with `TaskState.FINISHED`.
+    pub finished: u64,
+    /// Attempts that ended with `TaskState.FAILED`.
+    pub failed: u64,
+    /// Attempts that ended with `TaskState.KILLED`.
+    pub killed: u64,
+}
+
+/// A snapshot of everything the executor counts; the JSON report is this struct.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Counters {
+    /// Executor id as the driver knows it.
+    pub executor_id: String,
+    /// Version of the Spark distribution on the class path, such as `4.3.0`; empty before it is known.
+    pub spark_version: String,
+    /// Milliseconds from the start of the process to the driver's acceptance of `RegisterExecutor`; `null` before that.
+    pub ms_to_registered: Option<u64>,
+    /// Whether a JVM was created in this process.
+    pub jvm_started: bool,
+    /// Milliseconds from the request for a JVM to its readiness to run tasks; `null` when there was none.
+    pub ms_to_jvm_ready: Option<u64>,
+    /// Largest resident set size of the process so far, in bytes (`VmHWM`).
+    pub peak_rss_bytes: u64,
+    /// Attempts by lane.
+    pub tasks: BTreeMap<&'static str, TaskCounts>,
+    /// Attempts given to the jvm lane, by reason.
+    pub delegated: BTreeMap<String, u64>,
+    /// Attempts that a native lane gave up before anything of them was visible, by reason.
+    pub bailed_out: BTreeMap<String, u64>,
+    /// Exit code, once the executor has stopped.
+    pub exit_code: Option<i32>,
+}
+
+/// Thread-safe home of [`Counters`].
+#[derive(Debug)]
+pub struct Report {
+    counters: Mutex<Counters>,
+    path: Option<PathBuf>,
+}
+
+/// How a task attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskEnd {
+    /// `TaskState.FINISHED`
+    Finished,
+    /// `TaskState.FAILED`
+    Failed,
+    /// `TaskState.KILLED`
+    Killed,
+}
+
+impl Report {
+    /// An empty report of the executor `executor_id`. `pattern` is the value of `FIRESTEEL_REPORT`, if set.
+    pub fn new(executor_id: &str, pattern: Option<&str>) -> Self {
+        let tasks = Lane::ALL
+            .iter()
+            .map(|lane| (lane.name(), TaskCounts::default()))
+            .collect();
+        let counters = Counters {
+            executor_id: executor_id.to_owned(),
+            tasks,
+            ..Counters::default()
+        };
+        let path = pattern
+            .filter(|p| !p.is_empty())
+            .map(|p| PathBuf::from(p.replace("{id}", executor_id)));
+        Self {
+            counters: Mutex::new(counters),
+            path,
+        }
+    }
+
+    /// The present numbers, with the peak resident set size read now.
+    pub fn snapshot(&self) -> Counters {
+        let mut counters = self.counters.lock().clone();
+        counters.peak_rss_bytes = crate::memory::peak_rss_bytes();
+        counters
+    }
+
+    /// Notes the distribution's version.
+    pub fn set_spark_version(&self, version: &str) {
+        self.counters.lock().spark_version = version.to_owned();
+    }
+
+    /// Notes the driver's acceptance, `elapsed` after the start of the process.
+    pub fn set_registered(&self, elapsed: Duration) {
+        self.counters.lock().ms_to_registered = Some(millis(elapsed));
+    }
+
+    /// Notes that a JVM is being created.
+    pub fn set_jvm_started(&self) {
+        self.counters.lock().jvm_started = true;
+    }
+
+    /// Notes that the JVM accepts tasks, `elapsed` after it was asked for.
+    pub fn set_jvm_ready(&self, elapsed: Duration) {
+        self.counters.lock().ms_to_jvm_ready = Some(millis(elapsed));
+    }
+
+    /// Counts the end of an attempt.
+    pub fn count_task(&self, lane: Lane, end: TaskEnd) {
+        let mut counters = self.counters.lock();
+        let counts = counters.tasks.entry(lane.name()).or_default();
+        match end {
+            TaskEnd::Finished => counts.finished += 1,
+            TaskEnd::Failed => counts.failed += 1,
+            TaskEnd::Killed => counts.killed += 1,
+        }
+    }
+
+    /// Counts an attempt given to the jvm lane.
+    pub fn count_delegated(&self, reason: &str) {
+        *self
+            .counters
+            .lock()
+            .delegated
+            .entry(reason.to_owned())
+            .or_default() += 1;
+    }
+
+    /// The numbers in one line for the log.
+    pub fn summary(&self) -> String {
+        let c = self.snapshot();
+        let lanes: Vec<String> = c
+            .tasks
+            .iter()
+            .filter(|(_, t)| **t != TaskCounts::default())
+            .map(|(lane, t)| {
+                format!(
+                    "{lane} {} finished, {} failed, {} killed",
+                    t.finished, t.failed, t.killed
+                )
+            })
+            .collect();
+        let tasks = if lanes.is_empty() {
+            "no task".to_owned()
+        } else {
+            lanes.join("; ")
+        };
+        format!(
+            "Ran {tasks}; delegated {:?}; bailed out {:?}; JVM started: {}; registered after {} ms; peak resident memory {} bytes",
+            c.delegated,
+            c.bailed_out,
+            c.jvm_started,
+            c.ms_to_registered
+                .map_or_else(|| "-".to_owned(), |ms| ms.to_string()),
+            c.peak_rss_bytes,
+        )
+    }
+
+    /// Records the exit code and writes the file that `FIRESTEEL_REPORT` names, if it names one.
+    ///
+    /// The file appears whole or not at all: it is written beside its place and renamed.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, exit_code: i32) -> io::Result<Option<&Path>> {
+        self.counters.lock().exit_code = Some(exit_code);
+        let Some(path) = self.path.as_deref() else {
+            return Ok(None);
+        };
+        let json = serde_json::to_vec_pretty(&self.snapshot()).map_err(io::Error::other)?;
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".partial");
+        std::fs::write(&partial, json)?;
+        std::fs::rename(&partial, path)?;
+        Ok(Some(path))
+    }
+}
+
+fn millis(d: Duration) -> u64 {
+    u64::try_from(d.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn report_is_written_under_the_executor_id() {
+        let dir = tempfile::tempdir().unwrap();
+        let pattern = dir.path().join("report-{id}.json");
+        let report = Report::new("7", pattern.to_str());
+        report.set_spark_version("4.3.0");
+        report.set_registered(Duration::from_millis(41));
+        report.count_task(Lane::Jvm, TaskEnd::Finished);
+        report.count_task(Lane::Jvm, TaskEnd::Killed);
+        report.count_delegated("why");
+        report.count_delegated("why");
+        report.write(0).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(dir.path().join("report-7.json")).unwrap())
+                .unwrap();
+        assert_eq!(json["spark_version"], "4.3.0");
+        assert_eq!(json["ms_to_registered"], 41);
+        assert_eq!(json["jvm_started"], false);
+        assert_eq!(json["tasks"]["jvm"]["finished"], 1);
+        assert_eq!(json["tasks"]["jvm"]["killed"], 1);
+        assert_eq!(json["tasks"]["sql"]["finished"], 0);
+        assert_eq!(json["delegated"]["why"], 2);
+        assert_eq!(json["exit_code"], 0);
+        assert!(json["peak_rss_bytes"].as_u64().unwrap() > 100_000);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn without_a_pattern_nothing_is_written() {
+        assert_eq!(Report::new("0", None).write(0).unwrap(), None);
+        assert_eq!(Report::new("0", Some("")).write(0).unwrap(), None);
+    }
+}

@@ -1,0 +1,613 @@
+//! The running executor as a state machine without sockets, clock or threads.
+//!
+//! ```text
+//!   Running ──StopExecutor, driver lost, fatal error──▶ Draining ──JVM gone or deadline──▶ Stopped
+//!      │                                                                                      ▲
+//!      └───────────────────────────(no JVM to wait for)───────────────────────────────────────┘
+//! ```
+//!
+//! Inputs are messages of the driver, messages of the embedded JVM, answers and clock ticks; outputs are messages, commands for the JVM and
+//! an exit code. Rules and log lines are those of `org.apache.spark.executor.CoarseGrainedExecutorBackend`. What comes before (fetching properties and
+//! registering) is a straight line and lives in `startup`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tracing::{debug, error, info, warn};
+
+use super::events::{DriverCommand, Input, JvmMessage, Output, Reply, RequestId, TaskInfo, Time};
+use super::exit_code;
+use super::heartbeat::HeartbeatClock;
+use crate::lanes::Lane;
+use crate::report::{Report, TaskEnd};
+
+/// Name under which Spark logs what this state machine does.
+const LOG: &str = "CoarseGrainedExecutorBackend";
+
+/// How long an ordered stop waits for the JVM's shutdown hooks.
+const STOP_DEADLINE: Duration = Duration::from_secs(60);
+/// How long the JVM may take to leave after the driver was lost.
+const LOST_DEADLINE: Duration = Duration::from_secs(5);
+/// How often a decommissioned executor looks whether it may leave (Spark's own poll).
+const DECOMMISSION_POLL: Duration = Duration::from_secs(1);
+/// Stage and reason pairs whose delegation has been logged; beyond this many they are logged at debug level only.
+const MAX_LOGGED_REASONS: usize = 1000;
+
+/// Rules that come from settings and version.
+#[derive(Debug, Clone)]
+pub struct CoreConfig {
+    /// `spark.executor.heartbeatInterval`
+    pub heartbeat_interval: Duration,
+    /// `spark.executor.heartbeat.maxFailures`
+    pub heartbeat_max_failures: u32,
+    /// Share of an interval by which the first heartbeat is late, 0..1.
+    pub heartbeat_jitter: f64,
+    /// `spark.decommission.enabled`
+    pub decommission_enabled: bool,
+    /// Exit code after a refused re-registration of the block manager (58 from Spark 4.0 on, else -1).
+    pub reregistration_exit_code: i32,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Jvm {
+    Absent,
+    /// Being created; holds what the driver said to it meanwhile.
+    Starting(Vec<Pending>),
+    Ready,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Pending {
+    /// Set for a task that has not reached the JVM, so that it can still be taken back.
+    task_id: Option<i64>,
+    envelope: Bytes,
+    request: Option<RequestId>,
+}
+
+#[derive(Debug)]
+struct Task {
+    lane: Lane,
+}
+
+/// The executor between registration and exit.
+#[derive(Debug)]
+pub struct Core {
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Running(Box<Running>),
+    Draining(Draining),
+    Stopped(i32),
+}
+
+impl Core {
+    /// An executor that the driver has just accepted.
+    pub fn new(now: Time, config: CoreConfig, report: Arc<Report>) -> Self {
+        let heartbeat = HeartbeatClock::new(
+            now,
+            config.heartbeat_interval,
+            config.heartbeat_max_failures,
+            config.heartbeat_jitter,
+        );
+        let running = Running {
+            config,
+            report,
+            heartbeat,
+            tasks: HashMap::new(),
+            jvm: Jvm::Absent,
+            jvm_asked_at: now,
+            jvm_must_reregister: false,
+            latest_tokens: None,
+            decommissioning: None,
+            logged_reasons: HashSet::new(),
+        };
+        Self {
+            state: State::Running(Box::new(running)),
+        }
+    }
+
+    /// Takes one input; what to do is appended to `out`.
+    pub fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
+        let state = std::mem::replace(&mut self.state, State::Stopped(exit_code::SUCCESS));
+        self.state = match state {
+            State::Running(running) => running.handle(now, input, out),
+            State::Draining(draining) => draining.handle(now, input, out),
+            State::Stopped(code) => State::Stopped(code),
+        };
+    }
+
+    /// When [`Input::Tick`] is wanted next, at the latest.
+    pub fn next_tick(&self) -> Option<Time> {
+        match &self.state {
+            State::Running(r) => Some(
+                r.decommissioning
+                    .map_or(r.heartbeat.due(), |poll| poll.min(r.heartbeat.due())),
+            ),
+            State::Draining(d) => Some(d.deadline),
+            State::Stopped(_) => None,
+        }
+    }
+
+    /// Whether the JVM has been told to run tasks and has not gone since.
+    pub fn jvm_is_ready(&self) -> bool {
+        match &self.state {
+            State::Running(r) => r.jvm == Jvm::Ready,
+            State::Draining(d) => d.jvm_ready,
+            State::Stopped(_) => false,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Running {
+    config: CoreConfig,
+    report: Arc<Report>,
+    heartbeat: HeartbeatClock,
+    tasks: HashMap<i64, Task>,
+    jvm: Jvm,
+    jvm_asked_at: Time,
+    /// The driver forgot our blocks: the JVM reports its own at its next heartbeat.
+    jvm_must_reregister: bool,
+    /// The last `UpdateDelegationTokens`, for a JVM that does not exist yet.
+    latest_tokens: Option<Bytes>,
+    /// When decommissioned: time of the next look whether all is done.
+    decommissioning: Option<Time>,
+    logged_reasons: HashSet<(String, String)>,
+}
+
+impl Running {
+    fn handle(mut self: Box<Self>, now: Time, input: Input, out: &mut Vec<Output>) -> State {
+        match input {
+            Input::Driver {
+                command,
+                envelope,
+                request,
+            } => return self.driver(now, command, envelope, request, out),
+            Input::Endpoint {
+                without_jvm,
+                envelope,
+                request,
+            } => match (&self.jvm, request) {
+                (Jvm::Ready, Some(id)) => out.push(Output::JvmRequest(id, envelope)),
+                (Jvm::Ready, None) => out.push(Output::JvmOneWay(envelope)),
+                (_, Some(id)) => out.push(Output::Reply(id, without_jvm)),
+                (_, None) => {
+                    debug!(target: LOG, "Nothing to do for a one-way message while no JVM runs")
+                }
+            },
+            Input::Jvm {
+                message,
+                envelope,
+                ask,
+            } => return self.jvm(now, message, envelope, ask, out),
+            Input::HeartbeatAnswer { from_jvm, answer } => {
+                return self.heartbeat_answer(from_jvm, answer, out);
+            }
+            Input::ReregisterAnswer(Ok(true)) => {}
+            Input::ReregisterAnswer(Ok(false)) => {
+                error!(target: "BlockManager", "Exiting executor due to block manager re-registration failure");
+                let code = self.config.reregistration_exit_code;
+                return self.exit(now, code, None, out);
+            }
+            Input::ReregisterAnswer(Err(why)) => {
+                warn!(target: "BlockManager", "Block manager re-registration was not answered: {why}")
+            }
+            Input::DecommissionAnswer(true) => {
+                self.decommission(now);
+                if self.jvm == Jvm::Ready {
+                    self.hand_decommission_to_jvm(out);
+                }
+            }
+            Input::DecommissionAnswer(false) => {
+                error!(target: LOG, "The driver refused to decommission this executor")
+            }
+            Input::JvmFailed(why) => {
+                error!(target: LOG, "The JVM for delegated tasks cannot run: {why}");
+                let reason = format!("Unable to create executor due to {why}");
+                return self.exit(now, exit_code::FAILURE, Some(reason), out);
+            }
+            Input::DriverLost { driver } => {
+                error!(target: LOG, "Executor self-exiting due to : Driver {driver} disassociated! Shutting down.");
+                return self.leave(
+                    now,
+                    exit_code::FAILURE,
+                    LOST_DEADLINE,
+                    Output::JvmDisconnected,
+                    out,
+                );
+            }
+            Input::WorkerLost { url } => {
+                error!(target: "WorkerWatcher", "Lost connection to worker rpc endpoint {url}. Exiting.");
+                return self.exit(now, exit_code::WORKER_LOST, None, out);
+            }
+            Input::Terminate => {
+                error!(target: LOG, "RECEIVED SIGNAL TERM");
+                return self.exit(now, exit_code::TERMINATED, None, out);
+            }
+            Input::DecommissionSignal => {
+                if self.config.decommission_enabled {
+                    out.push(Output::AskDecommission);
+                } else {
+                    warn!(target: LOG, "Decommission signal received, but spark.decommission.enabled is not set; ignored");
+                }
+            }
+            Input::Stop => {
+                return self.exit(
+                    now,
+                    exit_code::SUCCESS,
+                    Some("Executor stopped by its host program".to_owned()),
+                    out,
+                );
+            }
+            Input::Tick => return self.tick(now, out),
+        }
+        State::Running(self)
+    }
+
+    fn driver(
+        mut self: Box<Self>,
+        now: Time,
+        command: DriverCommand,
+        envelope: Bytes,
+        request: Option<RequestId>,
+        out: &mut Vec<Output>,
+    ) -> State {
+        match command {
+            DriverCommand::LaunchTask { task, lane, reason } => {
+                self.launch(now, task, lane, reason, envelope, out)
+            }
+            DriverCommand::UnreadableTask(why) => {
+                let reason = format!("Cannot read the task description in LaunchTask: {why}");
+                error!(target: LOG, "{reason}");
+                return self.exit(now, exit_code::FAILURE, Some(reason), out);
+            }
+            DriverCommand::KillTask { task_id, reason } => {
+                self.kill(task_id, reason, envelope, out)
+            }
+            DriverCommand::StopExecutor => {
+                info!(target: LOG, "Driver commanded a shutdown");
+                return self.leave(
+                    now,
+                    exit_code::SUCCESS,
+                    STOP_DEADLINE,
+                    Output::JvmOneWay(envelope),
+                    out,
+                );
+            }
+            DriverCommand::Decommission => {
+                info!(target: LOG, "Received decommission executor message");
+                match &mut self.jvm {
+                    // The JVM's backend migrates its blocks and leaves by itself.
+                    Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
+                    Jvm::Starting(_) | Jvm::Absent => self.decommission(now),
+                }
+            }
+            DriverCommand::UpdateDelegationTokens => match &mut self.jvm {
+                Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
+                Jvm::Starting(pending) => pending.push(Pending {
+                    task_id: None,
+                    envelope,
+                    request: None,
+                }),
+                // Credentials matter only to the lanes; a JVM that starts later takes the latest.
+                Jvm::Absent => self.latest_tokens = Some(envelope),
+            },
+            DriverCommand::UpdateLogLevel(level) => {
+                out.push(Output::SetLogLevel(level));
+                self.to_jvm_if_any(envelope, request, out);
+            }
+            DriverCommand::TaskThreadDump => match (&mut self.jvm, request) {
+                (Jvm::Ready, Some(id)) => out.push(Output::JvmRequest(id, envelope)),
+                (_, Some(id)) => out.push(Output::Reply(id, Reply::None)),
+                (_, None) => {}
+            },
+            DriverCommand::Unknown(class) => {
+                debug!(target: LOG, "Message {class} is left to the JVM");
+                match (&self.jvm, request) {
+                    (Jvm::Absent, Some(id)) => out.push(Output::Reply(id, Reply::NoSuchEndpoint)),
+                    (Jvm::Absent, None) => {
+                        warn!(target: LOG, "Ignored message {class}: no JVM runs that could take it")
+                    }
+                    _ => self.to_jvm_if_any(envelope, request, out),
+                }
+            }
+        }
+        State::Running(self)
+    }
+
+    fn to_jvm_if_any(
+        &mut self,
+        envelope: Bytes,
+        request: Option<RequestId>,
+        out: &mut Vec<Output>,
+    ) {
+        match (&mut self.jvm, request) {
+            (Jvm::Absent, _) => {}
+            (Jvm::Starting(pending), request) => pending.push(Pending {
+                task_id: None,
+                envelope,
+                request,
+            }),
+            (Jvm::Ready, Some(id)) => out.push(Output::JvmRequest(id, envelope)),
+            (Jvm::Ready, None) => out.push(Output::JvmOneWay(envelope)),
+        }
+    }
+
+    fn launch(
+        &mut self,
+        now: Time,
+        task: TaskInfo,
+        lane: Lane,
+        reason: String,
+        envelope: Bytes,
+        out: &mut Vec<Output>,
+    ) {
+        self.tasks.insert(task.task_id, Task { lane });
+        self.report.count_delegated(&reason);
+        self.log_delegation(&task, reason);
+        match &mut self.jvm {
+            Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
+            Jvm::Starting(pending) => pending.push(Pending {
+                task_id: Some(task.task_id),
+                envelope,
+                request: None,
+            }),
+            Jvm::Absent => {
+                info!(target: LOG, "Starting the embedded JVM for {}", task.name);
+                let tokens = self.latest_tokens.take().map(|envelope| Pending {
+                    task_id: None,
+                    envelope,
+                    request: None,
+                });
+                let first = Pending {
+                    task_id: Some(task.task_id),
+                    envelope,
+                    request: None,
+                };
+                self.jvm = Jvm::Starting(tokens.into_iter().chain([first]).collect());
+                self.jvm_asked_at = now;
+                self.report.set_jvm_started();
+                out.push(Output::StartJvm);
+            }
+        }
+    }
+
+    /// One line a stage and reason, since a stage may have a hundred thousand tasks.
+    fn log_delegation(&mut self, task: &TaskInfo, reason: String) {
+        let stage = task
+            .name
+            .split_once(" in ")
+            .map_or(task.name.as_str(), |(_, rest)| {
+                rest.split(" (TID").next().unwrap_or(rest)
+            })
+            .to_owned();
+        if self.logged_reasons.len() < MAX_LOGGED_REASONS
+            && !self
+                .logged_reasons
+                .contains(&(stage.clone(), reason.clone()))
+        {
+            info!(target: LOG, "Tasks of {stage} go to the jvm lane: {reason}");
+            self.logged_reasons.insert((stage, reason));
+        } else {
+            debug!(target: LOG, "{} goes to the jvm lane: {reason}", task.name);
+        }
+    }
+
+    fn kill(&mut self, task_id: i64, reason: String, envelope: Bytes, out: &mut Vec<Output>) {
+        match &mut self.jvm {
+            Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
+            Jvm::Starting(pending) if pending.iter().any(|p| p.task_id == Some(task_id)) => {
+                pending.retain(|p| p.task_id != Some(task_id));
+                info!(target: LOG, "Killed task {task_id} before it began: {reason}");
+                if let Some(task) = self.tasks.remove(&task_id) {
+                    self.report.count_task(task.lane, TaskEnd::Killed);
+                }
+                out.push(Output::TaskKilled { task_id, reason });
+            }
+            _ => info!(target: LOG, "Ignored the kill of task {task_id}, which does not run here"),
+        }
+    }
+
+    fn jvm(
+        mut self: Box<Self>,
+        now: Time,
+        message: JvmMessage,
+        envelope: Bytes,
+        ask: Option<i64>,
+        out: &mut Vec<Output>,
+    ) -> State {
+        match (message, ask) {
+            (JvmMessage::RegisterExecutor | JvmMessage::CheckKnownEndpoint, Some(id)) => {
+                out.push(Output::AnswerTrue(id))
+            }
+            (JvmMessage::RegisterBlockManager { again: false }, Some(id)) => {
+                out.push(Output::AnswerBlockManagerId(id))
+            }
+            (JvmMessage::RegisterBlockManager { again: true }, Some(id)) => {
+                out.push(Output::Reregister(Some(id)))
+            }
+            (JvmMessage::LaunchedExecutor, None) => {
+                if let Jvm::Starting(pending) = std::mem::replace(&mut self.jvm, Jvm::Ready) {
+                    let took = now.saturating_sub(self.jvm_asked_at);
+                    info!(target: LOG, "The embedded JVM is ready after {} ms", took.as_millis());
+                    self.report.set_jvm_ready(took);
+                    out.extend(pending.into_iter().map(|p| match p.request {
+                        Some(id) => Output::JvmRequest(id, p.envelope),
+                        None => Output::JvmOneWay(p.envelope),
+                    }));
+                    self.hand_decommission_to_jvm(out);
+                }
+            }
+            (JvmMessage::Heartbeat, Some(id)) if std::mem::take(&mut self.jvm_must_reregister) => {
+                out.push(Output::AnswerReregister(id))
+            }
+            (JvmMessage::Heartbeat, Some(id)) => {
+                self.heartbeat.jvm_has_beaten(now);
+                out.push(Output::Heartbeat(Some((id, envelope))));
+            }
+            (JvmMessage::StatusUpdate { task_id, end }, _) => {
+                self.note_status(task_id, end);
+                out.push(Output::Forward(envelope));
+            }
+            (JvmMessage::RemoveExecutor, _) => {
+                // The JVM's backend says why and then exits by itself; our exit hook ends the process with its code.
+                out.push(Output::Forward(envelope));
+            }
+            (_, Some(id)) => out.push(Output::ForwardAsk(id, envelope)),
+            (_, None) => out.push(Output::Forward(envelope)),
+        }
+        State::Running(self)
+    }
+
+    fn note_status(&mut self, task_id: i64, end: Option<TaskEnd>) {
+        let Some(end) = end else { return };
+        if let Some(task) = self.tasks.remove(&task_id) {
+            self.report.count_task(task.lane, end);
+        }
+    }
+
+    fn heartbeat_answer(
+        mut self: Box<Self>,
+        from_jvm: bool,
+        answer: Result<bool, String>,
+        out: &mut Vec<Output>,
+    ) -> State {
+        match answer {
+            Ok(reregister) => {
+                self.heartbeat.succeeded();
+                // A JVM that sent the beat re-registers by itself; otherwise we do, and the JVM reports its blocks at its next beat.
+                if reregister && !from_jvm {
+                    info!(target: "Executor", "Told to re-register on heartbeat");
+                    self.jvm_must_reregister = self.jvm == Jvm::Ready;
+                    out.push(Output::Reregister(None));
+                }
+                State::Running(self)
+            }
+            Err(why) => {
+                warn!(target: "Executor", "Issue communicating with driver in heartbeater: {why}");
+                if self.heartbeat.failed() {
+                    let n = self.heartbeat.failures();
+                    error!(target: "Executor", "Exit as unable to send heartbeats to driver more than {n} times");
+                    out.push(Output::Exit(exit_code::HEARTBEAT_FAILURE));
+                    return State::Stopped(exit_code::HEARTBEAT_FAILURE);
+                }
+                State::Running(self)
+            }
+        }
+    }
+
+    fn decommission(&mut self, now: Time) {
+        if !self.config.decommission_enabled {
+            warn!(target: LOG, "Receive decommission request, but decommission feature is disabled.");
+        } else if self.decommissioning.is_none() {
+            info!(target: LOG, "Decommissioning executor");
+            self.decommissioning = Some(now + DECOMMISSION_POLL);
+        }
+    }
+
+    /// A decommission that was accepted before the JVM was ready: its backend migrates the blocks and leaves by itself.
+    fn hand_decommission_to_jvm(&mut self, out: &mut Vec<Output>) {
+        if self.decommissioning.take().is_some() {
+            out.push(Output::JvmDecommission);
+        }
+    }
+
+    fn tick(mut self: Box<Self>, now: Time, out: &mut Vec<Output>) -> State {
+        if self.heartbeat.beat_is_due(now) {
+            out.push(Output::Heartbeat(None));
+        }
+        if let Some(poll) = self.decommissioning.filter(|poll| now >= *poll) {
+            if self.tasks.is_empty() && self.jvm == Jvm::Absent {
+                info!(target: LOG, "No running tasks, stopping executor");
+                return self.exit(
+                    now,
+                    exit_code::SUCCESS,
+                    Some("Finished decommissioning".to_owned()),
+                    out,
+                );
+            }
+            self.decommissioning = Some(poll + DECOMMISSION_POLL);
+        }
+        State::Running(self)
+    }
+
+    /// Leaves on our own decision: the driver is told why, if there is a reason for it.
+    fn exit(
+        self: Box<Self>,
+        now: Time,
+        code: i32,
+        reason: Option<String>,
+        out: &mut Vec<Output>,
+    ) -> State {
+        if let Some(reason) = reason {
+            out.push(Output::RemoveExecutor { reason });
+        }
+        self.leave(now, code, LOST_DEADLINE, Output::JvmExit(code), out)
+    }
+
+    /// Leaves with `code`: `to_jvm` makes a running JVM go first, for at most `patience`.
+    fn leave(
+        self: Box<Self>,
+        now: Time,
+        code: i32,
+        patience: Duration,
+        to_jvm: Output,
+        out: &mut Vec<Output>,
+    ) -> State {
+        if self.jvm == Jvm::Ready {
+            out.push(to_jvm);
+            return State::Draining(Draining {
+                code,
+                deadline: now + patience,
+                jvm_ready: true,
+            });
+        }
+        out.push(Output::Exit(code));
+        State::Stopped(code)
+    }
+}
+
+/// The exit is decided; only the JVM's shutdown hooks may still run. The JVM's exit hook ends the process; this state ends it when that takes too long.
+#[derive(Debug)]
+struct Draining {
+    code: i32,
+    deadline: Time,
+    jvm_ready: bool,
+}
+
+impl Draining {
+    fn handle(self, now: Time, input: Input, out: &mut Vec<Output>) -> State {
+        match input {
+            Input::Jvm {
+                envelope,
+                ask: None,
+                ..
+            } => out.push(Output::Forward(envelope)),
+            Input::Jvm {
+                envelope,
+                ask: Some(id),
+                ..
+            } => out.push(Output::ForwardAsk(id, envelope)),
+            Input::Endpoint {
+                envelope,
+                request: Some(id),
+                ..
+            } => out.push(Output::JvmRequest(id, envelope)),
+            Input::Tick if now >= self.deadline => {
+                warn!(target: LOG, "The JVM did not end in time; leaving without it");
+                out.push(Output::Exit(self.code));
+                return State::Stopped(self.code);
+            }
+            _ => {}
+        }
+        State::Draining(self)
+    }
+}
+
+#[cfg(test)]
+#[path = "core_tests.rs"]
+mod tests;

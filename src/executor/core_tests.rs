@@ -1,0 +1,441 @@
+//! Every rule of the running executor, with a scripted driver, a scripted JVM and a virtual clock.
+
+use super::*;
+
+fn s(n: u64) -> Time {
+    Duration::from_secs(n)
+}
+
+fn config() -> CoreConfig {
+    CoreConfig {
+        heartbeat_interval: s(10),
+        heartbeat_max_failures: 3,
+        heartbeat_jitter: 0.0,
+        decommission_enabled: true,
+        reregistration_exit_code: 58,
+    }
+}
+
+struct Bench {
+    core: Core,
+    report: Arc<Report>,
+    now: Time,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with(config())
+    }
+
+    fn with(config: CoreConfig) -> Self {
+        let report = Arc::new(Report::new("0", None));
+        Self {
+            core: Core::new(s(0), config, Arc::clone(&report)),
+            report,
+            now: s(0),
+        }
+    }
+
+    fn put(&mut self, input: Input) -> Vec<Output> {
+        let mut out = Vec::new();
+        self.core.handle(self.now, input, &mut out);
+        out
+    }
+
+    fn at(&mut self, t: u64) -> Vec<Output> {
+        self.now = s(t);
+        self.put(Input::Tick)
+    }
+
+    fn launch(&mut self, task_id: i64) -> Vec<Output> {
+        let task = TaskInfo {
+            task_id,
+            name: format!("task {task_id}.0 in stage 1.0 (TID {task_id})"),
+        };
+        self.driver(
+            DriverCommand::LaunchTask {
+                task,
+                lane: Lane::Jvm,
+                reason: "because".into(),
+            },
+            "launch",
+        )
+    }
+
+    fn driver(&mut self, command: DriverCommand, bytes: &'static str) -> Vec<Output> {
+        self.put(Input::Driver {
+            command,
+            envelope: bytes.into(),
+            request: None,
+        })
+    }
+
+    fn jvm_says(&mut self, message: JvmMessage, ask: Option<i64>) -> Vec<Output> {
+        self.put(Input::Jvm {
+            message,
+            envelope: "jvm".into(),
+            ask,
+        })
+    }
+
+    fn with_ready_jvm() -> Self {
+        let mut b = Self::new();
+        assert_eq!(b.launch(1), [Output::StartJvm]);
+        assert_eq!(
+            b.jvm_says(JvmMessage::LaunchedExecutor, None),
+            [Output::JvmOneWay("launch".into())]
+        );
+        b
+    }
+}
+
+#[test]
+fn a_first_task_starts_the_jvm_and_waits_for_it() {
+    let mut b = Bench::new();
+    assert!(!b.core.jvm_is_ready());
+    assert_eq!(b.launch(1), [Output::StartJvm]);
+    assert_eq!(b.launch(2), []);
+    assert_eq!(
+        b.jvm_says(JvmMessage::CheckKnownEndpoint, Some(7)),
+        [Output::AnswerTrue(7)]
+    );
+    assert_eq!(
+        b.jvm_says(JvmMessage::RegisterExecutor, Some(8)),
+        [Output::AnswerTrue(8)]
+    );
+    assert_eq!(
+        b.jvm_says(JvmMessage::RegisterBlockManager { again: false }, Some(9)),
+        [Output::AnswerBlockManagerId(9)]
+    );
+    let two = [
+        Output::JvmOneWay("launch".into()),
+        Output::JvmOneWay("launch".into()),
+    ];
+    assert_eq!(b.jvm_says(JvmMessage::LaunchedExecutor, None), two);
+    assert!(b.core.jvm_is_ready());
+    assert_eq!(b.launch(3), [Output::JvmOneWay("launch".into())]);
+    assert_eq!(b.report.snapshot().delegated["because"], 3);
+}
+
+#[test]
+fn status_updates_are_forwarded_and_counted_once() {
+    let mut b = Bench::with_ready_jvm();
+    let forward = [Output::Forward("jvm".into())];
+    assert_eq!(
+        b.jvm_says(
+            JvmMessage::StatusUpdate {
+                task_id: 1,
+                end: None
+            },
+            None
+        ),
+        forward
+    );
+    assert_eq!(
+        b.jvm_says(
+            JvmMessage::StatusUpdate {
+                task_id: 1,
+                end: Some(TaskEnd::Failed)
+            },
+            None
+        ),
+        forward
+    );
+    assert_eq!(
+        b.jvm_says(
+            JvmMessage::StatusUpdate {
+                task_id: 1,
+                end: Some(TaskEnd::Failed)
+            },
+            None
+        ),
+        forward
+    );
+    assert_eq!(b.report.snapshot().tasks["jvm"].failed, 1);
+}
+
+#[test]
+fn a_kill_before_the_jvm_is_ready_takes_the_task_back() {
+    let mut b = Bench::new();
+    b.launch(1);
+    b.launch(2);
+    let kill = |task_id| DriverCommand::KillTask {
+        task_id,
+        reason: "cancelled".into(),
+    };
+    assert_eq!(
+        b.driver(kill(1), "kill"),
+        [Output::TaskKilled {
+            task_id: 1,
+            reason: "cancelled".into()
+        }]
+    );
+    assert_eq!(b.driver(kill(1), "kill"), [], "a second kill finds nothing");
+    assert_eq!(
+        b.jvm_says(JvmMessage::LaunchedExecutor, None),
+        [Output::JvmOneWay("launch".into())]
+    );
+    assert_eq!(
+        b.driver(kill(2), "kill"),
+        [Output::JvmOneWay("kill".into())]
+    );
+    assert_eq!(b.report.snapshot().tasks["jvm"].killed, 1);
+}
+
+#[test]
+fn endpoint_messages_are_answered_natively_until_the_jvm_is_ready() {
+    let mut b = Bench::new();
+    let ask = |request| Input::Endpoint {
+        without_jvm: Reply::Zero,
+        envelope: "rm".into(),
+        request,
+    };
+    assert_eq!(b.put(ask(Some(5))), [Output::Reply(5, Reply::Zero)]);
+    assert_eq!(b.put(ask(None)), []);
+    b.launch(1);
+    assert_eq!(b.put(ask(Some(6))), [Output::Reply(6, Reply::Zero)]);
+    b.jvm_says(JvmMessage::LaunchedExecutor, None);
+    assert_eq!(b.put(ask(Some(7))), [Output::JvmRequest(7, "rm".into())]);
+    assert_eq!(b.put(ask(None)), [Output::JvmOneWay("rm".into())]);
+}
+
+#[test]
+fn tokens_that_come_before_the_jvm_reach_it_first() {
+    let mut b = Bench::new();
+    assert_eq!(b.driver(DriverCommand::UpdateDelegationTokens, "old"), []);
+    assert_eq!(b.driver(DriverCommand::UpdateDelegationTokens, "new"), []);
+    b.launch(1);
+    let out = b.jvm_says(JvmMessage::LaunchedExecutor, None);
+    assert_eq!(
+        out,
+        [
+            Output::JvmOneWay("new".into()),
+            Output::JvmOneWay("launch".into())
+        ]
+    );
+}
+
+#[test]
+fn heartbeats_go_on_while_the_jvm_pauses() {
+    let mut b = Bench::with_ready_jvm();
+    assert_eq!(b.at(9), []);
+    assert_eq!(
+        b.jvm_says(JvmMessage::Heartbeat, Some(3)),
+        [Output::Heartbeat(Some((3, "jvm".into())))]
+    );
+    assert_eq!(b.at(19), [], "the JVM's next beat is due");
+    assert_eq!(
+        b.at(24),
+        [Output::Heartbeat(None)],
+        "it is late: we beat for it"
+    );
+    assert_eq!(b.at(34), [Output::Heartbeat(None)]);
+    assert_eq!(b.core.next_tick(), Some(s(44)));
+}
+
+#[test]
+fn too_many_failed_heartbeats_exit_56() {
+    let mut b = Bench::new();
+    let fail = || Input::HeartbeatAnswer {
+        from_jvm: false,
+        answer: Err("timeout".into()),
+    };
+    assert_eq!(b.put(fail()), []);
+    assert_eq!(b.put(fail()), []);
+    assert_eq!(b.put(fail()), [Output::Exit(56)]);
+    assert_eq!(b.at(100), [], "a stopped executor does nothing");
+}
+
+#[test]
+fn a_driver_that_forgot_us_gets_a_new_registration() {
+    let mut b = Bench::with_ready_jvm();
+    let told = |from_jvm| Input::HeartbeatAnswer {
+        from_jvm,
+        answer: Ok(true),
+    };
+    assert_eq!(
+        b.put(told(true)),
+        [],
+        "the JVM has the answer and acts on it"
+    );
+    assert_eq!(b.put(told(false)), [Output::Reregister(None)]);
+    assert_eq!(
+        b.jvm_says(JvmMessage::Heartbeat, Some(4)),
+        [Output::AnswerReregister(4)]
+    );
+    assert_eq!(
+        b.jvm_says(JvmMessage::RegisterBlockManager { again: true }, Some(5)),
+        [Output::Reregister(Some(5))]
+    );
+    assert_eq!(b.put(Input::ReregisterAnswer(Ok(true))), []);
+    assert_eq!(
+        b.jvm_says(JvmMessage::Heartbeat, Some(6)),
+        [Output::Heartbeat(Some((6, "jvm".into())))]
+    );
+    assert_eq!(
+        b.put(Input::ReregisterAnswer(Ok(false))),
+        [Output::JvmExit(58)]
+    );
+}
+
+#[test]
+fn stop_waits_for_the_jvm_but_not_for_ever() {
+    let mut b = Bench::with_ready_jvm();
+    assert_eq!(
+        b.driver(DriverCommand::StopExecutor, "stop"),
+        [Output::JvmOneWay("stop".into())]
+    );
+    assert_eq!(
+        b.put(Input::DriverLost {
+            driver: "d:1".into()
+        }),
+        [],
+        "a disconnect after a stop is normal"
+    );
+    assert_eq!(
+        b.jvm_says(JvmMessage::Other, None),
+        [Output::Forward("jvm".into())]
+    );
+    assert_eq!(b.at(59), []);
+    assert_eq!(b.at(60), [Output::Exit(0)]);
+}
+
+#[test]
+fn without_a_jvm_a_stop_is_at_once() {
+    let mut b = Bench::new();
+    assert_eq!(
+        b.driver(DriverCommand::StopExecutor, "stop"),
+        [Output::Exit(0)]
+    );
+    let mut b = Bench::new();
+    b.launch(1);
+    assert_eq!(
+        b.driver(DriverCommand::StopExecutor, "stop"),
+        [Output::Exit(0)],
+        "a JVM that is still starting is not waited for"
+    );
+}
+
+#[test]
+fn a_lost_driver_ends_the_executor_with_1() {
+    let lost = || Input::DriverLost {
+        driver: "d:1".into(),
+    };
+    assert_eq!(Bench::new().put(lost()), [Output::Exit(1)]);
+    let mut b = Bench::with_ready_jvm();
+    assert_eq!(b.put(lost()), [Output::JvmDisconnected]);
+    assert_eq!(b.at(4), []);
+    assert_eq!(b.at(5), [Output::Exit(1)]);
+}
+
+#[test]
+fn a_lost_worker_ends_the_executor_with_minus_1() {
+    let lost = || Input::WorkerLost {
+        url: "spark://Worker@h:1".into(),
+    };
+    assert_eq!(Bench::new().put(lost()), [Output::Exit(-1)]);
+    assert_eq!(Bench::with_ready_jvm().put(lost()), [Output::JvmExit(-1)]);
+}
+
+#[test]
+fn sigterm_exits_143() {
+    assert_eq!(Bench::new().put(Input::Terminate), [Output::Exit(143)]);
+}
+
+#[test]
+fn a_jvm_that_cannot_start_is_reported_to_the_driver() {
+    let mut b = Bench::new();
+    b.launch(1);
+    let out = b.put(Input::JvmFailed("no libjvm.so".into()));
+    assert_eq!(
+        out,
+        [
+            Output::RemoveExecutor {
+                reason: "Unable to create executor due to no libjvm.so".into()
+            },
+            Output::Exit(1)
+        ]
+    );
+}
+
+#[test]
+fn an_unreadable_task_ends_the_executor_with_a_reason() {
+    let mut b = Bench::new();
+    let out = b.driver(DriverCommand::UnreadableTask("ends early".into()), "launch");
+    assert!(
+        matches!(&out[..], [Output::RemoveExecutor { reason }, Output::Exit(1)] if reason.contains("ends early"))
+    );
+}
+
+#[test]
+fn an_idle_executor_decommissions_itself() {
+    let mut b = Bench::new();
+    assert_eq!(b.put(Input::DecommissionSignal), [Output::AskDecommission]);
+    assert_eq!(b.put(Input::DecommissionAnswer(true)), []);
+    assert_eq!(b.core.next_tick(), Some(s(1)));
+    assert_eq!(
+        b.at(1),
+        [
+            Output::RemoveExecutor {
+                reason: "Finished decommissioning".into()
+            },
+            Output::Exit(0)
+        ]
+    );
+}
+
+#[test]
+fn a_decommission_is_handed_to_a_jvm_that_becomes_ready() {
+    let mut b = Bench::new();
+    b.launch(1);
+    assert_eq!(b.driver(DriverCommand::Decommission, "dec"), []);
+    assert_eq!(b.at(1), [], "a task waits");
+    let out = b.jvm_says(JvmMessage::LaunchedExecutor, None);
+    assert_eq!(
+        out,
+        [Output::JvmOneWay("launch".into()), Output::JvmDecommission]
+    );
+    assert_eq!(b.at(2), [], "the JVM's backend decides when to leave");
+    assert_eq!(
+        b.driver(DriverCommand::Decommission, "dec"),
+        [Output::JvmOneWay("dec".into())]
+    );
+}
+
+#[test]
+fn decommission_needs_its_setting() {
+    let mut b = Bench::with(CoreConfig {
+        decommission_enabled: false,
+        ..config()
+    });
+    assert_eq!(b.put(Input::DecommissionSignal), []);
+    assert_eq!(b.driver(DriverCommand::Decommission, "dec"), []);
+    assert_eq!(b.at(5), []);
+}
+
+#[test]
+fn unknown_asks_are_answered_even_without_a_jvm() {
+    let mut b = Bench::new();
+    let ask = |b: &mut Bench, command| {
+        b.put(Input::Driver {
+            command,
+            envelope: "x".into(),
+            request: Some(2),
+        })
+    };
+    let out = ask(&mut b, DriverCommand::Unknown("org.example.New".into()));
+    assert_eq!(out, [Output::Reply(2, Reply::NoSuchEndpoint)]);
+    assert_eq!(
+        ask(&mut b, DriverCommand::TaskThreadDump),
+        [Output::Reply(2, Reply::None)]
+    );
+    let mut b = Bench::with_ready_jvm();
+    assert_eq!(
+        ask(&mut b, DriverCommand::Unknown("org.example.New".into())),
+        [Output::JvmRequest(2, "x".into())]
+    );
+    assert_eq!(
+        ask(&mut b, DriverCommand::TaskThreadDump),
+        [Output::JvmRequest(2, "x".into())]
+    );
+}

@@ -1,0 +1,222 @@
+//! What happens to a running executor and what it does next: the alphabet of [`super::core`].
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::lanes::Lane;
+use crate::report::TaskEnd;
+
+/// Time since the start of the process.
+pub type Time = Duration;
+
+/// Names a request of the driver that waits for our reply.
+pub type RequestId = u64;
+
+/// A task as the table needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// Task attempt id, unique in the application.
+    pub task_id: i64,
+    /// Name such as `task 0.0 in stage 1.0 (TID 0)`.
+    pub name: String,
+}
+
+/// What the driver says to endpoint `Executor`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DriverCommand {
+    /// `LaunchTask`, decoded, with the lane that takes it and, for the jvm lane, why no native lane did.
+    LaunchTask {
+        /// The task.
+        task: TaskInfo,
+        /// Who runs it.
+        lane: Lane,
+        /// Why it is delegated.
+        reason: String,
+    },
+    /// `LaunchTask` whose task description cannot be read.
+    UnreadableTask(String),
+    /// `KillTask`
+    KillTask {
+        /// Task attempt id.
+        task_id: i64,
+        /// Text for the driver's UI.
+        reason: String,
+    },
+    /// `StopExecutor`
+    StopExecutor,
+    /// `DecommissionExecutor`
+    Decommission,
+    /// `UpdateDelegationTokens`
+    UpdateDelegationTokens,
+    /// `UpdateExecutorLogLevel`
+    UpdateLogLevel(String),
+    /// `TaskThreadDump`, an ask
+    TaskThreadDump,
+    /// A message that this version of Firesteel does not know; the class name.
+    Unknown(String),
+}
+
+/// A reply that Rust gives by itself to an ask of the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// `java.lang.Boolean`
+    Boolean(bool),
+    /// `java.lang.Integer` 0: nothing removed
+    Zero,
+    /// `scala.None`
+    None,
+    /// An empty `Seq`
+    EmptySeq,
+    /// An empty `ThreadStackTrace[]`
+    NoThreads,
+    /// An empty `String[]`
+    NoStrings,
+    /// `scala.runtime.BoxedUnit`
+    Unit,
+    /// A failure that says that nobody answers here.
+    NoSuchEndpoint,
+}
+
+/// A message from the embedded JVM, as far as Rust looks into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JvmMessage {
+    /// `RegisterExecutor`: the JVM's backend introduces itself.
+    RegisterExecutor,
+    /// `RegisterBlockManager`
+    RegisterBlockManager {
+        /// True when the JVM was told to register again and will report its blocks afterwards.
+        again: bool,
+    },
+    /// `LaunchedExecutor`: the JVM accepts tasks from now on.
+    LaunchedExecutor,
+    /// `CheckExistence` of an endpoint that every driver has.
+    CheckKnownEndpoint,
+    /// `Heartbeat`
+    Heartbeat,
+    /// `StatusUpdate`
+    StatusUpdate {
+        /// Task attempt id.
+        task_id: i64,
+        /// How the attempt ended; `None` while it runs.
+        end: Option<TaskEnd>,
+    },
+    /// `RemoveExecutor`: the JVM's backend is about to exit.
+    RemoveExecutor,
+    /// Anything else: forwarded as it is.
+    Other,
+}
+
+/// What happens to the executor.
+#[derive(Debug)]
+pub enum Input {
+    /// A message to endpoint `Executor`.
+    Driver {
+        /** The message. */
+        command: DriverCommand,
+        /** Its bytes. */
+        envelope: Bytes,
+        /** Set for an ask. */
+        request: Option<RequestId>,
+    },
+    /// A message to any other endpoint of ours, with the reply that is right while no JVM runs.
+    Endpoint {
+        /** That reply. */
+        without_jvm: Reply,
+        /** The message's bytes. */
+        envelope: Bytes,
+        /** Set for an ask. */
+        request: Option<RequestId>,
+    },
+    /// A message of the JVM; `ask` names it if the JVM waits for an answer.
+    Jvm {
+        /** The message. */
+        message: JvmMessage,
+        /** Its bytes. */
+        envelope: Bytes,
+        /** Set for an ask. */
+        ask: Option<i64>,
+    },
+    /// The answer to [`Output::Heartbeat`]: whether the driver wants the block manager to register again, or why there is none.
+    HeartbeatAnswer {
+        /** The beat was the JVM's, which has the answer too. */
+        from_jvm: bool,
+        /** The answer. */
+        answer: Result<bool, String>,
+    },
+    /// The answer to [`Output::Reregister`]: whether the driver accepted, or why there is none.
+    ReregisterAnswer(Result<bool, String>),
+    /// The answer to [`Output::AskDecommission`].
+    DecommissionAnswer(bool),
+    /// The JVM could not be created or its Spark side did not start.
+    JvmFailed(String),
+    /// The connection to the driver is gone.
+    DriverLost {
+        /** `host:port` */
+        driver: String,
+    },
+    /// The connection to the standalone Worker is gone.
+    WorkerLost {
+        /** The worker's URL. */
+        url: String,
+    },
+    /// `SIGTERM` (while no JVM handles it).
+    Terminate,
+    /// The decommission signal (while no JVM handles it).
+    DecommissionSignal,
+    /// The embedding program wants the executor to stop.
+    Stop,
+    /// Time has passed.
+    Tick,
+}
+
+/// What the executor does next, in order.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Create the JVM.
+    StartJvm,
+    /// Hand a one-way message of the driver to the JVM.
+    JvmOneWay(Bytes),
+    /// Hand an ask of the driver to the JVM; its reply goes back under the same id.
+    JvmRequest(RequestId, Bytes),
+    /// Hand the JVM a `DecommissionExecutor` of our own making.
+    JvmDecommission,
+    /// Tell the JVM that the driver is gone.
+    JvmDisconnected,
+    /// Make the JVM exit with this code.
+    JvmExit(i32),
+    /// Answer an ask of the JVM: true.
+    AnswerTrue(i64),
+    /// Answer `RegisterBlockManager` of the JVM with our own block manager id.
+    AnswerBlockManagerId(i64),
+    /// Answer a heartbeat of the JVM without asking the driver: it shall register its block manager again.
+    AnswerReregister(i64),
+    /// Send the JVM's one-way message to the driver.
+    Forward(Bytes),
+    /// Send the JVM's ask to the driver and its answer to the JVM.
+    ForwardAsk(i64, Bytes),
+    /// Send a heartbeat: the JVM's own (its ask and bytes), or one of ours. Answered by [`Input::HeartbeatAnswer`].
+    Heartbeat(Option<(i64, Bytes)>),
+    /// Register the block manager again; the raw answer also goes to this ask of the JVM, if any. Answered by [`Input::ReregisterAnswer`].
+    Reregister(Option<i64>),
+    /// Ask the driver to decommission us. Answered by [`Input::DecommissionAnswer`].
+    AskDecommission,
+    /// Tell the driver that an attempt was killed before it began.
+    TaskKilled {
+        /** Task attempt id. */
+        task_id: i64,
+        /** The kill's reason. */
+        reason: String,
+    },
+    /// Tell the driver why this executor leaves.
+    RemoveExecutor {
+        /** Why. */
+        reason: String,
+    },
+    /// Reply to an ask of the driver.
+    Reply(RequestId, Reply),
+    /// Change the log level.
+    SetLogLevel(String),
+    /// End the process with this code.
+    Exit(i32),
+}
