@@ -1,7 +1,25 @@
-//! Spark's frames, RPC envelopes and typed messages. No I/O, no unsafe.
+//! Spark's frames, RPC envelopes, ids and typed control messages.
+//!
+//! Everything here turns bytes into plain structs and back. There are no sockets, clocks or threads in
+//! this crate, and no table of Spark versions: what differs between versions is learned from the classes of
+//! the distribution ([`javaser::Catalog`]), summarised in [`WireVersion`].
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`envelope`] | the header that precedes each RPC message: sender, receiver, endpoint name |
+//! | [`ids`] | block ids, block manager ids, storage levels, task states |
+//! | [`messages`] | one file per Spark message, as Java object streams |
+//! | [`task_description`] | the task as `LaunchTask` carries it |
+//! | [`map_status`] | where a map task's output is and how large its blocks are |
 #![forbid(unsafe_code)]
 
-pub mod frame;
-#[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
-mod test_vectors;
+pub mod codec;
+pub mod envelope;
+mod error;
+pub mod ids;
+pub mod map_status;
+pub mod task_description;
+pub mod version;
+
+pub use error::WireError;
+pub use version::WireVersion;
