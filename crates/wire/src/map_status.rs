@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn sizes_as_java_computes_them() {
-        // Computed with jshell: Math.ceil(Math.log(size) / Math.log(1.1)).
+        // What Java 17 gives for ceil(log(size) / log(1.1)) and (long) pow(1.1, byte).
         for (size, byte) in [
             (0, 0),
             (1, 1),
