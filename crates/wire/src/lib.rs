@@ -18,6 +18,7 @@ pub mod envelope;
 mod error;
 pub mod ids;
 pub mod map_status;
+pub mod messages;
 pub mod task_description;
 pub mod version;
 
