@@ -1,1 +1,66 @@
-//! Command lines: java launcher syntax, executor arguments, exec of the real JDK.
+//! Command lines: the `java` launcher's syntax, executor arguments, the environment, and `exec` of the real JDK.
+
+mod argfile;
+pub mod class_path;
+pub mod environment;
+pub mod executor_args;
+pub mod heap;
+pub mod java;
+pub mod jdk;
+pub mod machine;
+
+use std::ffi::OsString;
+
+pub use environment::ExecutorDetails;
+pub use executor_args::{ArgumentsError, Backend, DriverUrl, ExecutorArguments};
+pub use heap::HeapSize;
+pub use java::{JavaCommand, JavaCommandError, JavaLaunch};
+pub use jdk::{Jdk, JdkError};
+pub use machine::Machine;
+
+/// What `bin/java` is to do with its command line.
+#[derive(Debug)]
+pub enum Launch {
+    /// Become this executor.
+    Executor {
+        /// The backend that was asked for.
+        backend: Backend,
+        /// The whole command line.
+        command: JavaCommand,
+    },
+    /// Hand everything to the real JDK, unchanged.
+    RealJava {
+        /// Why, for the log.
+        reason: String,
+    },
+}
+
+/// Decides what `bin/java` does. Only a command line that certainly runs one of Spark's executor backends from the class path makes an
+/// executor; everything else, mistakes included, is the real launcher's.
+///
+/// `args` are the arguments without the program's name; `env` looks up an environment variable.
+pub fn decide(args: &[OsString], env: impl Fn(&str) -> Option<String>) -> Launch {
+    let mut text = Vec::with_capacity(args.len());
+    for arg in args {
+        match arg.to_str() {
+            Some(arg) => text.push(arg.to_owned()),
+            None => {
+                return Launch::RealJava {
+                    reason: format!("the argument {arg:?} is not UTF-8"),
+                };
+            }
+        }
+    }
+    match JavaCommand::parse(&text, env) {
+        Ok(JavaLaunch::Class(command)) => match Backend::from_class_name(&command.main_class) {
+            Some(backend) => Launch::Executor { backend, command },
+            None => Launch::RealJava {
+                reason: format!("main class {}", command.main_class),
+            },
+        },
+        Ok(JavaLaunch::Other(word)) => Launch::RealJava { reason: word },
+        Err(error) => Launch::RealJava {
+            reason: error.to_string(),
+        },
+    }
+}
