@@ -1,0 +1,235 @@
+//! Settings of a connection, under Spark's names.
+
+use std::time::Duration;
+use wire::frame::MAX_FRAME;
+
+/// Settings of the connections of one module: `rpc` (control), `files` (downloads), `shuffle` (blocks).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransportConf {
+    /// `spark.<module>.io.connectionTimeout`, else `spark.network.timeout`: how long a connection may be silent while this end waits for an answer.
+    pub connection_timeout: Duration,
+    /// `spark.<module>.io.connectionCreationTimeout`, else the connection timeout.
+    pub connection_creation_timeout: Duration,
+    /// `spark.<module>.io.sendBuffer` in bytes; `None` leaves it to the system.
+    pub send_buffer: Option<usize>,
+    /// `spark.<module>.io.receiveBuffer` in bytes; `None` leaves it to the system.
+    pub receive_buffer: Option<usize>,
+    /// `spark.<module>.io.backLog`: connections that wait to be accepted.
+    pub back_log: u32,
+    /// Whether a connection is closed when it was silent for the connection timeout though nothing is outstanding.
+    pub close_idle_connections: bool,
+    /// The largest frame taken, in bytes without its length field.
+    pub max_frame: usize,
+    /// Bytes queued for sending (files not counted) from which on senders wait and, on a server, requests are no longer read.
+    pub max_outgoing_bytes: usize,
+    /// Bytes that the large requests of all connections of a server may occupy together.
+    pub max_incoming_bytes: usize,
+    /// Connections a server holds at a time; more wait to be accepted.
+    pub max_connections: usize,
+}
+
+/// A setting that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: '{value}' is not {expected}")]
+pub struct ConfError {
+    /// Name of the setting.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// What it should be.
+    pub expected: &'static str,
+}
+
+const TIME: &str = "a time such as 120s or 500ms";
+const NUMBER: &str = "a whole number";
+
+impl Default for TransportConf {
+    fn default() -> Self {
+        Self {
+            connection_timeout: Duration::from_secs(120),
+            connection_creation_timeout: Duration::from_secs(120),
+            send_buffer: None,
+            receive_buffer: None,
+            back_log: 4096,
+            close_idle_connections: false,
+            max_frame: MAX_FRAME,
+            max_outgoing_bytes: 16 << 20,
+            max_incoming_bytes: 512 << 20,
+            max_connections: 8192,
+        }
+    }
+}
+
+impl TransportConf {
+    /// Settings of `module`; `property` looks up a Spark property. What is not set has Spark's default.
+    /// The module `files` inherits the settings of `rpc` that it does not have itself, and its idle connections are closed.
+    ///
+    /// # Errors
+    /// The setting that is no time or number.
+    pub fn for_module(
+        module: &str,
+        property: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfError> {
+        let files = module == "files";
+        let io = |name: &str| {
+            let inherited = || files.then(|| format!("spark.rpc.io.{name}"));
+            [Some(format!("spark.{module}.io.{name}")), inherited()]
+                .into_iter()
+                .flatten()
+                .find_map(|key| property(&key).map(|value| (key, value)))
+        };
+        let time = |found: Option<(String, String)>, default: Duration| match found {
+            Some((key, value)) => parse_time(&value, Duration::from_secs(1)).ok_or(ConfError {
+                key,
+                value,
+                expected: TIME,
+            }),
+            None => Ok(default),
+        };
+        let number = |name: &str| match io(name) {
+            Some((key, value)) => match value.trim().parse::<i64>() {
+                Ok(number) => Ok(usize::try_from(number).ok()),
+                Err(_) => Err(ConfError {
+                    key,
+                    value,
+                    expected: NUMBER,
+                }),
+            },
+            None => Ok(None),
+        };
+        let default = Self::default();
+        let network = "spark.network.timeout";
+        let network_timeout = time(
+            property(network).map(|value| (network.to_owned(), value)),
+            default.connection_timeout,
+        )?;
+        let connection_timeout = time(io("connectionTimeout"), network_timeout)?;
+        Ok(Self {
+            connection_timeout,
+            connection_creation_timeout: time(io("connectionCreationTimeout"), connection_timeout)?,
+            send_buffer: number("sendBuffer")?.filter(|size| *size > 0),
+            receive_buffer: number("receiveBuffer")?.filter(|size| *size > 0),
+            back_log: number("backLog")?
+                .and_then(|size| u32::try_from(size).ok())
+                .filter(|size| *size > 0)
+                .unwrap_or(default.back_log),
+            close_idle_connections: files,
+            ..default
+        })
+    }
+}
+
+/// A time in Spark's notation: a number and `us`, `ms`, `s`, `m`, `min`, `h` or `d`; without a unit it counts `unit`s.
+pub fn parse_time(text: &str, unit: Duration) -> Option<Duration> {
+    let (number, suffix) = number_and_unit(text)?;
+    let unit = match suffix.as_str() {
+        "" => unit,
+        "us" => Duration::from_micros(1),
+        "ms" => Duration::from_millis(1),
+        "s" => Duration::from_secs(1),
+        "m" | "min" => Duration::from_secs(60),
+        "h" => Duration::from_secs(60 * 60),
+        "d" => Duration::from_secs(24 * 60 * 60),
+        _ => return None,
+    };
+    unit.checked_mul(u32::try_from(number).ok()?)
+}
+
+/// A size in Spark's notation: a number and `b`, `k`, `m`, `g`, `t` or `p` (each also with a `b` behind it); without a unit it counts bytes.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let (number, suffix) = number_and_unit(text)?;
+    let shift = match suffix.as_str() {
+        "" | "b" => 0,
+        "k" | "kb" => 10,
+        "m" | "mb" => 20,
+        "g" | "gb" => 30,
+        "t" | "tb" => 40,
+        "p" | "pb" => 50,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+fn number_and_unit(text: &str) -> Option<(u64, String)> {
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits)?;
+    Some((number.parse().ok()?, unit.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn conf(module: &str, properties: &[(&str, &str)]) -> Result<TransportConf, ConfError> {
+        TransportConf::for_module(module, |key| {
+            properties
+                .iter()
+                .find(|(name, _)| *name == key)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn times_and_sizes_are_spark_s() {
+        let second = Duration::from_secs(1);
+        assert_eq!(parse_time("120", second), Some(Duration::from_secs(120)));
+        assert_eq!(parse_time("2min", second), Some(Duration::from_secs(120)));
+        assert_eq!(
+            parse_time("500MS", second),
+            Some(Duration::from_millis(500))
+        );
+        assert_eq!(parse_time("5 s", second), None);
+        assert_eq!(parse_time("-1s", second), None);
+        assert_eq!(parse_bytes("200m"), Some(200 << 20));
+        assert_eq!(parse_bytes("64KB"), Some(64 << 10));
+        assert_eq!(parse_bytes("7"), Some(7));
+        assert_eq!(parse_bytes("99999999p"), None);
+    }
+
+    #[test]
+    fn a_module_falls_back_to_the_network_timeout() {
+        let secs = Duration::from_secs;
+        assert_eq!(conf("rpc", &[]).unwrap(), TransportConf::default());
+        assert_eq!(
+            conf("rpc", &[("spark.network.timeout", "30s")])
+                .unwrap()
+                .connection_creation_timeout,
+            secs(30)
+        );
+        let properties = [
+            ("spark.network.timeout", "30s"),
+            ("spark.rpc.io.connectionTimeout", "7"),
+        ];
+        assert_eq!(
+            conf("rpc", &properties).unwrap().connection_timeout,
+            secs(7)
+        );
+        assert_eq!(
+            conf("shuffle", &properties).unwrap().connection_timeout,
+            secs(30)
+        );
+        let files = conf("files", &properties).unwrap();
+        assert_eq!(
+            (files.connection_timeout, files.close_idle_connections),
+            (secs(7), true)
+        );
+    }
+
+    #[test]
+    fn a_wrong_setting_is_named() {
+        let error = conf("rpc", &[("spark.rpc.io.backLog", "many")]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "spark.rpc.io.backLog: 'many' is not a whole number"
+        );
+        let error = conf("rpc", &[("spark.network.timeout", "soon")]).unwrap_err();
+        assert_eq!(
+            (error.key.as_str(), error.value.as_str()),
+            ("spark.network.timeout", "soon")
+        );
+    }
+}

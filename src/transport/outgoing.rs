@@ -1,0 +1,327 @@
+//! What waits to be sent on a connection, and the task that sends it.
+
+use super::Body;
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags};
+use rustix::net::{SendAncillaryBuffer, SendFlags};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use wire::frame::Frame;
+
+/// Bodies up to this size are copied behind their heads instead of being sent as a piece of their own.
+const COPIED_BODY: usize = 8 << 10;
+/// Pieces given to one system call.
+const PIECES_PER_CALL: usize = 64;
+/// File bytes given to one system call.
+const FILE_BYTES_PER_CALL: u64 = 1 << 20;
+/// Open files that may wait on one connection.
+const MAX_FILES: usize = 16;
+/// Requests of the other end that may be unanswered.
+const MAX_PROMISES: usize = 1024;
+
+/// The queue of one connection.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    state: Mutex<State>,
+    /// There is something to send, or the queue is closed.
+    ready: Notify,
+    /// Something was sent or answered, or the queue is closed.
+    room: Notify,
+    max_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pieces: VecDeque<Piece>,
+    /// Heads and small bodies behind the last piece.
+    tail: BytesMut,
+    /// Bytes queued or being sent, files not counted.
+    bytes: usize,
+    /// Files queued or being sent.
+    files: usize,
+    /// Requests of the other end that still will be answered.
+    promises: usize,
+    closed: bool,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Bytes(Bytes),
+    File {
+        file: Arc<File>,
+        offset: u64,
+        len: u64,
+    },
+}
+
+impl State {
+    fn cut_tail(&mut self) {
+        if !self.tail.is_empty() {
+            let tail = self.tail.split().freeze();
+            self.pieces.push_back(Piece::Bytes(tail));
+        }
+    }
+
+    fn has_room(&self, max_bytes: usize) -> bool {
+        self.closed
+            || (self.bytes < max_bytes && self.files < MAX_FILES && self.promises < MAX_PROMISES)
+    }
+}
+
+impl Outgoing {
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            ready: Notify::new(),
+            room: Notify::new(),
+            max_bytes,
+        }
+    }
+
+    /// Queues a frame with its own body. Nothing happens when the queue is closed.
+    pub(super) fn push(&self, frame: &Frame) {
+        self.push_with(frame, &Body::Bytes(frame.body()));
+    }
+
+    /// Queues the head of `frame` and `body`, which may be in the frame or follow it.
+    pub(super) fn push_with(&self, frame: &Frame, body: &Body) {
+        let outside = matches!(
+            frame,
+            Frame::StreamResponse { .. } | Frame::UploadStream { .. }
+        );
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        let before = state.tail.len();
+        frame.encode_head_for(if outside { 0 } else { body.len() }, &mut state.tail);
+        state.bytes += state.tail.len() - before;
+        match body {
+            Body::Bytes(bytes) => {
+                state.bytes += bytes.len();
+                if bytes.len() <= COPIED_BODY {
+                    state.tail.extend_from_slice(bytes);
+                } else {
+                    state.cut_tail();
+                    state.pieces.push_back(Piece::Bytes(bytes.clone()));
+                }
+            }
+            Body::File { len: 0, .. } => {}
+            Body::File { file, offset, len } => {
+                state.cut_tail();
+                state.files += 1;
+                state.pieces.push_back(Piece::File {
+                    file: file.clone(),
+                    offset: *offset,
+                    len: *len,
+                });
+            }
+        }
+        drop(state);
+        self.ready.notify_one();
+    }
+
+    /// An answer will be queued.
+    pub(super) fn promise(&self) {
+        self.state.lock().promises += 1;
+    }
+
+    /// The answer was queued.
+    pub(super) fn keep_promise(&self) {
+        self.release(0, 0, 1);
+    }
+
+    /// Whether more should be queued now. Nothing breaks if it is; the limits say when to stop.
+    pub(super) fn has_room(&self) -> bool {
+        self.state.lock().has_room(self.max_bytes)
+    }
+
+    /// Waits until more should be queued; returns at once when the queue is closed.
+    pub(super) async fn room(&self) {
+        self.wait(|state| state.has_room(self.max_bytes)).await;
+    }
+
+    /// Waits until everything queued so far has been given to the system, or the queue is closed.
+    pub(super) async fn flushed(&self) {
+        self.wait(|state| state.closed || (state.bytes == 0 && state.files == 0))
+            .await;
+    }
+
+    async fn wait(&self, until: impl Fn(&State) -> bool) {
+        loop {
+            let changed = self.room.notified();
+            tokio::pin!(changed);
+            // Registered before the check, so that a change right after it is not missed.
+            changed.as_mut().enable();
+            if until(&self.state.lock()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Discards what is queued and refuses more.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.pieces.clear();
+        state.tail.clear();
+        drop(state);
+        self.ready.notify_one();
+        self.room.notify_waiters();
+    }
+
+    fn release(&self, bytes: usize, files: usize, promises: usize) {
+        let mut state = self.state.lock();
+        let full = !state.has_room(self.max_bytes);
+        state.bytes -= bytes;
+        state.files -= files;
+        state.promises -= promises;
+        let wake = full || (state.bytes == 0 && state.files == 0);
+        drop(state);
+        if wake {
+            self.room.notify_waiters();
+        }
+    }
+
+    /// Everything queued, or `None` when the queue is closed.
+    async fn take(&self) -> Option<VecDeque<Piece>> {
+        loop {
+            {
+                let mut state = self.state.lock();
+                if state.closed {
+                    return None;
+                }
+                state.cut_tail();
+                if !state.pieces.is_empty() {
+                    return Some(std::mem::take(&mut state.pieces));
+                }
+            }
+            self.ready.notified().await;
+        }
+    }
+
+    /// Sends what is queued until the queue is closed or the socket fails. `sent` is called after each system call that sent something.
+    pub(super) async fn write_to(&self, socket: &TcpStream, sent: impl Fn()) -> io::Result<()> {
+        while let Some(mut pieces) = self.take().await {
+            while let Some(front) = pieces.front_mut() {
+                match front {
+                    Piece::Bytes(_) => {
+                        let bytes = send_bytes(socket, &mut pieces).await?;
+                        self.release(bytes, 0, 0);
+                    }
+                    Piece::File { file, offset, len } => {
+                        let bytes = send_file(socket, file, *offset, *len).await?;
+                        *offset += bytes;
+                        *len -= bytes;
+                        if *len == 0 {
+                            pieces.pop_front();
+                            self.release(0, 1, 0);
+                        }
+                    }
+                }
+                sent();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sends as many of the leading byte pieces as the socket takes, and removes what was sent.
+async fn send_bytes(socket: &TcpStream, pieces: &mut VecDeque<Piece>) -> io::Result<usize> {
+    let mut slices: [IoSlice<'_>; PIECES_PER_CALL] = std::array::from_fn(|_| IoSlice::new(&[]));
+    let mut count = 0;
+    for (slice, piece) in slices.iter_mut().zip(pieces.iter()) {
+        let Piece::Bytes(bytes) = piece else { break };
+        *slice = IoSlice::new(bytes);
+        count += 1;
+    }
+    // More follows at once: the end of this call need not fill a packet of its own.
+    let flags = SendFlags::NOSIGNAL
+        | if pieces.len() > count {
+            SendFlags::MORE
+        } else {
+            SendFlags::empty()
+        };
+    let slices = slices.get(..count).unwrap_or_default();
+    let sent = when_writable(socket, || {
+        rustix::net::sendmsg(socket, slices, &mut SendAncillaryBuffer::default(), flags)
+    })
+    .await?;
+    let mut rest = sent;
+    while rest > 0
+        && let Some(Piece::Bytes(bytes)) = pieces.front_mut()
+    {
+        if rest < bytes.len() {
+            bytes::Buf::advance(bytes, rest);
+            break;
+        }
+        rest -= bytes.len();
+        pieces.pop_front();
+    }
+    Ok(sent)
+}
+
+/// Sends a part of a file as far as the socket takes it in one call.
+async fn send_file(socket: &TcpStream, file: &Arc<File>, offset: u64, len: u64) -> io::Result<u64> {
+    let count = len.min(FILE_BYTES_PER_CALL);
+    if !is_cached(file, offset, count) {
+        read_ahead(file.clone(), offset, count).await;
+    }
+    let sent = when_writable(socket, || {
+        let mut offset = offset;
+        rustix::fs::sendfile(socket, file, Some(&mut offset), count as usize)
+    })
+    .await?;
+    if sent == 0 {
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!("a file ended {len} bytes before the end of the block that was announced"),
+        ));
+    }
+    Ok(sent as u64)
+}
+
+async fn when_writable(
+    socket: &TcpStream,
+    mut call: impl FnMut() -> Result<usize, Errno>,
+) -> io::Result<usize> {
+    loop {
+        match socket.try_io(Interest::WRITABLE, || call().map_err(io::Error::from)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => socket.writable().await?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Whether the first and the last byte can be read without waiting for a disk. A file system that
+/// cannot tell counts as cached.
+fn is_cached(file: &File, offset: u64, len: u64) -> bool {
+    [offset, offset + len.saturating_sub(1)]
+        .into_iter()
+        .all(|at| {
+            let mut byte = [0];
+            let mut slices = [IoSliceMut::new(&mut byte)];
+            rustix::io::preadv2(file, &mut slices, at, ReadWriteFlags::NOWAIT) != Err(Errno::AGAIN)
+        })
+}
+
+/// Brings a part of a file into the page cache without holding up the tasks that move bytes. Errors show when the part is sent.
+async fn read_ahead(file: Arc<File>, offset: u64, len: u64) {
+    let read = tokio::task::spawn_blocking(move || {
+        use std::os::unix::fs::FileExt;
+        let size = std::num::NonZeroU64::new(len);
+        let _ = rustix::fs::fadvise(&file, offset, size, rustix::fs::Advice::WillNeed);
+        for at in [offset, offset + len.saturating_sub(1)] {
+            let _ = file.read_at(&mut [0], at);
+        }
+    });
+    let _ = read.await;
+}
