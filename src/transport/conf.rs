@@ -160,7 +160,6 @@ fn number_and_unit(text: &str) -> Option<(u64, String)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

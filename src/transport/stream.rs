@@ -39,6 +39,11 @@ impl Stream {
         self.len == 0
     }
 
+    /// Whether all bytes have been taken.
+    pub fn is_complete(&self) -> bool {
+        self.missing == 0
+    }
+
     /// The next bytes, or `None` at the end.
     ///
     /// # Errors

@@ -514,7 +514,6 @@ impl Fields {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -6,6 +6,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`frame`] | transport frames |
 //! | [`envelope`] | the header that precedes each RPC message: sender, receiver, endpoint name |
 //! | [`ids`] | block ids, block manager ids, storage levels, task states |
 //! | [`messages`] | one file per Spark message, as Java object streams |
@@ -16,10 +17,13 @@
 pub mod codec;
 pub mod envelope;
 mod error;
+pub mod frame;
 pub mod ids;
 pub mod map_status;
 pub mod messages;
 pub mod task_description;
+#[cfg(test)]
+mod test_vectors;
 pub mod version;
 
 pub use error::WireError;
