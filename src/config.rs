@@ -1,1 +1,0 @@
-//! Raw Spark properties to one typed, validated settings struct.

@@ -1,0 +1,248 @@
+use super::*;
+
+const GIB: u64 = 1 << 30;
+
+fn properties(pairs: &[(&'static str, &'static str)]) -> SparkProperties {
+    SparkProperties::from_launch(pairs.iter().copied(), [])
+}
+
+fn settings(pairs: &[(&'static str, &'static str)]) -> Result<Settings, SettingError> {
+    Settings::new(&properties(pairs), GIB)
+}
+
+#[test]
+fn the_defaults_are_sparks() -> Result<(), SettingError> {
+    let settings = settings(&[])?;
+    let two_minutes = Duration::from_secs(120);
+    assert_eq!(
+        settings.rpc,
+        RpcSettings {
+            network_timeout: two_minutes,
+            ask_timeout: two_minutes,
+            lookup_timeout: two_minutes,
+            max_message: 128 << 20
+        }
+    );
+    assert_eq!(
+        settings.heartbeat,
+        HeartbeatSettings {
+            interval: Duration::from_secs(10),
+            max_failures: 60
+        }
+    );
+    assert_eq!(
+        settings.block_manager_ports,
+        PortRange {
+            first: 0,
+            retries: 16
+        }
+    );
+    assert_eq!(settings.shuffle_service, None);
+    assert_eq!(
+        settings.storage,
+        StorageSettings {
+            sub_directories: 64,
+            sort_shuffle_files: true,
+            max_remote_block_in_memory: 200 << 20,
+            io_encryption: false
+        }
+    );
+    assert_eq!(
+        settings.decommission,
+        DecommissionSettings {
+            enabled: false,
+            storage: false,
+            signal: "PWR".to_owned()
+        }
+    );
+    assert_eq!(
+        (settings.structured_logging, settings.jvm_from_start),
+        (false, None)
+    );
+    Ok(())
+}
+
+#[test]
+fn rpc_timeouts_fall_back_to_the_network_timeout() -> Result<(), SettingError> {
+    let rpc = settings(&[
+        ("spark.network.timeout", "800"),
+        ("spark.rpc.askTimeout", "5m"),
+    ])?
+    .rpc;
+    assert_eq!(
+        (
+            rpc.network_timeout.as_secs(),
+            rpc.ask_timeout.as_secs(),
+            rpc.lookup_timeout.as_secs()
+        ),
+        (800, 300, 800)
+    );
+    assert!(settings(&[("spark.rpc.message.maxSize", "2048")]).is_err());
+    Ok(())
+}
+
+#[test]
+fn heartbeats_must_be_more_frequent_than_the_network_timeout() {
+    let error = settings(&[("spark.network.timeout", "5s")])
+        .err()
+        .map(|error| error.to_string());
+    assert_eq!(
+        error.as_deref(),
+        Some(
+            "The value of spark.network.timeout=5000ms must be greater than the value of spark.executor.heartbeatInterval=10000ms."
+        )
+    );
+    assert!(settings(&[("spark.executor.heartbeatInterval", "0")]).is_err());
+    assert!(
+        settings(&[
+            ("spark.executor.heartbeatInterval", "250"),
+            ("spark.network.timeout", "1s")
+        ])
+        .is_ok()
+    );
+}
+
+#[test]
+fn ports_are_tried_upwards_and_wrap() -> Result<(), SettingError> {
+    let ports = |pairs| {
+        Ok::<Vec<u16>, SettingError>(settings(pairs)?.block_manager_ports.candidates().collect())
+    };
+    assert_eq!(
+        ports(&[
+            ("spark.blockManager.port", "7079"),
+            ("spark.port.maxRetries", "2")
+        ])?,
+        [7079, 7080, 7081]
+    );
+    assert_eq!(
+        ports(&[
+            ("spark.blockManager.port", "65534"),
+            ("spark.port.maxRetries", "3")
+        ])?,
+        [65534, 65535, 1024, 1025]
+    );
+    assert_eq!(ports(&[("spark.port.maxRetries", "1")])?, [0, 0]);
+    assert_eq!(ports(&[("spark.testing", "1")])?.len(), 101);
+    for wrong in ["80", "65536", "-1", "x"] {
+        assert!(
+            settings(&[("spark.blockManager.port", wrong)]).is_err(),
+            "{wrong}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn the_shuffle_service_has_its_own_settings() -> Result<(), SettingError> {
+    let service = settings(&[
+        ("spark.shuffle.service.enabled", "true"),
+        ("spark.shuffle.service.port", "7400"),
+    ])?
+    .shuffle_service;
+    let expected = ShuffleServiceSettings {
+        port: 7400,
+        registration_timeout: Duration::from_secs(5),
+        registration_attempts: 3,
+    };
+    assert_eq!(service, Some(expected));
+    Ok(())
+}
+
+#[test]
+fn foreign_shuffles_are_not_served_from_files() -> Result<(), SettingError> {
+    for (key, value, own) in [
+        ("spark.shuffle.manager", "tungsten-sort", true),
+        (
+            "spark.shuffle.manager",
+            "org.apache.spark.shuffle.sort.SortShuffleManager",
+            true,
+        ),
+        ("spark.shuffle.manager", "org.example.Other", false),
+        (
+            "spark.shuffle.sort.io.plugin.class",
+            "org.apache.spark.shuffle.KubernetesLocalDiskShuffleDataIO",
+            false,
+        ),
+    ] {
+        assert_eq!(
+            Settings::new(&properties(&[(key, value)]), GIB)?
+                .storage
+                .sort_shuffle_files,
+            own,
+            "{value}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn unsupported_features_are_refused_by_name() {
+    for key in [
+        "spark.authenticate",
+        "spark.network.crypto.enabled",
+        "spark.ssl.rpc.enabled",
+    ] {
+        let conf = properties(&[]);
+        let mut on = conf.clone();
+        on.set(key, "true");
+        let message = refuse_unsupported(&on)
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
+        assert!(
+            message.starts_with(&format!("{key}=true is not supported")),
+            "{message}"
+        );
+        on.set(key, "false");
+        assert_eq!(refuse_unsupported(&on), Ok(()));
+    }
+}
+
+#[test]
+fn plugins_need_a_jvm_from_the_start() -> Result<(), SettingError> {
+    assert_eq!(
+        settings(&[("spark.plugins", "a.B")])?
+            .jvm_from_start
+            .as_deref(),
+        Some("spark.plugins=a.B")
+    );
+    assert_eq!(settings(&[("spark.plugins", " ")])?.jvm_from_start, None);
+    Ok(())
+}
+
+#[test]
+fn local_directories_have_an_order_of_sources() {
+    let roots = |vars: &[(&str, &str)], pairs: &[(&'static str, &'static str)]| {
+        let env = |name: &str| {
+            vars.iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
+        local_dir_roots(&properties(pairs), env, Some("/jvm-tmp"))
+    };
+    let conf = [("spark.local.dir", "/c1, /c2")];
+    assert_eq!(roots(&[], &[]), [PathBuf::from("/jvm-tmp")]);
+    assert_eq!(
+        roots(&[], &conf),
+        [PathBuf::from("/c1"), PathBuf::from("/c2")]
+    );
+    assert_eq!(
+        roots(&[("SPARK_LOCAL_DIRS", "/l1,/l2")], &conf),
+        [PathBuf::from("/l1"), PathBuf::from("/l2")]
+    );
+    let all = [
+        ("SPARK_LOCAL_DIRS", "/l1"),
+        ("SPARK_EXECUTOR_DIRS", "/e1:/e2"),
+        ("LOCAL_DIRS", "/y1,/y2"),
+    ];
+    assert_eq!(
+        roots(&all, &conf),
+        [PathBuf::from("/e1"), PathBuf::from("/e2")]
+    );
+    let mut yarn = all.to_vec();
+    yarn.push(("CONTAINER_ID", "container_1"));
+    assert_eq!(
+        roots(&yarn, &conf),
+        [PathBuf::from("/y1"), PathBuf::from("/y2")]
+    );
+}
