@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`frame`] | transport frames |
+//! | [`block_transfer`] | requests and answers of block servers |
 //! | [`envelope`] | the header that precedes each RPC message: sender, receiver, endpoint name |
 //! | [`ids`] | block ids, block manager ids, storage levels, task states |
 //! | [`messages`] | one file per Spark message, as Java object streams |
@@ -14,6 +15,7 @@
 //! | [`map_status`] | where a map task's output is and how large its blocks are |
 #![forbid(unsafe_code)]
 
+pub mod block_transfer;
 pub mod codec;
 pub mod envelope;
 mod error;
