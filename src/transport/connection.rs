@@ -91,11 +91,12 @@ impl Connection {
         tokio::spawn({
             let (connection, socket) = (connection.clone(), socket.clone());
             async move {
-                if let Err(error) = connection
-                    .outgoing
-                    .write_to(&socket, || connection.touch())
-                    .await
-                {
+                let written = tokio::select! {
+                    written = connection.outgoing.write_to(&socket, || connection.touch()) => written,
+                    // The other end may never read what it was sent.
+                    _ = connection.wait_closed() => Ok(()),
+                };
+                if let Err(error) = written {
                     connection.close(&error.to_string());
                 }
                 // The reading task sees the end of the connection even if it is not waiting for `closed`.
