@@ -1,0 +1,164 @@
+# shellcheck shell=bash disable=SC2034
+# What the scripts share: installing what is missing, building, and putting the distribution together. Sourced, not run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${FIRESTEEL_CACHE:-$HOME/.cache/firesteel}
+spark_versions=(3.5.9 4.0.5 4.1.4 4.2.1 4.3.0)
+python_packages=(setuptools wheel numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1)
+dist=$root/dist/firesteel
+
+# One place for compiled crates: a second clone on the same machine builds in seconds.
+export FIRESTEEL_CACHE=$cache CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
+mkdir -p "$cache"
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
+fail() {
+    printf '\033[1;31merror:\033[0m %s\n' "$*" >&2
+    exit 1
+}
+
+# hold NAME: waits until no other run holds NAME, then holds it until this script ends.
+hold() {
+    local lock=$cache/$1.lock descriptor
+    exec {descriptor}>"$lock"
+    flock --nonblock "$descriptor" || {
+        say "Waiting for another run of these scripts ($lock)"
+        flock "$descriptor"
+    }
+    held+=("$descriptor")
+}
+held=()
+
+# let_go: lets the next run have what was held last.
+let_go() {
+    local last=$((${#held[@]} - 1)) descriptor
+    descriptor=${held[$last]}
+    # Unlocked by name: a child that is still running has the descriptor too.
+    flock --unlock "$descriptor"
+    exec {descriptor}>&-
+    unset "held[$last]"
+}
+
+# Prints the directory of a JDK 17 or 21 with a compiler.
+find_jdk() {
+    local home version
+    for home in "${FIRESTEEL_JAVA_HOME:-}" "${JAVA_HOME:-}" /usr/lib/jvm/* /opt/java/* /usr/java/*; do
+        [[ -n $home && -x $home/bin/javac && ! -e $home/bin/firesteel && -r $home/release ]] || continue
+        version=$(sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$home/release")
+        if [[ $version == 17 || $version == 21 ]]; then
+            (cd "$home" && pwd -P)
+            return
+        fi
+    done
+    return 1
+}
+
+# setup_tools: installs what building and running need, and the Debian packages in extra_tools if the command of that name is missing.
+extra_tools=()
+setup_tools() {
+    local missing=() jdk_package tool
+    command -v cargo >/dev/null || fail "cargo is missing: install Rust first (https://rustup.rs)"
+    if ! find_jdk >/dev/null; then
+        jdk_package=openjdk-17-jdk-headless
+        # Later Debian releases have only the newer one.
+        apt-cache show "$jdk_package" >/dev/null 2>&1 || jdk_package=openjdk-21-jdk-headless
+        missing+=("$jdk_package")
+    fi
+    command -v mvn >/dev/null || missing+=(maven)
+    command -v cc >/dev/null || missing+=(gcc libc6-dev)
+    python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
+    for tool in "${extra_tools[@]}"; do
+        command -v "$tool" >/dev/null || missing+=("$tool")
+    done
+    if ((${#missing[@]})); then
+        say "Installing ${missing[*]}"
+        command -v apt-get >/dev/null || fail "please install: ${missing[*]} (there is no apt-get on this machine to do it)"
+        local sudo=()
+        ((EUID == 0)) || sudo=(sudo)
+        "${sudo[@]}" apt-get update -q
+        "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
+    fi
+    FIRESTEEL_JAVA_HOME=$(find_jdk) || fail "no JDK 17 or 21 found: set FIRESTEEL_JAVA_HOME to the directory of one"
+    export FIRESTEEL_JAVA_HOME JAVA_HOME=$FIRESTEEL_JAVA_HOME
+}
+
+# spark_environment VERSION: prints the directory of the Python environment with that Spark distribution.
+spark_environment() {
+    local variable=FIRESTEEL_SPARK_DIR_${1//./_}
+    printf '%s\n' "${!variable:-$cache/spark-$1}"
+}
+
+# setup_spark VERSION: makes that environment if it is not there.
+setup_spark() {
+    local version=$1 environment wanted stamp
+    environment=$(spark_environment "$version")
+    wanted="pyspark==$version ${python_packages[*]}"
+    stamp=$environment/.firesteel-packages
+    if [[ -r $stamp && $(<"$stamp") == "$wanted" ]]; then
+        return
+    fi
+    if [[ $environment != "$cache/spark-$version" ]]; then
+        spark_home "$version" >/dev/null
+        return
+    fi
+    say "Spark $version in $environment"
+    [[ -x $environment/bin/python ]] || python3 -m venv "$environment"
+    # The package is half a gigabyte: pip's progress bar stays on.
+    "$environment/bin/python" -m pip install --disable-pip-version-check "pyspark==$version" "${python_packages[@]}" |
+        { grep -v '^Requirement already satisfied' || true; }
+    "$environment/bin/python" -c 'import pandas, pyarrow, pyspark'
+    printf '%s\n' "$wanted" >"$stamp"
+}
+
+# spark_home VERSION: prints the directory of the distribution (jars, bin, python).
+spark_home() {
+    local home
+    for home in "$(spark_environment "$1")"/lib/python3*/site-packages/pyspark; do
+        [[ -d $home/jars ]] && printf '%s\n' "$home" && return
+    done
+    fail "no Spark $1 in $(spark_environment "$1")"
+}
+
+# build_native: compiles the binary and the shared library.
+build_native() {
+    say "Building firesteel (first time: a few minutes)"
+    (cd "$root" && cargo build --release --locked --bin firesteel --lib)
+}
+
+# build_bridge: compiles and packs the bridge jars, unless none of their sources has changed.
+build_bridge() {
+    local stamp=$root/jvm-bridge/target/built
+    if [[ -e $stamp && -z $(find "$root/jvm-bridge" -name target -prune -o -type f -newer "$stamp" -print -quit) ]]; then
+        return
+    fi
+    say "Building the bridge jars (first time: downloads their dependencies)"
+    (cd "$root/jvm-bridge" && mvn --batch-mode --no-transfer-progress verify) |
+        awk '/Building |Compiling |Tests run|BUILD|ERROR|WARN.*warning/ { sub(/^\[INFO\] /, "    "); print; fflush() }' >&2
+    touch "$stamp"
+}
+
+# assemble: puts dist/firesteel together. A copy that is in use stays intact for those who use it.
+assemble() {
+    local new=$root/dist/new.$$ jars=("$root"/jvm-bridge/target/jars/*.jar)
+    [[ -e ${jars[0]} ]] || fail "no jars in $root/jvm-bridge/target/jars"
+    rm -rf "$root"/dist/new.* "$root"/dist/old.*
+    mkdir -p "$new"/{bin,lib,include,jars}
+    cp "$CARGO_TARGET_DIR/release/firesteel" "$new/bin/firesteel"
+    ln "$new/bin/firesteel" "$new/bin/java"
+    cp "$CARGO_TARGET_DIR/release/libfiresteel.so" "$new/lib/"
+    cp "$root/include/firesteel.h" "$new/include/"
+    cp "${jars[@]}" "$new/jars/"
+    if [[ -e $dist ]]; then
+        mv "$dist" "$root/dist/old.$$"
+    fi
+    mv "$new" "$dist"
+    rm -rf "$root/dist/old.$$"
+}
+
+# build: everything that dist/firesteel needs.
+build() {
+    build_native
+    build_bridge
+    assemble
+    export FIRESTEEL_DIST=$dist
+}
