@@ -4,6 +4,7 @@ mod argfile;
 pub mod class_path;
 pub mod environment;
 pub mod executor_args;
+pub mod executor_command;
 pub mod heap;
 pub mod java;
 pub mod jdk;
@@ -13,6 +14,7 @@ use std::ffi::OsString;
 
 pub use environment::ExecutorDetails;
 pub use executor_args::{ArgumentsError, Backend, DriverUrl, ExecutorArguments};
+pub use executor_command::{ExecutorCommand, ExecutorCommandError};
 pub use heap::HeapSize;
 pub use java::{JavaCommand, JavaCommandError, JavaLaunch};
 pub use jdk::{Jdk, JdkError};
