@@ -26,7 +26,9 @@ pub enum ExecutorCommandError {
     #[error(transparent)]
     Java(#[from] JavaCommandError),
     /// A `--java-option` that is not an option of a JVM.
-    #[error("--java-option {option} does not fit: only options of the JVM are possible here, such as -Xmx4g or -Dspark.network.timeout=600s")]
+    #[error(
+        "--java-option {option} does not fit: only options of the JVM are possible here, such as -Xmx4g or -Dspark.network.timeout=600s"
+    )]
     NotAJvmOption {
         /// The word that ended the options.
         option: String,
@@ -38,7 +40,9 @@ pub enum ExecutorCommandError {
         name: String,
     },
     /// Neither a class path nor a place of Spark.
-    #[error("no class path: give --class-path (as the -cp of java), or set SPARK_HOME to a Spark distribution")]
+    #[error(
+        "no class path: give --class-path (as the -cp of java), or set SPARK_HOME to a Spark distribution"
+    )]
     NoClassPath,
 }
 
@@ -47,7 +51,11 @@ impl ExecutorCommand {
     ///
     /// # Errors
     /// See [`ArgumentsError`].
-    pub fn of_java(backend: Backend, java: JavaCommand, env: impl Fn(&str) -> Option<String>) -> Result<Self, ArgumentsError> {
+    pub fn of_java(
+        backend: Backend,
+        java: JavaCommand,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ArgumentsError> {
         let arguments = ExecutorArguments::parse(backend, &java.args, || local_host_name(env))?;
         Ok(Self { arguments, java })
     }
@@ -60,7 +68,10 @@ impl ExecutorCommand {
     ///
     /// # Errors
     /// See [`ExecutorCommandError`].
-    pub fn parse(args: &[String], env: impl Fn(&str) -> Option<String>) -> Result<Self, ExecutorCommandError> {
+    pub fn parse(
+        args: &[String],
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ExecutorCommandError> {
         let mut backend = Backend::CoarseGrained;
         let mut class_path = None;
         let mut java_args = Vec::new();
@@ -83,13 +94,22 @@ impl ExecutorCommand {
             rest = after;
         }
         let arguments = ExecutorArguments::parse(backend, &backend_args, || local_host_name(&env))?;
-        let class_path = class_path.or_else(|| env("CLASSPATH")).or_else(|| Some(class_path_of(&env("SPARK_HOME")?, &env)));
-        java_args.extend(["-cp".to_owned(), class_path.ok_or(ExecutorCommandError::NoClassPath)?]);
+        let class_path = class_path
+            .or_else(|| env("CLASSPATH"))
+            .or_else(|| Some(class_path_of(&env("SPARK_HOME")?, &env)));
+        java_args.extend([
+            "-cp".to_owned(),
+            class_path.ok_or(ExecutorCommandError::NoClassPath)?,
+        ]);
         java_args.push(backend.class_name().to_owned());
         java_args.extend(backend_args);
         match JavaCommand::parse(&java_args, env)? {
-            JavaLaunch::Class(java) if java.main_class == backend.class_name() => Ok(Self { arguments, java }),
-            JavaLaunch::Class(java) => Err(ExecutorCommandError::NotAJvmOption { option: java.main_class }),
+            JavaLaunch::Class(java) if java.main_class == backend.class_name() => {
+                Ok(Self { arguments, java })
+            }
+            JavaLaunch::Class(java) => Err(ExecutorCommandError::NotAJvmOption {
+                option: java.main_class,
+            }),
             JavaLaunch::Other(option) => Err(ExecutorCommandError::NotAJvmOption { option }),
         }
     }
@@ -106,7 +126,9 @@ fn backend_named(name: &str) -> Result<Backend, ExecutorCommandError> {
         "coarse-grained" => Ok(Backend::CoarseGrained),
         "yarn" => Ok(Backend::Yarn),
         "kubernetes" => Ok(Backend::Kubernetes),
-        _ => Err(ExecutorCommandError::Backend { name: name.to_owned() }),
+        _ => Err(ExecutorCommandError::Backend {
+            name: name.to_owned(),
+        }),
     }
 }
 
@@ -118,41 +140,88 @@ mod tests {
 
     fn parse(line: &str, vars: &[(&str, &str)]) -> Result<ExecutorCommand, ExecutorCommandError> {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        ExecutorCommand::parse(&args, |name| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+        ExecutorCommand::parse(&args, |name| {
+            vars.iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
     }
 
     #[test]
     fn own_options_stand_anywhere() -> Result<(), ExecutorCommandError> {
-        let command = parse(&format!("--java-option -Xmx2g {LEAST} --class-path a:b --java-option -Dspark.x=1 --backend kubernetes --podName p"), &[])?;
+        let command = parse(
+            &format!(
+                "--java-option -Xmx2g {LEAST} --class-path a:b --java-option -Dspark.x=1 --backend kubernetes --podName p"
+            ),
+            &[],
+        )?;
         assert_eq!(command.arguments.backend, Backend::Kubernetes);
         assert_eq!(command.arguments.pod_name.as_deref(), Some("p"));
         assert_eq!(command.java.options, ["-Xmx2g", "-Dspark.x=1"]);
         assert_eq!(command.java.class_path, "a:b");
         assert_eq!(command.java.main_class, Backend::Kubernetes.class_name());
-        assert_eq!(command.java.args.first().map(String::as_str), Some("--driver-url"));
+        assert_eq!(
+            command.java.args.first().map(String::as_str),
+            Some("--driver-url")
+        );
         Ok(())
     }
 
     #[test]
     fn the_class_path_can_come_from_the_environment() -> Result<(), ExecutorCommandError> {
-        assert_eq!(parse(LEAST, &[("CLASSPATH", "c"), ("SPARK_HOME", "/s")])?.java.class_path, "c");
-        assert_eq!(parse(LEAST, &[("SPARK_HOME", "/s")])?.java.class_path, "/s/conf/:/s/jars/*");
-        assert_eq!(parse(LEAST, &[("SPARK_HOME", "/s"), ("SPARK_CONF_DIR", "/e")])?.java.class_path, "/e/:/s/jars/*");
-        assert!(matches!(parse(LEAST, &[]), Err(ExecutorCommandError::NoClassPath)));
+        assert_eq!(
+            parse(LEAST, &[("CLASSPATH", "c"), ("SPARK_HOME", "/s")])?
+                .java
+                .class_path,
+            "c"
+        );
+        assert_eq!(
+            parse(LEAST, &[("SPARK_HOME", "/s")])?.java.class_path,
+            "/s/conf/:/s/jars/*"
+        );
+        assert_eq!(
+            parse(LEAST, &[("SPARK_HOME", "/s"), ("SPARK_CONF_DIR", "/e")])?
+                .java
+                .class_path,
+            "/e/:/s/jars/*"
+        );
+        assert!(matches!(
+            parse(LEAST, &[]),
+            Err(ExecutorCommandError::NoClassPath)
+        ));
         Ok(())
     }
 
     #[test]
     fn mistakes_are_told_apart() {
         let mistake = |line: &str| parse(&format!("{line} {LEAST} --class-path c"), &[]);
-        assert!(matches!(mistake("--bogus 1"), Err(ExecutorCommandError::Arguments(ArgumentsError::Unrecognized { .. }))));
-        assert!(matches!(mistake("--backend mesos"), Err(ExecutorCommandError::Backend { .. })));
+        assert!(matches!(
+            mistake("--bogus 1"),
+            Err(ExecutorCommandError::Arguments(
+                ArgumentsError::Unrecognized { .. }
+            ))
+        ));
+        assert!(matches!(
+            mistake("--backend mesos"),
+            Err(ExecutorCommandError::Backend { .. })
+        ));
         for option in ["-version", "Main", "-jar"] {
             let error = mistake(&format!("--java-option {option}"));
-            assert!(matches!(error, Err(ExecutorCommandError::NotAJvmOption { .. })), "{option}: {error:?}");
+            assert!(
+                matches!(error, Err(ExecutorCommandError::NotAJvmOption { .. })),
+                "{option}: {error:?}"
+            );
         }
-        let usage = parse("", &[]).err().map(|error| error.to_string()).unwrap_or_default();
+        let usage = parse("", &[])
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
         assert!(usage.contains("--driver-url <driverUrl>"), "{usage}");
-        assert!(matches!(parse("--class-path", &[]), Err(ExecutorCommandError::Arguments(ArgumentsError::Unrecognized { .. }))));
+        assert!(matches!(
+            parse("--class-path", &[]),
+            Err(ExecutorCommandError::Arguments(
+                ArgumentsError::Unrecognized { .. }
+            ))
+        ));
     }
 }
