@@ -1,2 +1,21 @@
 //! Java object streams, class files and `serialVersionUID`s. No I/O beyond reading class-path jars, no unsafe.
+//!
+//! * [`arena::Graph`] reads and writes streams of any classes, byte for byte.
+//! * [`Catalog`] knows the descriptors of the classes on a class path.
+//! * [`to_vec`] and [`from_slice`] are a serde format: a struct's serde name is its Java class.
 #![forbid(unsafe_code)]
+
+pub mod arena;
+mod catalog;
+mod classfile;
+mod error;
+mod liars;
+mod limits;
+mod mutf8;
+mod stream;
+
+pub use catalog::{Catalog, CatalogError, ClassDesc, FieldDesc, ScalaVersion};
+pub use classfile::{ClassFile, ClassFileError};
+pub use error::Error;
+pub use limits::Limits;
+pub use stream::{SC_BLOCK_DATA, SC_ENUM, SC_EXTERNALIZABLE, SC_SERIALIZABLE, SC_WRITE_METHOD};

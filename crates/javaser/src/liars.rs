@@ -1,0 +1,26 @@
+//! Classes whose descriptor announces fields that their `writeObject` never writes.
+//!
+//! A Java reader knows from its own class; the stream does not tell. Where the first field is a reference the stream
+//! gives it away (block data or the end mark cannot be a field's value), so only classes whose first
+//! field is primitive need to be listed.
+
+/// How to see whether a level omitted its declared fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Liar {
+    /// Never writes its fields.
+    Always,
+    /// Writes its fields for the Java serializer, and for others starts with a `long`, that is with block data. Its
+    /// first field is a boolean or the high byte of a small number, so the first byte decides.
+    IfBlockDataComesFirst,
+}
+
+/// Name of a class with `SC_WRITE_METHOD` and declared fields.
+pub(crate) fn liar(class: &str) -> Option<Liar> {
+    Some(match class {
+        // Scala 2.12: elements, ListSerializeEnd$, then `exported` and `len` as block data.
+        "scala.collection.mutable.ListBuffer" => Liar::Always,
+        "org.apache.spark.rdd.ParallelCollectionPartition"
+        | "org.apache.spark.RangePartitioner" => Liar::IfBlockDataComesFirst,
+        _ => return None,
+    })
+}
