@@ -97,10 +97,9 @@ impl ExecutorCommand {
         let class_path = class_path
             .or_else(|| env("CLASSPATH"))
             .or_else(|| Some(class_path_of(&env("SPARK_HOME")?, &env)));
-        java_args.extend([
-            "-cp".to_owned(),
-            class_path.ok_or(ExecutorCommandError::NoClassPath)?,
-        ]);
+        let class_path = class_path.ok_or(ExecutorCommandError::NoClassPath)?;
+        // In front, so that it does not undo a -jar among the options.
+        java_args.splice(0..0, ["-cp".to_owned(), class_path]);
         java_args.push(backend.class_name().to_owned());
         java_args.extend(backend_args);
         match JavaCommand::parse(&java_args, env)? {
