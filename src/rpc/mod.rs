@@ -10,7 +10,8 @@ mod files;
 pub use driver::{DriverEndpoint, Event, Incoming};
 pub use files::{FetchError, FileServer, FileStream};
 
-use crate::transport::{ConfError, TransportConf, parse_bytes, parse_time};
+use crate::config::units::{TimeUnit, parse_time};
+use crate::transport::{ConfError, TransportConf};
 use std::time::Duration;
 
 /// Settings of the control connection, under Spark's names.
@@ -22,10 +23,6 @@ pub struct RpcConf {
     pub files: TransportConf,
     /// `spark.rpc.askTimeout`, else `spark.network.timeout`: how long an ask waits for its answer.
     pub ask_timeout: Duration,
-    /// `spark.rpc.lookupTimeout`, else `spark.network.timeout`: how long looking for an endpoint may take.
-    pub lookup_timeout: Duration,
-    /// `spark.rpc.message.maxSize` in bytes (the setting counts MiB): the largest message that is worth sending.
-    pub max_message_size: usize,
 }
 
 impl RpcConf {
@@ -34,37 +31,21 @@ impl RpcConf {
     /// # Errors
     /// The setting that is no time or number.
     pub fn new(property: impl Fn(&str) -> Option<String>) -> Result<Self, ConfError> {
-        let time = |keys: [&str; 2]| {
-            let Some((key, value)) = keys.into_iter().find_map(|key| Some((key, property(key)?)))
-            else {
-                return Ok(Duration::from_secs(120));
-            };
-            parse_time(&value, Duration::from_secs(1)).ok_or_else(|| ConfError {
-                key: key.to_owned(),
-                value,
-                expected: "a time such as 120s",
-            })
-        };
-        let max = "spark.rpc.message.maxSize";
-        let max_message_size = match property(max) {
-            Some(value) => value
-                .trim()
-                .parse::<u32>()
-                .ok()
-                .and_then(|mib| usize::try_from(parse_bytes(&format!("{mib}m"))?).ok())
-                .ok_or(ConfError {
-                    key: max.to_owned(),
+        let keys = ["spark.rpc.askTimeout", "spark.network.timeout"];
+        let ask_timeout = match keys.into_iter().find_map(|key| Some((key, property(key)?))) {
+            Some((key, value)) => {
+                parse_time(&value, TimeUnit::Seconds).ok_or_else(|| ConfError {
+                    key: key.to_owned(),
                     value,
-                    expected: "a number of MiB",
-                })?,
-            None => 128 << 20,
+                    expected: "a time such as 120s",
+                })?
+            }
+            None => Duration::from_secs(120),
         };
         Ok(Self {
             transport: TransportConf::for_module("rpc", &property)?,
             files: TransportConf::for_module("files", &property)?,
-            ask_timeout: time(["spark.rpc.askTimeout", "spark.network.timeout"])?,
-            lookup_timeout: time(["spark.rpc.lookupTimeout", "spark.network.timeout"])?,
-            max_message_size,
+            ask_timeout,
         })
     }
 }
@@ -77,39 +58,27 @@ mod tests {
     fn timeouts_fall_back_as_in_spark() {
         let conf = |properties: &[(&str, &str)]| {
             RpcConf::new(|key| {
-                properties
-                    .iter()
-                    .find(|(name, _)| *name == key)
-                    .map(|(_, value)| (*value).to_owned())
+                let property = properties.iter().find(|(name, _)| *name == key);
+                property.map(|(_, value)| (*value).to_owned())
             })
         };
         let secs = Duration::from_secs;
-        let default = conf(&[]).unwrap();
+        assert_eq!(conf(&[]).unwrap().ask_timeout, secs(120));
+        let network = ("spark.network.timeout", "60s");
+        let set = conf(&[network]).unwrap();
         assert_eq!(
-            (
-                default.ask_timeout,
-                default.lookup_timeout,
-                default.max_message_size
-            ),
-            (secs(120), secs(120), 128 << 20)
+            (set.ask_timeout, set.transport.connection_timeout),
+            (secs(60), secs(60))
         );
-        let set = conf(&[
-            ("spark.network.timeout", "60s"),
-            ("spark.rpc.askTimeout", "1min"),
-            ("spark.rpc.lookupTimeout", "5"),
-            ("spark.rpc.message.maxSize", "512"),
-        ])
-        .unwrap();
         assert_eq!(
-            (set.ask_timeout, set.lookup_timeout, set.max_message_size),
-            (secs(60), secs(5), 512 << 20)
+            conf(&[network, ("spark.rpc.askTimeout", "5min")])
+                .unwrap()
+                .ask_timeout,
+            secs(300)
         );
-        assert_eq!(set.transport.connection_timeout, secs(60));
         assert_eq!(
-            conf(&[("spark.rpc.message.maxSize", "1g")])
-                .unwrap_err()
-                .key,
-            "spark.rpc.message.maxSize"
+            conf(&[("spark.rpc.askTimeout", "soon")]).unwrap_err().key,
+            "spark.rpc.askTimeout"
         );
     }
 }

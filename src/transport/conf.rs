@@ -1,5 +1,6 @@
 //! Settings of a connection, under Spark's names.
 
+use crate::config::units::{TimeUnit, parse_time};
 use std::time::Duration;
 use wire::frame::MAX_FRAME;
 
@@ -7,8 +8,9 @@ use wire::frame::MAX_FRAME;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportConf {
     /// `spark.<module>.io.connectionTimeout`, else `spark.network.timeout`: how long a connection may be silent while this end waits for an answer.
+    /// 0 means for ever.
     pub connection_timeout: Duration,
-    /// `spark.<module>.io.connectionCreationTimeout`, else the connection timeout.
+    /// `spark.<module>.io.connectionCreationTimeout`, else the connection timeout. 0 means as long as the system tries.
     pub connection_creation_timeout: Duration,
     /// `spark.<module>.io.sendBuffer` in bytes; `None` leaves it to the system.
     pub send_buffer: Option<usize>,
@@ -39,6 +41,9 @@ pub struct ConfError {
     /// What it should be.
     pub expected: &'static str,
 }
+
+/// As long as any process lives.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 const TIME: &str = "a time such as 120s or 500ms";
 const NUMBER: &str = "a whole number";
@@ -79,7 +84,7 @@ impl TransportConf {
                 .find_map(|key| property(&key).map(|value| (key, value)))
         };
         let time = |found: Option<(String, String)>, default: Duration| match found {
-            Some((key, value)) => parse_time(&value, Duration::from_secs(1)).ok_or(ConfError {
+            Some((key, value)) => parse_time(&value, TimeUnit::Seconds).ok_or(ConfError {
                 key,
                 value,
                 expected: TIME,
@@ -97,6 +102,7 @@ impl TransportConf {
             },
             None => Ok(None),
         };
+        let unlimited = |time: Duration| if time.is_zero() { FOR_EVER } else { time };
         let default = Self::default();
         let network = "spark.network.timeout";
         let network_timeout = time(
@@ -104,9 +110,10 @@ impl TransportConf {
             default.connection_timeout,
         )?;
         let connection_timeout = time(io("connectionTimeout"), network_timeout)?;
+        let creation_timeout = time(io("connectionCreationTimeout"), connection_timeout)?;
         Ok(Self {
-            connection_timeout,
-            connection_creation_timeout: time(io("connectionCreationTimeout"), connection_timeout)?,
+            connection_timeout: unlimited(connection_timeout),
+            connection_creation_timeout: unlimited(creation_timeout),
             send_buffer: number("sendBuffer")?.filter(|size| *size > 0),
             receive_buffer: number("receiveBuffer")?.filter(|size| *size > 0),
             back_log: number("backLog")?
@@ -117,46 +124,6 @@ impl TransportConf {
             ..default
         })
     }
-}
-
-/// A time in Spark's notation: a number and `us`, `ms`, `s`, `m`, `min`, `h` or `d`; without a unit it counts `unit`s.
-pub fn parse_time(text: &str, unit: Duration) -> Option<Duration> {
-    let (number, suffix) = number_and_unit(text)?;
-    let unit = match suffix.as_str() {
-        "" => unit,
-        "us" => Duration::from_micros(1),
-        "ms" => Duration::from_millis(1),
-        "s" => Duration::from_secs(1),
-        "m" | "min" => Duration::from_secs(60),
-        "h" => Duration::from_secs(60 * 60),
-        "d" => Duration::from_secs(24 * 60 * 60),
-        _ => return None,
-    };
-    unit.checked_mul(u32::try_from(number).ok()?)
-}
-
-/// A size in Spark's notation: a number and `b`, `k`, `m`, `g`, `t` or `p` (each also with a `b` behind it); without a unit it counts bytes.
-pub fn parse_bytes(text: &str) -> Option<u64> {
-    let (number, suffix) = number_and_unit(text)?;
-    let shift = match suffix.as_str() {
-        "" | "b" => 0,
-        "k" | "kb" => 10,
-        "m" | "mb" => 20,
-        "g" | "gb" => 30,
-        "t" | "tb" => 40,
-        "p" | "pb" => 50,
-        _ => return None,
-    };
-    number.checked_mul(1 << shift)
-}
-
-fn number_and_unit(text: &str) -> Option<(u64, String)> {
-    let text = text.trim();
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(digits)?;
-    Some((number.parse().ok()?, unit.to_ascii_lowercase()))
 }
 
 #[cfg(test)]
@@ -170,23 +137,6 @@ mod tests {
                 .find(|(name, _)| *name == key)
                 .map(|(_, value)| (*value).to_owned())
         })
-    }
-
-    #[test]
-    fn times_and_sizes_are_spark_s() {
-        let second = Duration::from_secs(1);
-        assert_eq!(parse_time("120", second), Some(Duration::from_secs(120)));
-        assert_eq!(parse_time("2min", second), Some(Duration::from_secs(120)));
-        assert_eq!(
-            parse_time("500MS", second),
-            Some(Duration::from_millis(500))
-        );
-        assert_eq!(parse_time("5 s", second), None);
-        assert_eq!(parse_time("-1s", second), None);
-        assert_eq!(parse_bytes("200m"), Some(200 << 20));
-        assert_eq!(parse_bytes("64KB"), Some(64 << 10));
-        assert_eq!(parse_bytes("7"), Some(7));
-        assert_eq!(parse_bytes("99999999p"), None);
     }
 
     #[test]

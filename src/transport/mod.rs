@@ -17,7 +17,7 @@ mod server;
 mod stream;
 
 pub use client::{Asked, Client};
-pub use conf::{ConfError, TransportConf, parse_bytes, parse_time};
+pub use conf::{ConfError, TransportConf};
 pub use server::Server;
 pub use stream::Stream;
 

@@ -1,0 +1,335 @@
+//! The block server: what Spark's `NettyBlockRpcServer` does for other executors.
+
+use super::streams::{Block, Streams};
+use super::uploads::Uploads;
+use super::{BlockSource, LocalDirs, ShuffleFiles};
+use crate::config::units::{SizeUnit, parse_size};
+use crate::transport::{
+    Answer, Body, ConfError, Peer, Reply, RequestHandler, Server, Stream, TransportConf,
+};
+use bytes::Bytes;
+use std::io;
+use std::net::ToSocketAddrs;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+use wire::block_transfer::BlockTransferMessage as Message;
+use wire::frame::MAX_FRAME;
+
+/// What a frame may have besides the block that it carries.
+const FRAME_OVERHEAD: u64 = 16 << 20;
+/// Damaged blocks that are read again at a time.
+const MAX_DIAGNOSES: usize = 2;
+
+/// Serves blocks until it is dropped.
+#[derive(Debug)]
+pub struct BlockServer {
+    server: Server,
+}
+
+/// Why a block server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// A setting cannot be understood.
+    #[error(transparent)]
+    Setting(#[from] ConfError),
+    /// The address or port cannot be used.
+    #[error("{0}")]
+    Address(#[from] io::Error),
+}
+
+impl BlockServer {
+    /// Listens on `bind_address` (a name or address) and `port` (0 for a free one), and serves the shuffle files in `dirs` and the
+    /// blocks of `source`. `property` looks up a Spark property; those of the module `shuffle` count. Must be called on the runtime.
+    ///
+    /// # Errors
+    /// [`BindError`]
+    pub fn bind(
+        bind_address: &str,
+        port: u16,
+        app_id: &str,
+        executor_id: &str,
+        dirs: Arc<LocalDirs>,
+        source: Arc<dyn BlockSource>,
+        property: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, BindError> {
+        let conf = TransportConf {
+            max_frame: max_frame(&property)?,
+            ..TransportConf::for_module("shuffle", &property)?
+        };
+        let bare = bind_address
+            .strip_prefix('[')
+            .and_then(|address| address.strip_suffix(']'));
+        let bare = bare.unwrap_or(bind_address);
+        let address = (bare, port).to_socket_addrs()?.next();
+        let address = address.ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::AddrNotAvailable,
+                format!("{bind_address} has no address"),
+            )
+        })?;
+        // Ids start at random, as Spark's do, to tell the streams of different executors apart.
+        let first_stream = i64::from(Uuid::new_v4().as_fields().0 >> 1) * 1000;
+        let handler = Handler {
+            app_id: app_id.to_owned(),
+            executor_id: executor_id.to_owned(),
+            files: ShuffleFiles::new(dirs.clone()),
+            uploads: Uploads::new(dirs.clone()),
+            dirs,
+            source,
+            streams: Streams::new(first_stream),
+            diagnoses: Arc::new(Semaphore::new(MAX_DIAGNOSES)),
+        };
+        let server = Server::bind((address.ip(), port), &conf, Arc::new(handler))?;
+        Ok(Self { server })
+    }
+
+    /// The port that is listened on.
+    pub fn port(&self) -> u16 {
+        self.server.local_addr().port()
+    }
+}
+
+/// The largest frame: a block as large as peers may send in one piece. Larger ones come as streams.
+fn max_frame(property: impl Fn(&str) -> Option<String>) -> Result<usize, ConfError> {
+    let key = "spark.network.maxRemoteBlockSizeFetchToMem";
+    let block = match property(key) {
+        Some(value) => parse_size(&value, SizeUnit::Bytes).ok_or(ConfError {
+            key: key.to_owned(),
+            value,
+            expected: "a size such as 200m",
+        })?,
+        None => 200 << 20,
+    };
+    // Peers may have a lower or higher limit than this executor; the default is the least that is expected of it.
+    let frame = block.max(200 << 20).saturating_add(FRAME_OVERHEAD);
+    Ok(usize::try_from(frame).unwrap_or(MAX_FRAME).min(MAX_FRAME))
+}
+
+struct Handler {
+    app_id: String,
+    executor_id: String,
+    dirs: Arc<LocalDirs>,
+    files: ShuffleFiles,
+    source: Arc<dyn BlockSource>,
+    streams: Streams,
+    uploads: Uploads,
+    diagnoses: Arc<Semaphore>,
+}
+
+impl Handler {
+    fn open(&self, peer: Peer, blocks: Result<Vec<Block>, String>, reply: Reply) {
+        let stream = blocks.and_then(|blocks| self.streams.register(peer, blocks));
+        match stream {
+            Ok((stream_id, num_chunks)) => answer(
+                reply,
+                &Message::StreamHandle {
+                    stream_id,
+                    num_chunks,
+                },
+            ),
+            Err(error) => reply.failure(error),
+        }
+    }
+
+    fn local_dirs(&self, app_id: &str, exec_ids: &[String], reply: Reply) {
+        let wrong_app = app_id != self.app_id;
+        let [exec_id] = exec_ids else {
+            return reply.failure(format!(
+                "Invalid GetLocalDirsForExecutors request: {}incorrect executor number: {} (expected 1);",
+                if wrong_app { format!("incorrect application id: {app_id};") } else { String::new() },
+                exec_ids.len()
+            ));
+        };
+        if wrong_app {
+            let error = format!(
+                "Invalid GetLocalDirsForExecutors request: incorrect application id: {app_id};"
+            );
+            return reply.failure(error);
+        }
+        if *exec_id != self.executor_id {
+            return reply.failure(format!(
+                "Invalid executor id: {exec_id}, expected {}.",
+                self.executor_id
+            ));
+        }
+        let dirs = self
+            .dirs
+            .dirs()
+            .iter()
+            .map(|dir| dir.to_string_lossy().into_owned())
+            .collect();
+        answer(
+            reply,
+            &Message::LocalDirsForExecutors {
+                local_dirs_by_exec: vec![(exec_id.clone(), dirs)],
+            },
+        );
+    }
+
+    /// The data of a chunk. Shuffle blocks that this process has no files of may come from elsewhere: another shuffle manager or the
+    /// fallback storage of a decommissioned executor.
+    fn read(&self, peer: Peer, block: Result<Block, String>) -> Answer<Result<Body, String>> {
+        let block = match block {
+            Ok(block) => block,
+            Err(error) => return Box::pin(async { Err(error) }),
+        };
+        let (files, source) = (self.files.clone(), self.source.clone());
+        Box::pin(async move {
+            let name = block.to_string();
+            let result = match block {
+                Block::Named(name) => source.local_block(name).await,
+                Block::Shuffle {
+                    shuffle_id,
+                    map_id,
+                    start,
+                    end,
+                } => {
+                    let segment = tokio::task::spawn_blocking(move || {
+                        files.segment(shuffle_id, map_id, start, end)
+                    });
+                    match segment.await.map_err(io::Error::other).flatten() {
+                        Ok(body) => Ok(body),
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => source
+                            .local_block(name.clone())
+                            .await
+                            .map_err(|_| error.to_string()),
+                        Err(error) => Err(error.to_string()),
+                    }
+                }
+            };
+            result.inspect_err(|error| {
+                tracing::error!(
+                    "Error opening block {name} for request from {}: {error}",
+                    peer.addr
+                );
+            })
+        })
+    }
+}
+
+impl RequestHandler for Handler {
+    fn on_rpc(&self, peer: Peer, body: Bytes, reply: Reply) {
+        match Message::read(&body) {
+            Ok(Message::OpenBlocks { block_ids, .. }) => {
+                let blocks = block_ids.into_iter().map(Block::parse).collect();
+                self.open(peer, Ok(blocks), reply);
+            }
+            Ok(Message::FetchShuffleBlocks(fetch)) => {
+                self.open(peer, Block::of_fetch(&fetch), reply)
+            }
+            Ok(Message::UploadBlock { .. }) => {
+                let result = self.source.upload(body);
+                tokio::spawn(async move { answer_with(reply, result.await) });
+            }
+            Ok(Message::GetLocalDirsForExecutors { app_id, exec_ids }) => {
+                self.local_dirs(&app_id, &exec_ids, reply)
+            }
+            Ok(Message::DiagnoseCorruption {
+                shuffle_id,
+                map_id,
+                reduce_id,
+                checksum,
+                algorithm,
+                ..
+            }) => {
+                let (files, diagnoses) = (self.files.clone(), self.diagnoses.clone());
+                tokio::spawn(async move {
+                    let _permit = diagnoses.acquire().await;
+                    let cause = tokio::task::spawn_blocking(move || {
+                        files.diagnose(shuffle_id, map_id, reduce_id, checksum, &algorithm)
+                    });
+                    match cause.await {
+                        Ok(cause) => answer(reply, &Message::CorruptionCause { cause }),
+                        Err(error) => reply.failure(error.to_string()),
+                    }
+                });
+            }
+            Ok(_) => reply.failure("This block transfer message is not for an executor."),
+            Err(error) => {
+                tracing::warn!(
+                    "Ignored an RPC message of {} bytes from {}: {error}",
+                    body.len(),
+                    peer.addr
+                );
+                reply.failure(error.to_string());
+            }
+        }
+    }
+
+    fn open_chunk(
+        &self,
+        peer: Peer,
+        stream_id: i64,
+        chunk_index: i32,
+    ) -> Answer<Result<Body, String>> {
+        self.read(peer, self.streams.take(peer, stream_id, chunk_index))
+    }
+
+    /// A chunk as a stream: `<stream id>_<chunk index>`.
+    fn open_stream(&self, peer: Peer, stream_id: String) -> Answer<Result<Body, String>> {
+        let chunk = stream_id
+            .split_once('_')
+            .and_then(|(id, index)| Some((id.parse().ok()?, index.parse().ok()?)));
+        let block = match chunk {
+            Some((id, index)) => self.streams.take(peer, id, index),
+            None => Err(format!(
+                "Stream id and chunk index should be specified, not '{stream_id}'."
+            )),
+        };
+        self.read(peer, block)
+    }
+
+    fn on_upload(&self, peer: Peer, meta: Bytes, data: Stream, reply: Reply) -> Answer<()> {
+        match Message::read(&meta) {
+            Ok(Message::UploadBlockStream { .. }) => {}
+            Ok(_) => {
+                reply.failure("This upload is not for an executor.");
+                return Box::pin(async {});
+            }
+            Err(error) => {
+                reply.failure(error.to_string());
+                return Box::pin(async {});
+            }
+        }
+        let (uploads, source) = (self.uploads.clone(), self.source.clone());
+        Box::pin(async move {
+            match uploads.spool(data).await {
+                Ok(spooled) => {
+                    let result = source.upload_stream(meta, spooled.path().to_owned());
+                    // Whoever stores the block has the file until it is done, even if the peer goes away.
+                    tokio::spawn(async move {
+                        let result = result.await;
+                        drop(spooled);
+                        answer_with(reply, result);
+                    });
+                }
+                Err(error) => {
+                    tracing::error!("Cannot take an upload from {}: {error}", peer.addr);
+                    reply.failure(format!("Destination failed while reading stream: {error}"));
+                }
+            }
+        })
+    }
+
+    fn on_close(&self, peer: Peer, _error: Option<&str>) {
+        self.streams.forget(peer);
+    }
+}
+
+fn answer(reply: Reply, message: &Message) {
+    answer_with(
+        reply,
+        message
+            .write()
+            .map(Bytes::from)
+            .map_err(|error| error.to_string()),
+    );
+}
+
+fn answer_with(reply: Reply, result: Result<Bytes, String>) {
+    match result {
+        Ok(body) => reply.success(body),
+        Err(error) => reply.failure(error),
+    }
+}

@@ -1,0 +1,383 @@
+//! The files of map tasks: data, index and checksums (Spark's `IndexShuffleBlockResolver`).
+//!
+//! `shuffle_<shuffle>_<map>_0.index` holds one i64 per reducer and one more: the offsets of the reducers' segments in
+//! `shuffle_<shuffle>_<map>_0.data`. `shuffle_<shuffle>_<map>_0.checksum.<ALGORITHM>` holds one i64 per reducer. All are big-endian.
+
+use super::LocalDirs;
+use crate::transport::Body;
+use bytes::Bytes;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use wire::block_transfer::Cause;
+
+/// Bytes read at a time when a segment is checked.
+const CHECK_SIZE: usize = 256 << 10;
+
+/// The shuffle files below the local directories. All methods read from disk and may block.
+#[derive(Clone, Debug)]
+pub struct ShuffleFiles {
+    dirs: Arc<LocalDirs>,
+}
+
+impl ShuffleFiles {
+    /// Looks for files in `dirs`.
+    pub fn new(dirs: Arc<LocalDirs>) -> Self {
+        Self { dirs }
+    }
+
+    /// The segments of the reducers `start..end` of one map output, which lie one behind the other.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no index file, `InvalidData` if the files contradict each other or the range.
+    pub fn segment(&self, shuffle_id: i32, map_id: i64, start: i32, end: i32) -> io::Result<Body> {
+        let index_path = self.path(shuffle_id, map_id, "index");
+        let index = open(&index_path)?;
+        let [Ok(first), Ok(last)] = [start, end].map(u64::try_from) else {
+            return Err(invalid(format!("no reducers {start} to {end}")));
+        };
+        if first >= last {
+            return Err(invalid(format!("no reducers between {start} and {end}")));
+        }
+        let [from, to] = [read_i64(&index, first), read_i64(&index, last)].map(|offset| {
+            offset.map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => invalid(format!(
+                    "{} has no reducers {start} to {end}",
+                    index_path.display()
+                )),
+                _ => error,
+            })
+        });
+        let (from, to) = (from?, to?);
+        let [Ok(offset), Ok(len)] = [from, to.wrapping_sub(from)].map(u64::try_from) else {
+            return Err(invalid(format!(
+                "{} says that a segment lies from {from} to {to}",
+                index_path.display()
+            )));
+        };
+        if len == 0 {
+            // Without any records there is no data file.
+            return Ok(Body::Bytes(Bytes::new()));
+        }
+        let data_path = self.path(shuffle_id, map_id, "data");
+        let file = open(&data_path)?;
+        let size = file.metadata()?.len();
+        if size < offset + len {
+            let message = format!(
+                "{} has {size} bytes, its index says {}",
+                data_path.display(),
+                offset + len
+            );
+            return Err(invalid(message));
+        }
+        Ok(Body::File {
+            file: Arc::new(file),
+            offset,
+            len,
+        })
+    }
+
+    /// Finds out why a reader of a segment got another `checksum` than the writer made.
+    pub fn diagnose(
+        &self,
+        shuffle_id: i32,
+        map_id: i64,
+        reduce_id: i32,
+        checksum: i64,
+        algorithm: &str,
+    ) -> Cause {
+        let Some(algorithm) = Algorithm::parse(algorithm) else {
+            return Cause::UNSUPPORTED_CHECKSUM_ALGORITHM;
+        };
+        match self.checksums(shuffle_id, map_id, reduce_id, algorithm) {
+            Ok((written, now)) if written != now => Cause::DISK_ISSUE,
+            Ok((written, _)) if written != checksum => Cause::NETWORK_ISSUE,
+            Ok(_) => Cause::CHECKSUM_VERIFY_PASS,
+            Err(error) => {
+                tracing::warn!("Unable to diagnose shuffle block corruption: {error}");
+                Cause::UNKNOWN_ISSUE
+            }
+        }
+    }
+
+    /// The checksum that the writer made, and that of the bytes that are there now.
+    fn checksums(
+        &self,
+        shuffle_id: i32,
+        map_id: i64,
+        reduce_id: i32,
+        algorithm: Algorithm,
+    ) -> io::Result<(i64, i64)> {
+        let path = self.path(
+            shuffle_id,
+            map_id,
+            &format!("checksum.{}", algorithm.name()),
+        );
+        let reducer =
+            u64::try_from(reduce_id).map_err(|_| invalid(format!("no reducer {reduce_id}")))?;
+        let written = read_i64(&open(&path)?, reducer)?;
+        let end = reduce_id
+            .checked_add(1)
+            .ok_or_else(|| invalid(format!("no reducer {reduce_id}")))?;
+        let now = match self.segment(shuffle_id, map_id, reduce_id, end)? {
+            Body::File { file, offset, len } => algorithm.of(Section { file, offset, len })?,
+            Body::Bytes(bytes) => algorithm.of(&bytes[..])?,
+        };
+        Ok((written, i64::from(now)))
+    }
+
+    fn path(&self, shuffle_id: i32, map_id: i64, kind: &str) -> PathBuf {
+        self.dirs
+            .path(&format!("shuffle_{shuffle_id}_{map_id}_0.{kind}"))
+    }
+}
+
+/// Opens a file; the error names it as a JVM would.
+fn open(path: &PathBuf) -> io::Result<File> {
+    File::open(path).map_err(|error| {
+        let message = match error.kind() {
+            io::ErrorKind::NotFound => {
+                format!("java.nio.file.NoSuchFileException: {}", path.display())
+            }
+            _ => format!("{}: {error}", path.display()),
+        };
+        io::Error::new(error.kind(), message)
+    })
+}
+
+fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+fn read_i64(file: &File, at: u64) -> io::Result<i64> {
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, at * 8)?;
+    Ok(i64::from_be_bytes(bytes))
+}
+
+/// A part of a file.
+struct Section {
+    file: Arc<File>,
+    offset: u64,
+    len: u64,
+}
+
+impl Read for Section {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = buf
+            .len()
+            .min(usize::try_from(self.len).unwrap_or(usize::MAX));
+        let count = self
+            .file
+            .read_at(buf.get_mut(..count).unwrap_or_default(), self.offset)?;
+        self.offset += count as u64;
+        self.len -= count as u64;
+        Ok(count)
+    }
+}
+
+/// An algorithm of `spark.shuffle.checksum.algorithm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Algorithm {
+    Adler32,
+    Crc32,
+    Crc32c,
+}
+
+impl Algorithm {
+    fn parse(name: &str) -> Option<Self> {
+        [Self::Adler32, Self::Crc32, Self::Crc32c]
+            .into_iter()
+            .find(|algorithm| algorithm.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Adler32 => "ADLER32",
+            Self::Crc32 => "CRC32",
+            Self::Crc32c => "CRC32C",
+        }
+    }
+
+    fn of(self, mut bytes: impl Read) -> io::Result<u32> {
+        let mut adler = adler2::Adler32::new();
+        let mut crc = crc32fast::Hasher::new();
+        let mut crc_c = 0;
+        let mut buffer = vec![0; CHECK_SIZE];
+        loop {
+            let count = bytes.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(match self {
+                    Self::Adler32 => adler.checksum(),
+                    Self::Crc32 => crc.finalize(),
+                    Self::Crc32c => crc_c,
+                });
+            }
+            let piece = buffer.get(..count).unwrap_or_default();
+            match self {
+                Self::Adler32 => adler.write_slice(piece),
+                Self::Crc32 => crc.update(piece),
+                Self::Crc32c => crc_c = crc32c::crc32c_append(crc_c, piece),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixture {
+        _root: tempfile::TempDir,
+        dirs: Arc<LocalDirs>,
+        files: ShuffleFiles,
+    }
+
+    fn fixture() -> Fixture {
+        let root = tempfile::tempdir().unwrap();
+        let roots = [root.path().join("a"), root.path().join("b")];
+        let dirs = Arc::new(LocalDirs::create(&roots, 64, false).unwrap());
+        Fixture {
+            _root: root,
+            files: ShuffleFiles::new(dirs.clone()),
+            dirs,
+        }
+    }
+
+    impl Fixture {
+        fn write(&self, name: &str, bytes: &[u8]) {
+            let path = self.dirs.path(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+
+        fn write_longs(&self, name: &str, values: &[i64]) {
+            self.write(
+                name,
+                &values
+                    .iter()
+                    .flat_map(|value| value.to_be_bytes())
+                    .collect::<Vec<_>>(),
+            );
+        }
+    }
+
+    fn content(body: io::Result<Body>) -> Result<Vec<u8>, String> {
+        match body.map_err(|error| error.to_string())? {
+            Body::Bytes(bytes) => Ok(bytes.to_vec()),
+            Body::File { file, offset, len } => {
+                let mut bytes = Vec::new();
+                Section { file, offset, len }
+                    .read_to_end(&mut bytes)
+                    .unwrap();
+                Ok(bytes)
+            }
+        }
+    }
+
+    #[test]
+    fn segments_are_found_through_the_index() {
+        let fixture = fixture();
+        fixture.write("shuffle_4_77_0.data", b"aaabbbbbc");
+        fixture.write_longs("shuffle_4_77_0.index", &[0, 3, 3, 8, 9]);
+        let segment = |start, end| content(fixture.files.segment(4, 77, start, end));
+        assert_eq!(segment(0, 1), Ok(b"aaa".to_vec()));
+        assert_eq!(segment(1, 2), Ok(vec![]));
+        assert_eq!(segment(3, 4), Ok(b"c".to_vec()));
+        assert_eq!(segment(0, 4), Ok(b"aaabbbbbc".to_vec()));
+        assert_eq!(segment(1, 3), Ok(b"bbbbb".to_vec()));
+        for (start, end) in [(4, 5), (0, 9), (i32::MAX - 1, i32::MAX)] {
+            assert!(
+                segment(start, end)
+                    .unwrap_err()
+                    .ends_with(&format!("has no reducers {start} to {end}"))
+            );
+        }
+        for (start, end) in [(-1, 1), (2, 2), (3, 1), (i32::MIN, i32::MAX)] {
+            assert!(
+                segment(start, end).unwrap_err().starts_with("no reducers "),
+                "{start} {end}"
+            );
+        }
+        let missing = fixture.files.segment(4, 78, 0, 1).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        let path = fixture.dirs.path("shuffle_4_78_0.index");
+        assert_eq!(
+            missing.to_string(),
+            format!("java.nio.file.NoSuchFileException: {}", path.display())
+        );
+    }
+
+    #[test]
+    fn files_that_contradict_each_other_are_refused() {
+        let fixture = fixture();
+        let segment = |map_id| content(fixture.files.segment(1, map_id, 0, 1)).unwrap_err();
+        fixture.write_longs("shuffle_1_1_0.index", &[0, 10]);
+        assert!(segment(1).contains("NoSuchFileException"));
+        fixture.write("shuffle_1_1_0.data", b"short");
+        assert!(segment(1).ends_with("has 5 bytes, its index says 10"));
+        fixture.write_longs("shuffle_1_2_0.index", &[10, 0]);
+        assert!(segment(2).ends_with("says that a segment lies from 10 to 0"));
+        fixture.write_longs("shuffle_1_3_0.index", &[-1, i64::MAX]);
+        assert!(segment(3).contains("lies from -1"));
+        fixture.write_longs("shuffle_1_4_0.index", &[0, 0]);
+        assert_eq!(
+            content(fixture.files.segment(1, 4, 0, 1)),
+            Ok(vec![]),
+            "no data file is needed"
+        );
+    }
+
+    #[test]
+    fn damage_is_diagnosed() {
+        let fixture = fixture();
+        fixture.write("shuffle_0_1_0.data", b"123456789");
+        fixture.write_longs("shuffle_0_1_0.index", &[0, 0, 9]);
+        // Check values of the algorithms for "123456789", and what they give for nothing.
+        for (algorithm, empty, value) in [
+            ("ADLER32", 1, 0x091e_01de),
+            ("CRC32", 0, 0xcbf4_3926),
+            ("CRC32C", 0, 0xe306_9283),
+        ] {
+            fixture.write_longs(
+                &format!("shuffle_0_1_0.checksum.{algorithm}"),
+                &[empty, value],
+            );
+            let diagnose =
+                |reduce_id, checksum| fixture.files.diagnose(0, 1, reduce_id, checksum, algorithm);
+            assert_eq!(
+                diagnose(0, empty),
+                Cause::CHECKSUM_VERIFY_PASS,
+                "{algorithm}"
+            );
+            assert_eq!(
+                diagnose(1, value),
+                Cause::CHECKSUM_VERIFY_PASS,
+                "{algorithm}"
+            );
+            assert_eq!(diagnose(1, value + 1), Cause::NETWORK_ISSUE, "{algorithm}");
+            assert_eq!(diagnose(2, value), Cause::UNKNOWN_ISSUE, "{algorithm}");
+            assert_eq!(diagnose(-1, value), Cause::UNKNOWN_ISSUE, "{algorithm}");
+            assert_eq!(
+                diagnose(i32::MAX, value),
+                Cause::UNKNOWN_ISSUE,
+                "{algorithm}"
+            );
+        }
+        fixture.write("shuffle_0_1_0.data", b"12345678x");
+        assert_eq!(
+            fixture.files.diagnose(0, 1, 1, 0x091e_01de, "ADLER32"),
+            Cause::DISK_ISSUE
+        );
+        assert_eq!(
+            fixture.files.diagnose(0, 2, 1, 0, "ADLER32"),
+            Cause::UNKNOWN_ISSUE
+        );
+        assert_eq!(
+            fixture.files.diagnose(0, 1, 1, 0, "MD5"),
+            Cause::UNSUPPORTED_CHECKSUM_ALGORITHM
+        );
+    }
+}
