@@ -7,12 +7,14 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 
+use bytes::Bytes;
 use jni::errors::ErrorPolicy;
 use jni::objects::{JByteArray, JByteBuffer, JClass, JLongArray, JObjectArray, JString};
 use jni::strings::JNIStr;
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, NativeMethod, jni_str};
 
+use super::queue::{Event, EventKind};
 use super::{JvmBlock, Shared};
 
 /// Longest read of a stream in one call, in bytes; Spark's readers ask for 8 to 64 KiB.
@@ -154,6 +156,11 @@ extern "system" fn app_config<'l>(mut env: EnvUnowned<'l>, _: JClass<'l>) -> JBy
 
 extern "system" fn started<'l>(mut env: EnvUnowned<'l>, _: JClass<'l>) {
     body(&mut env, |_, shared| {
+        shared.messages.push(Event {
+            kind: EventKind::Started,
+            id: 0,
+            payload: Bytes::new(),
+        });
         shared.host.started();
         Ok(())
     });

@@ -26,6 +26,8 @@ pub(crate) enum EventKind {
     Upload = 8,
     /// Store a block that came as a stream.
     UploadStream = 9,
+    /// The backend's endpoint is there: what waited for it can be delivered.
+    Started = 10,
 }
 
 /// One thing for the JVM to do.
