@@ -31,7 +31,9 @@ type Case = (&'static str, fn(&mut Scripted), i32);
 /// Run with every version.
 const CASES: [Case; 1] = [("work_and_stop", work_and_stop, 0)];
 /// Run with the oldest and the newest version.
-const EXIT_CASES: [Case; 5] = [
+const EDGE_CASES: [Case; 7] = [
+    ("yarn_backend", yarn_backend, 0),
+    ("kubernetes_backend", kubernetes_backend, 0),
     ("system_exit_reaches_the_hook", system_exit, 7),
     // Spark's backend stops its executor and returns from main; code 1 only comes when there is no executor yet.
     ("lost_driver_ends_as_in_spark", lost_driver, 0),
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
     if let Ok(case) = std::env::var(CASE) {
         let (_, body, _) = CASES
             .iter()
-            .chain(&EXIT_CASES)
+            .chain(&EDGE_CASES)
             .find(|c| c.0 == case)
             .expect("known case");
         body(&mut Scripted::new());
@@ -60,7 +62,7 @@ fn main() -> ExitCode {
     let mut count = 0;
     for version in VERSIONS {
         let edge = version == VERSIONS[0] || version == VERSIONS[VERSIONS.len() - 1];
-        for case in CASES.iter().chain(EXIT_CASES.iter().filter(|_| edge)) {
+        for case in CASES.iter().chain(EDGE_CASES.iter().filter(|_| edge)) {
             let name = format!("{}_{version}", case.0);
             if !filter.is_empty() && !filter.iter().any(|f| name.contains(f)) {
                 continue;
@@ -419,6 +421,27 @@ fn work_and_stop(t: &mut Scripted) {
         Err(JvmError::AlreadyStarted)
     ));
 
+    lane.one_way(t.requests["StopExecutor$"].clone());
+}
+
+fn yarn_backend(t: &mut Scripted) {
+    other_backend(
+        t,
+        "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend",
+    );
+}
+
+fn kubernetes_backend(t: &mut Scripted) {
+    Arc::get_mut(&mut t.host).unwrap().bootstrap.pod_name = Some("pod-1".into());
+    other_backend(
+        t,
+        "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend",
+    );
+}
+
+fn other_backend(t: &mut Scripted, class: &str) {
+    Arc::get_mut(&mut t.host).unwrap().bootstrap.backend_class = class.into();
+    let lane = t.ready();
     lane.one_way(t.requests["StopExecutor$"].clone());
 }
 
