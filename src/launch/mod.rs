@@ -66,3 +66,69 @@ pub fn decide(args: &[OsString], env: impl Fn(&str) -> Option<String>) -> Launch
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt;
+
+    fn decided(line: &str) -> Option<Backend> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        match decide(&args, |_| None) {
+            Launch::Executor { backend, .. } => Some(backend),
+            Launch::RealJava { .. } => None,
+        }
+    }
+
+    #[test]
+    fn the_three_backends_are_executors() {
+        for backend in Backend::ALL {
+            let name = backend.class_name();
+            assert_eq!(
+                decided(&format!("-cp x -Xmx1g {name} --driver-url y")),
+                Some(backend)
+            );
+            assert_eq!(
+                decided(&format!("-server {}", name.replace('.', "/"))),
+                Some(backend)
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_else_is() {
+        let name = Backend::CoarseGrained.class_name();
+        for line in [
+            String::new(),
+            "-version".to_owned(),
+            format!("-version {name}"),
+            format!("--dry-run -cp x {name}"),
+            format!("-cp {name}"),
+            format!("-cp x Other {name}"),
+            format!("-cp x {name}X"),
+            format!("-cp x x.{name}"),
+            format!("-cp x {}", name.to_lowercase()),
+            format!("-jar {name}"),
+            format!("-m {name}"),
+            format!("-m x/{name}"),
+            format!("--module={name}"),
+            format!("--source 17 {name}"),
+            format!("{name}.java"),
+            format!("-Dmain={name}"),
+            format!("@{name}"),
+            "-cp x org.apache.spark.deploy.worker.Worker".to_owned(),
+            "-cp x org.apache.spark.deploy.SparkSubmit --class X".to_owned(),
+        ] {
+            assert_eq!(decided(&line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_for_the_real_launcher() {
+        let args = [
+            OsString::from_vec(vec![b'-', b'D', 0xff]),
+            OsString::from(Backend::CoarseGrained.class_name()),
+        ];
+        assert!(matches!(decide(&args, |_| None), Launch::RealJava { .. }));
+    }
+}
