@@ -94,6 +94,12 @@ impl ExecutorDetails {
     }
 }
 
+/// The environment variables of this process that are text; others are left out.
+pub fn variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
 /// The user to act as: `SPARK_USER`, else Hadoop's (`HADOOP_USER_NAME`), else the login name.
 pub fn user_name(env: impl Fn(&str) -> Option<String>) -> String {
     ["SPARK_USER", "HADOOP_USER_NAME", "USER", "LOGNAME"]

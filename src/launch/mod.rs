@@ -5,6 +5,7 @@ pub mod class_path;
 pub mod environment;
 pub mod executor_args;
 pub mod executor_command;
+pub mod hadoop;
 pub mod heap;
 pub mod java;
 pub mod jdk;
