@@ -30,7 +30,7 @@ fn value_in(xml: &str, name: &str) -> Option<String> {
         .root_element()
         .children()
         .filter(|node| node.has_tag_name("property"));
-    let matching = properties.filter_map(|property| {
+    let mut matching = properties.filter_map(|property| {
         let child = |tag: &str| {
             property
                 .children()
@@ -40,7 +40,7 @@ fn value_in(xml: &str, name: &str) -> Option<String> {
         (child("name")?.trim() == name)
             .then(|| child("value").unwrap_or_default().trim().to_owned())
     });
-    matching.last()
+    matching.next_back()
 }
 
 #[cfg(test)]
