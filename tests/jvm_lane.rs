@@ -2,6 +2,13 @@
 //!
 //! A JVM exists once per process and ends it, so every case runs in a child process: this program again, with the
 //! case's name in its environment. The scripted side answers from frames that real drivers sent.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test without libtest's attributes"
+)]
+
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -31,15 +38,18 @@ type Case = (&'static str, fn(&mut Scripted), i32);
 /// Run with every version.
 const CASES: [Case; 1] = [("work_and_stop", work_and_stop, 0)];
 /// Run with the oldest and the newest version.
-const EDGE_CASES: [Case; 7] = [
+const EDGE_CASES: [Case; 10] = [
     ("yarn_backend", yarn_backend, 0),
     ("kubernetes_backend", kubernetes_backend, 0),
     ("system_exit_reaches_the_hook", system_exit, 7),
     // Spark's backend stops its executor and returns from main; code 1 only comes when there is no executor yet.
     ("lost_driver_ends_as_in_spark", lost_driver, 0),
     ("sigterm_runs_the_hooks", sigterm, 143),
+    ("out_of_memory_has_sparks_code", out_of_memory, 52),
     ("unknown_backend_is_reported", unknown_backend, NO_HOOK),
     ("bad_option_is_reported", bad_option, NO_HOOK),
+    ("missing_bridge_is_reported", missing_bridge, NO_HOOK),
+    ("impossible_heap_ends_with_last_words", impossible_heap, 1),
 ];
 
 fn main() -> ExitCode {
@@ -203,6 +213,10 @@ impl JvmHost for Host {
     }
     fn failed(&self, message: String) {
         self.see(Seen::Failed(message));
+    }
+    fn aborting(&self) {
+        // The code that such a JVM ends with.
+        self.exiting(1);
     }
     fn exiting(&self, code: i32) {
         std::fs::write(self.dir.join(HOOK), code.to_string()).unwrap();
@@ -453,6 +467,11 @@ fn lost_driver(t: &mut Scripted) {
     t.ready().disconnected();
 }
 
+/// The heap of the test JVM is smaller than this message.
+fn out_of_memory(t: &mut Scripted) {
+    t.ready().one_way(vec![0_u8; 600 << 20]);
+}
+
 fn sigterm(t: &mut Scripted) {
     t.ready();
     let status = Command::new("kill")
@@ -487,6 +506,21 @@ fn bad_option(t: &mut Scripted) {
     let text = failure(t);
     assert!(text.contains("JNI_CreateJavaVM"), "{text}");
     std::process::exit(NO_HOOK);
+}
+
+fn missing_bridge(t: &mut Scripted) {
+    let class_path = &mut t.config.options[0];
+    let (_, jars) = class_path.split_once(':').unwrap();
+    *class_path = format!("-Djava.class.path={jars}");
+    t.start();
+    let text = failure(t);
+    assert!(text.contains("org/firesteel/bridge/Native"), "{text}");
+    std::process::exit(NO_HOOK);
+}
+
+fn impossible_heap(t: &mut Scripted) {
+    t.config.options.push("-Xmx1000000g".into());
+    t.start();
 }
 
 fn failure(t: &mut Scripted) -> String {

@@ -264,7 +264,8 @@ impl JvmLane {
         self.message(EventKind::Disconnected, 0, Bytes::new());
     }
 
-    /// Runs `System.exit(code)`: shutdown hooks, then [`JvmHost::exiting`].
+    /// Runs `System.exit(code)`: shutdown hooks, then [`JvmHost::exiting`]. Waits in the queue until the backend has
+    /// made its RPC environment; a JVM that failed to start does not answer.
     pub fn exit(&self, code: i32) {
         self.message(EventKind::Exit, i64::from(code), Bytes::new());
     }
@@ -314,6 +315,47 @@ impl Bootstrap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Nobody;
+
+    impl JvmHost for Nobody {
+        fn tell(&self, _: Vec<u8>) {}
+        fn ask(&self, _: i64, _: Vec<u8>) {}
+        fn reply(&self, _: i64, _: Result<Vec<u8>, String>) {}
+        fn block(&self, _: i64, _: JvmBlock) {}
+        fn uploaded(&self, _: i64, _: Result<Vec<u8>, String>) {}
+        fn open_stream(&self, _: &str) -> Result<i64, String> {
+            Ok(0)
+        }
+        fn read_stream(&self, _: i64, _: &mut [u8]) -> Result<usize, String> {
+            Ok(0)
+        }
+        fn close_stream(&self, _: i64) {}
+        fn bootstrap(&self) -> Bootstrap {
+            panic!("refused before the host is asked")
+        }
+        fn started(&self) {}
+        fn failed(&self, _: String) {}
+        fn exiting(&self, _: i32) {}
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_before_anything_starts() {
+        let mut config = JvmConfig {
+            libjvm: "/nonexistent/libjvm.so".into(),
+            options: vec!["-Da=\0".into()],
+            stack_size: 0,
+        };
+        assert!(matches!(
+            JvmLane::start(config.clone(), Arc::new(Nobody)),
+            Err(JvmError::NoLibrary { path }) if path == config.libjvm
+        ));
+        config.libjvm = std::env::current_exe().unwrap();
+        assert!(matches!(
+            JvmLane::start(config, Arc::new(Nobody)),
+            Err(JvmError::BadOption(text)) if text == "-Da=\0"
+        ));
+    }
 
     #[test]
     fn arguments_are_sparks() {

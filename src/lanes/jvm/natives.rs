@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use bytes::Bytes;
 use jni::errors::ErrorPolicy;
 use jni::objects::{JByteArray, JByteBuffer, JClass, JLongArray, JObjectArray, JString};
-use jni::strings::JNIStr;
+use jni::strings::{JNIStr, JNIString};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, NativeMethod, jni_str};
 
@@ -26,9 +26,11 @@ enum NativeError {
     Jni(#[from] jni::errors::Error),
     #[error("{0}")]
     Text(String),
+    #[error("Java heap space: no room for a message of {0} bytes")]
+    OutOfMemory(usize),
 }
 
-/// Throws `RuntimeException(error text)`, without decoration: some texts are looked at by Spark.
+/// Throws `RuntimeException(error text)` or `OutOfMemoryError`, without decoration: some texts are looked at by Spark.
 struct ThrowText;
 
 impl<T: Default> ErrorPolicy<T, NativeError> for ThrowText {
@@ -41,7 +43,13 @@ impl<T: Default> ErrorPolicy<T, NativeError> for ThrowText {
     ) -> jni::errors::Result<T> {
         if !env.exception_check() {
             // `throw` answers "a Java exception is pending", which is what is wanted here.
-            let _ = env.throw(error.to_string());
+            let _ = match error {
+                NativeError::OutOfMemory(_) => env.throw_new(
+                    jni_str!("java/lang/OutOfMemoryError"),
+                    JNIString::from(error.to_string()),
+                ),
+                _ => env.throw(error.to_string()),
+            };
         }
         Ok(T::default())
     }
@@ -187,7 +195,9 @@ extern "system" fn next_event<'l>(
             shared.blocks.pop()
         };
         head.set_region(env, 0, &[event.kind as i64, event.id])?;
-        Ok(env.byte_array_from_slice(&event.payload)?)
+        // A message that the heap has no room for is lost; Spark's handler ends the process, as for its own threads.
+        env.byte_array_from_slice(&event.payload)
+            .map_err(|_| NativeError::OutOfMemory(event.payload.len()))
     })
 }
 

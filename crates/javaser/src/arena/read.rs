@@ -167,8 +167,10 @@ impl<'a> Parser<'a> {
                                 root = *id
                             }
                             _ => {
-                                return Err(self
-                                    .bad_code(TC_EXCEPTION, "an annotation of a class descriptor"));
+                                return Err(self.bad_code(
+                                    TC_EXCEPTION,
+                                    "an annotation of a class descriptor",
+                                ));
                             }
                         }
                     }

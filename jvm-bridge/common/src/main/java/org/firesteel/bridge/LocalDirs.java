@@ -20,6 +20,9 @@ public final class LocalDirs {
   public static void adopt(DiskBlockManager manager) throws ReflectiveOperationException, IOException {
     File[] own = manager.localDirs();
     String[] names = Native.localDirs();
+    if (names.length == 0) {
+      throw new IllegalStateException("The executor has no local directories");
+    }
     File[] dirs = Arrays.stream(names).map(File::new).toArray(File[]::new);
     int subDirs = ((File[][]) Reflect.get(manager, "subDirs"))[0].length;
     File[][] cache = new File[dirs.length][subDirs];
