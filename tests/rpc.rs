@@ -1,5 +1,7 @@
 //! The driver's endpoint and file server, with a driver that replays captured frames.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
 use bytes::{Bytes, BytesMut};
 use firesteel::rpc::{DriverEndpoint, Event, FetchError, FileServer, RpcConf};
 use firesteel::transport::{Answer, AskError, Body, Peer, RequestHandler, Server, TransportConf};
@@ -307,6 +309,9 @@ async fn a_file_that_breaks_off_is_an_error() {
     );
     let serve = std::thread::spawn(move || {
         let (mut socket, _) = listener.accept().unwrap();
+        let mut request = [0; 20];
+        socket.read_exact(&mut request).unwrap();
+        assert!(request.ends_with(b"/jars/x"));
         let mut bytes = BytesMut::new();
         Frame::StreamResponse {
             stream_id: "/jars/x".into(),

@@ -1,5 +1,7 @@
 //! Connections over real sockets: well-behaved peers, slow ones, and strangers.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
 use bytes::{Bytes, BytesMut};
 use firesteel::transport::{
     Answer, AskError, Body, Client, NoRequests, Peer, Reply, RequestHandler, Server, Stream,

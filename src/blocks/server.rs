@@ -1,6 +1,7 @@
 //! The block server: what Spark's `NettyBlockRpcServer` does for other executors.
 
-use super::streams::{Block, Streams};
+use super::shuffle_files::MapOutput;
+use super::streams::{Block, Chunk, Read, Segment, Streams};
 use super::uploads::Uploads;
 use super::{BlockSource, LocalDirs, ShuffleFiles};
 use crate::config::units::{SizeUnit, parse_size};
@@ -10,14 +11,17 @@ use crate::transport::{
 use bytes::Bytes;
 use std::io;
 use std::net::ToSocketAddrs;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 use wire::block_transfer::BlockTransferMessage as Message;
 use wire::frame::MAX_FRAME;
 
 /// What a frame may have besides the block that it carries.
 const FRAME_OVERHEAD: u64 = 16 << 20;
+/// Segments up to this size are read into memory.
+const SMALL: u64 = 32 << 10;
 /// Damaged blocks that are read again at a time.
 const MAX_DIAGNOSES: usize = 2;
 
@@ -169,43 +173,48 @@ impl Handler {
 
     /// The data of a chunk. Shuffle blocks that this process has no files of may come from elsewhere: another shuffle manager or the
     /// fallback storage of a decommissioned executor.
-    fn read(&self, peer: Peer, block: Result<Block, String>) -> Answer<Result<Body, String>> {
-        let block = match block {
-            Ok(block) => block,
-            Err(error) => return Box::pin(async { Err(error) }),
-        };
+    fn read(&self, peer: Peer, chunk: Result<Chunk, String>) -> Answer<Result<Body, String>> {
         let (files, source) = (self.files.clone(), self.source.clone());
+        let (segment, read) = match chunk {
+            Err(error) => return Box::pin(async { Err(error) }),
+            Ok(Chunk::Named(name)) => {
+                let block = source.local_block(name.clone());
+                return Box::pin(async move {
+                    block
+                        .await
+                        .inspect_err(|error| log_failure(peer, &name, error))
+                });
+            }
+            Ok(Chunk::Read(segment, ahead)) => (segment, read(files.clone(), segment, ahead)),
+            Ok(Chunk::Ahead(segment, read)) => (segment, read),
+        };
         Box::pin(async move {
-            let name = block.to_string();
-            let result = match block {
-                Block::Named(name) => source.local_block(name).await,
-                Block::Shuffle {
-                    shuffle_id,
-                    map_id,
-                    start,
-                    end,
-                } => {
-                    let segment = tokio::task::spawn_blocking(move || {
-                        files.segment(shuffle_id, map_id, start, end)
-                    });
-                    match segment.await.map_err(io::Error::other).flatten() {
-                        Ok(body) => Ok(body),
-                        Err(error) if error.kind() == io::ErrorKind::NotFound => source
-                            .local_block(name.clone())
-                            .await
-                            .map_err(|_| error.to_string()),
-                        Err(error) => Err(error.to_string()),
-                    }
-                }
+            let body = match read.await {
+                Ok(body) => body,
+                // Too large to be read ahead.
+                Err(_) => self::read(files, segment, Vec::new())
+                    .await
+                    .map_err(io::Error::other)
+                    .flatten(),
             };
-            result.inspect_err(|error| {
-                tracing::error!(
-                    "Error opening block {name} for request from {}: {error}",
-                    peer.addr
-                );
-            })
+            let result = match body {
+                Ok(body) => Ok(body),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => source
+                    .local_block(segment.to_string())
+                    .await
+                    .map_err(|_| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            result.inspect_err(|error| log_failure(peer, &segment.to_string(), error))
         })
     }
+}
+
+fn log_failure(peer: Peer, block: &str, error: &str) {
+    tracing::error!(
+        "Error opening block {block} for request from {}: {error}",
+        peer.addr
+    );
 }
 
 impl RequestHandler for Handler {
@@ -271,13 +280,13 @@ impl RequestHandler for Handler {
         let chunk = stream_id
             .split_once('_')
             .and_then(|(id, index)| Some((id.parse().ok()?, index.parse().ok()?)));
-        let block = match chunk {
+        let chunk = match chunk {
             Some((id, index)) => self.streams.take(peer, id, index),
             None => Err(format!(
                 "Stream id and chunk index should be specified, not '{stream_id}'."
             )),
         };
-        self.read(peer, block)
+        self.read(peer, chunk)
     }
 
     fn on_upload(&self, peer: Peer, meta: Bytes, data: Stream, reply: Reply) -> Answer<()> {
@@ -331,5 +340,63 @@ fn answer_with(reply: Reply, result: Result<Bytes, String>) {
     match result {
         Ok(body) => reply.success(body),
         Err(error) => reply.failure(error),
+    }
+}
+
+/// Reads a segment, and behind it those of `ahead` that are small, on a thread that may wait for disks.
+fn read(
+    files: ShuffleFiles,
+    segment: Segment,
+    ahead: Vec<(Segment, oneshot::Sender<Read>)>,
+) -> oneshot::Receiver<Read> {
+    let (sender, read) = oneshot::channel();
+    tokio::task::spawn_blocking(move || {
+        let mut open = None;
+        // Nobody waits for the chunks of a connection that is gone.
+        let _ = sender.send(read_segment(&files, &mut open, segment).and_then(small_in_memory));
+        for (segment, sender) in ahead {
+            match read_segment(&files, &mut open, segment).and_then(small_in_memory) {
+                Ok(Body::File { .. }) => {}
+                result => {
+                    let _ = sender.send(result);
+                }
+            }
+        }
+    });
+    read
+}
+
+fn read_segment(
+    files: &ShuffleFiles,
+    open: &mut Option<(i32, i64, MapOutput)>,
+    segment: Segment,
+) -> Read {
+    let Segment {
+        shuffle_id,
+        map_id,
+        start,
+        end,
+    } = segment;
+    match open {
+        Some((shuffle, map, output)) if (*shuffle, *map) == (shuffle_id, map_id) => {
+            output.segment(start, end)
+        }
+        _ => {
+            let output = files.open(shuffle_id, map_id)?;
+            let (_, _, output) = open.insert((shuffle_id, map_id, output));
+            output.segment(start, end)
+        }
+    }
+}
+
+/// Reads a small segment, which is cheaper than to hand its file to the socket.
+fn small_in_memory(body: Body) -> Read {
+    match body {
+        Body::File { file, offset, len } if len <= SMALL => {
+            let mut bytes = vec![0; len as usize];
+            file.read_exact_at(&mut bytes, offset)?;
+            Ok(Body::Bytes(bytes.into()))
+        }
+        body => Ok(body),
     }
 }

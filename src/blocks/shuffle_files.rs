@@ -33,49 +33,17 @@ impl ShuffleFiles {
     /// # Errors
     /// `NotFound` if there is no index file, `InvalidData` if the files contradict each other or the range.
     pub fn segment(&self, shuffle_id: i32, map_id: i64, start: i32, end: i32) -> io::Result<Body> {
+        self.open(shuffle_id, map_id)?.segment(start, end)
+    }
+
+    /// Opens a map output of which several segments are wanted.
+    pub(super) fn open(&self, shuffle_id: i32, map_id: i64) -> io::Result<MapOutput> {
         let index_path = self.path(shuffle_id, map_id, "index");
-        let index = open(&index_path)?;
-        let [Ok(first), Ok(last)] = [start, end].map(u64::try_from) else {
-            return Err(invalid(format!("no reducers {start} to {end}")));
-        };
-        if first >= last {
-            return Err(invalid(format!("no reducers between {start} and {end}")));
-        }
-        let [from, to] = [read_i64(&index, first), read_i64(&index, last)].map(|offset| {
-            offset.map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => invalid(format!(
-                    "{} has no reducers {start} to {end}",
-                    index_path.display()
-                )),
-                _ => error,
-            })
-        });
-        let (from, to) = (from?, to?);
-        let [Ok(offset), Ok(len)] = [from, to.wrapping_sub(from)].map(u64::try_from) else {
-            return Err(invalid(format!(
-                "{} says that a segment lies from {from} to {to}",
-                index_path.display()
-            )));
-        };
-        if len == 0 {
-            // Without any records there is no data file.
-            return Ok(Body::Bytes(Bytes::new()));
-        }
-        let data_path = self.path(shuffle_id, map_id, "data");
-        let file = open(&data_path)?;
-        let size = file.metadata()?.len();
-        if size < offset + len {
-            let message = format!(
-                "{} has {size} bytes, its index says {}",
-                data_path.display(),
-                offset + len
-            );
-            return Err(invalid(message));
-        }
-        Ok(Body::File {
-            file: Arc::new(file),
-            offset,
-            len,
+        Ok(MapOutput {
+            index: open(&index_path)?,
+            index_path,
+            data_path: self.path(shuffle_id, map_id, "data"),
+            data: None,
         })
     }
 
@@ -131,6 +99,76 @@ impl ShuffleFiles {
     fn path(&self, shuffle_id: i32, map_id: i64, kind: &str) -> PathBuf {
         self.dirs
             .path(&format!("shuffle_{shuffle_id}_{map_id}_0.{kind}"))
+    }
+}
+
+/// The files of one map output.
+pub(super) struct MapOutput {
+    index: File,
+    index_path: PathBuf,
+    data_path: PathBuf,
+    /// The data file and its size, once a segment that is not empty was wanted.
+    data: Option<(Arc<File>, u64)>,
+}
+
+impl MapOutput {
+    /// As [`ShuffleFiles::segment`].
+    pub(super) fn segment(&mut self, start: i32, end: i32) -> io::Result<Body> {
+        let [Ok(first), Ok(last)] = [start, end].map(u64::try_from) else {
+            return Err(invalid(format!("no reducers {start} to {end}")));
+        };
+        if first >= last {
+            return Err(invalid(format!("no reducers between {start} and {end}")));
+        }
+        let (from, to) = self
+            .offsets(first, last)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => invalid(format!(
+                    "{} has no reducers {start} to {end}",
+                    self.index_path.display()
+                )),
+                _ => error,
+            })?;
+        let [Ok(offset), Ok(len)] = [from, to.wrapping_sub(from)].map(u64::try_from) else {
+            let message = format!(
+                "{} says that a segment lies from {from} to {to}",
+                self.index_path.display()
+            );
+            return Err(invalid(message));
+        };
+        if len == 0 {
+            // Without any records there is no data file.
+            return Ok(Body::Bytes(Bytes::new()));
+        }
+        let (file, size) = match &self.data {
+            Some(data) => data.clone(),
+            None => {
+                let file = open(&self.data_path)?;
+                let size = file.metadata()?.len();
+                self.data.insert((Arc::new(file), size)).clone()
+            }
+        };
+        if size < offset + len {
+            let message = format!(
+                "{} has {size} bytes, its index says {}",
+                self.data_path.display(),
+                offset + len
+            );
+            return Err(invalid(message));
+        }
+        Ok(Body::File { file, offset, len })
+    }
+
+    /// The entries `first` and `last` of the index; mostly they are neighbours.
+    fn offsets(&self, first: u64, last: u64) -> io::Result<(i64, i64)> {
+        if last != first + 1 {
+            return Ok((read_i64(&self.index, first)?, read_i64(&self.index, last)?));
+        }
+        let mut bytes = [[0; 8]; 2];
+        self.index
+            .read_exact_at(bytes.as_flattened_mut(), first * 8)?;
+        let [from, to] = bytes.map(i64::from_be_bytes);
+        Ok((from, to))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Streams of chunks that peers have opened and not yet read to the end (Spark's `OneForOneStreamManager`).
 
-use crate::transport::Peer;
+use crate::transport::{Body, Peer};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
+use tokio::sync::oneshot;
 use wire::block_transfer::FetchShuffleBlocks;
 use wire::ids::BlockId;
 
@@ -12,18 +14,38 @@ const MAX_STREAMS: usize = 1 << 14;
 /// Chunks that the open streams of one connection may have.
 const MAX_CHUNKS: usize = 1 << 20;
 
-/// A block that was asked for; nothing of it is read before its chunk is.
+/// Chunks behind a wanted one that are read with it, if they are small.
+const AHEAD: usize = 15;
+/// Chunks of one connection that may have been read ahead.
+const MAX_AHEAD: usize = 256;
+
+/// A block that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Block {
-    /// Reducers `start..end` of one map output.
-    Shuffle {
-        shuffle_id: i32,
-        map_id: i64,
-        start: i32,
-        end: i32,
-    },
+    /// A part of a map output.
+    Shuffle(Segment),
     /// Any other block.
     Named(String),
+}
+
+/// Reducers `start..end` of one map output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) shuffle_id: i32,
+    pub(super) map_id: i64,
+    pub(super) start: i32,
+    pub(super) end: i32,
+}
+
+impl Segment {
+    fn of_one(shuffle_id: i32, map_id: i64, reduce_id: i32) -> Self {
+        Self {
+            shuffle_id,
+            map_id,
+            start: reduce_id,
+            end: reduce_id.saturating_add(1),
+        }
+    }
 }
 
 impl Block {
@@ -34,23 +56,18 @@ impl Block {
                 shuffle_id,
                 map_id,
                 reduce_id,
-            } => Self::Shuffle {
-                shuffle_id,
-                map_id,
-                start: reduce_id,
-                end: reduce_id.saturating_add(1),
-            },
+            } => Self::Shuffle(Segment::of_one(shuffle_id, map_id, reduce_id)),
             BlockId::ShuffleBatch {
                 shuffle_id,
                 map_id,
                 start_reduce_id,
                 end_reduce_id,
-            } => Self::Shuffle {
+            } => Self::Shuffle(Segment {
                 shuffle_id,
                 map_id,
                 start: start_reduce_id,
                 end: end_reduce_id,
-            },
+            }),
             _ => Self::Named(name),
         }
     }
@@ -62,57 +79,57 @@ impl Block {
         }
         let shuffle_id = fetch.shuffle_id;
         let mut blocks = Vec::with_capacity(fetch.map_ids.len());
-        for (map_id, reduce_ids) in fetch.map_ids.iter().zip(&fetch.reduce_ids) {
-            let map_id = *map_id;
+        for (&map_id, reduce_ids) in fetch.map_ids.iter().zip(&fetch.reduce_ids) {
             match (fetch.batch_fetch_enabled, reduce_ids.as_slice()) {
-                (true, &[start, end]) => blocks.push(Self::Shuffle {
+                (true, &[start, end]) => blocks.push(Self::Shuffle(Segment {
                     shuffle_id,
                     map_id,
                     start,
                     end,
-                }),
+                })),
                 (true, _) => {
                     return Err(format!(
                         "Invalid shuffle fetch request when batch mode is enabled: {fetch:?}"
                     ));
                 }
-                (false, reduce_ids) => {
-                    blocks.extend(reduce_ids.iter().map(|reduce_id| Self::Shuffle {
-                        shuffle_id,
-                        map_id,
-                        start: *reduce_id,
-                        end: reduce_id.saturating_add(1),
-                    }))
-                }
+                (false, reduce_ids) => blocks.extend(reduce_ids.iter().map(|reduce_id| {
+                    Self::Shuffle(Segment::of_one(shuffle_id, map_id, *reduce_id))
+                })),
             }
         }
         Ok(blocks)
     }
 }
 
-/// The block's name.
-impl fmt::Display for Block {
+/// The segment's name.
+impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Shuffle {
-                shuffle_id,
-                map_id,
-                start,
-                end,
-            } if *end == start.saturating_add(1) => {
-                write!(f, "shuffle_{shuffle_id}_{map_id}_{start}")
-            }
-            Self::Shuffle {
-                shuffle_id,
-                map_id,
-                start,
-                end,
-            } => {
-                write!(f, "shuffle_{shuffle_id}_{map_id}_{start}_{end}")
-            }
-            Self::Named(name) => f.write_str(name),
+        let Self {
+            shuffle_id,
+            map_id,
+            start,
+            end,
+        } = self;
+        write!(f, "shuffle_{shuffle_id}_{map_id}_{start}")?;
+        if *end != start.saturating_add(1) {
+            write!(f, "_{end}")?;
         }
+        Ok(())
     }
+}
+
+/// A segment as it was read.
+pub(super) type Read = io::Result<Body>;
+
+/// A chunk that is wanted now.
+#[derive(Debug)]
+pub(super) enum Chunk {
+    /// To be had from the block source.
+    Named(String),
+    /// To be read. Those behind it should be read with it if that costs little; whoever does not drops their senders.
+    Read(Segment, Vec<(Segment, oneshot::Sender<Read>)>),
+    /// Being read together with an earlier one. If the sender is dropped it is to be read alone.
+    Ahead(Segment, oneshot::Receiver<Read>),
 }
 
 /// The open streams of all connections. A stream belongs to the connection that opened it and goes with it.
@@ -132,13 +149,22 @@ struct Connection {
     streams: HashMap<i64, Stream>,
     /// Chunks of all streams, asked for or not.
     chunks: usize,
+    /// Chunks that are read before they were asked for.
+    ahead: usize,
 }
 
 #[derive(Debug)]
 struct Stream {
     /// Each chunk can be asked for once, in any order.
-    chunks: Vec<Option<Block>>,
+    chunks: Vec<Slot>,
     left: usize,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Waiting(Block),
+    Ahead(Segment, oneshot::Receiver<Read>),
+    Taken,
 }
 
 impl Streams {
@@ -169,7 +195,7 @@ impl Streams {
         // A stream without chunks has been read to its end.
         if count > 0 {
             connection.chunks = chunks;
-            let chunks = blocks.into_iter().map(Some).collect();
+            let chunks = blocks.into_iter().map(Slot::Waiting).collect();
             connection.streams.insert(
                 stream_id,
                 Stream {
@@ -189,38 +215,59 @@ impl Streams {
         peer: Peer,
         stream_id: i64,
         chunk_index: i32,
-    ) -> Result<Block, String> {
+    ) -> Result<Chunk, String> {
+        let closed =
+            || format!("Requested chunk not available since streamId {stream_id} is closed");
         let mut state = self.state.lock();
-        let connection = state.connections.get_mut(&peer.connection);
-        let Some((connection, stream)) = connection.and_then(|connection| {
-            let Connection { streams, chunks } = connection;
-            Some((chunks, streams.get_mut(&stream_id)?))
-        }) else {
-            return Err(format!(
-                "Requested chunk not available since streamId {stream_id} is closed"
-            ));
+        let connection = state
+            .connections
+            .get_mut(&peer.connection)
+            .ok_or_else(closed)?;
+        let stream = connection.streams.get_mut(&stream_id).ok_or_else(closed)?;
+        let index = usize::try_from(chunk_index).unwrap_or(usize::MAX);
+        let slot = stream.chunks.get_mut(index);
+        let slot = slot.ok_or_else(|| format!("Requested chunk index beyond end {chunk_index}"))?;
+        let chunk = match std::mem::replace(slot, Slot::Taken) {
+            Slot::Waiting(Block::Named(name)) => Chunk::Named(name),
+            Slot::Waiting(Block::Shuffle(segment)) => {
+                let count = AHEAD.min(MAX_AHEAD.saturating_sub(connection.ahead));
+                let ahead = stream.read_ahead(index + 1, count);
+                connection.ahead += ahead.len();
+                Chunk::Read(segment, ahead)
+            }
+            Slot::Ahead(segment, read) => {
+                connection.ahead -= 1;
+                Chunk::Ahead(segment, read)
+            }
+            Slot::Taken => return Err(format!("Chunk {chunk_index} was requested before")),
         };
-        let chunk = usize::try_from(chunk_index)
-            .ok()
-            .and_then(|index| stream.chunks.get_mut(index));
-        let chunk =
-            chunk.ok_or_else(|| format!("Requested chunk index beyond end {chunk_index}"))?;
-        let block = chunk
-            .take()
-            .ok_or_else(|| format!("Chunk {chunk_index} was requested before"))?;
         stream.left -= 1;
         if stream.left == 0 {
-            *connection -= stream.chunks.len();
-            if let Some(connection) = state.connections.get_mut(&peer.connection) {
-                connection.streams.remove(&stream_id);
-            }
+            connection.chunks -= stream.chunks.len();
+            connection.streams.remove(&stream_id);
         }
-        Ok(block)
+        Ok(chunk)
     }
 
     /// Closes the streams of a connection.
     pub(super) fn forget(&self, peer: Peer) {
         self.state.lock().connections.remove(&peer.connection);
+    }
+}
+
+impl Stream {
+    /// Marks up to `count` segments from chunk `from` on as being read, up to the first that is something else.
+    fn read_ahead(&mut self, from: usize, count: usize) -> Vec<(Segment, oneshot::Sender<Read>)> {
+        let mut segments = Vec::new();
+        for slot in self.chunks.iter_mut().skip(from).take(count) {
+            let Slot::Waiting(Block::Shuffle(segment)) = *slot else {
+                break;
+            };
+            let (sender, read) = oneshot::channel();
+            *slot = Slot::Ahead(segment, read);
+            segments.push((segment, sender));
+        }
+        segments
     }
 }
 
@@ -242,6 +289,22 @@ mod tests {
             .collect()
     }
 
+    /// What was taken, in short.
+    fn take(
+        streams: &Streams,
+        peer: Peer,
+        stream_id: i64,
+        chunk_index: i32,
+    ) -> Result<String, String> {
+        streams
+            .take(peer, stream_id, chunk_index)
+            .map(|chunk| match chunk {
+                Chunk::Named(name) => name,
+                Chunk::Read(segment, ahead) => format!("{segment} and {}", ahead.len()),
+                Chunk::Ahead(segment, _) => format!("{segment} ahead"),
+            })
+    }
+
     #[test]
     fn chunks_are_taken_once_and_in_any_order() {
         let streams = Streams::new(5000);
@@ -249,52 +312,69 @@ mod tests {
             .register(peer(1), named(&["rdd_1_1", "shuffle_1_2_3", "broadcast_1"]))
             .unwrap();
         assert_eq!((id, count), (5000, 3));
+        let taken = |connection, index| take(&streams, peer(connection), id, index);
+        assert_eq!(taken(1, 2), Ok("broadcast_1".into()));
+        assert_eq!(taken(1, 2).unwrap_err(), "Chunk 2 was requested before");
         assert_eq!(
-            streams.take(peer(1), id, 2),
-            Ok(Block::Named("broadcast_1".into()))
-        );
-        assert_eq!(
-            streams.take(peer(1), id, 2).unwrap_err(),
-            "Chunk 2 was requested before"
-        );
-        assert_eq!(
-            streams.take(peer(1), id, 3).unwrap_err(),
+            taken(1, 3).unwrap_err(),
             "Requested chunk index beyond end 3"
         );
         assert_eq!(
-            streams.take(peer(1), id, -1).unwrap_err(),
+            taken(1, -1).unwrap_err(),
             "Requested chunk index beyond end -1"
         );
         let closed = format!("Requested chunk not available since streamId {id} is closed");
         assert_eq!(
-            streams.take(peer(2), id, 0),
+            taken(2, 0),
             Err(closed.clone()),
             "another connection's stream"
         );
-        assert_eq!(
-            streams.take(peer(1), id, 0),
-            Ok(Block::Named("rdd_1_1".into()))
-        );
-        assert_eq!(
-            streams.take(peer(1), id, 1),
-            Ok(Block::Shuffle {
-                shuffle_id: 1,
-                map_id: 2,
-                start: 3,
-                end: 4
-            })
-        );
-        assert_eq!(streams.take(peer(1), id, 1), Err(closed));
+        assert_eq!(taken(1, 0), Ok("rdd_1_1".into()));
+        assert_eq!(taken(1, 1), Ok("shuffle_1_2_3 and 0".into()));
+        assert_eq!(taken(1, 1), Err(closed));
         assert_eq!(streams.register(peer(1), vec![]), Ok((5001, 0)));
         let (id, _) = streams.register(peer(1), named(&["x"])).unwrap();
         streams.forget(peer(1));
         assert!(
-            streams
-                .take(peer(1), id, 0)
+            take(&streams, peer(1), id, 0)
                 .unwrap_err()
                 .ends_with("is closed")
         );
         assert!(streams.state.lock().connections.is_empty());
+    }
+
+    #[test]
+    fn segments_behind_a_wanted_one_are_read_ahead_up_to_a_limit() {
+        let streams = Streams::new(0);
+        let segments: Vec<_> = (0..40)
+            .map(|reducer| Block::parse(format!("shuffle_1_2_{reducer}")))
+            .collect();
+        let mut blocks = segments.clone();
+        blocks.insert(20, Block::Named("rdd_1_1".into()));
+        let (id, _) = streams.register(peer(1), blocks).unwrap();
+        assert_eq!(
+            take(&streams, peer(1), id, 0),
+            Ok("shuffle_1_2_0 and 15".into())
+        );
+        assert_eq!(
+            take(&streams, peer(1), id, 5),
+            Ok("shuffle_1_2_5 ahead".into())
+        );
+        assert_eq!(
+            take(&streams, peer(1), id, 16),
+            Ok("shuffle_1_2_16 and 3".into())
+        );
+        assert_eq!(streams.state.lock().connections[&1].ahead, 17);
+        let mut last = String::new();
+        for _ in 0..20 {
+            let (id, _) = streams.register(peer(1), segments.clone()).unwrap();
+            last = take(&streams, peer(1), id, 0).unwrap();
+        }
+        assert_eq!(
+            last, "shuffle_1_2_0 and 0",
+            "too much is read ahead already"
+        );
+        assert_eq!(streams.state.lock().connections[&1].ahead, MAX_AHEAD);
     }
 
     #[test]
@@ -329,8 +409,11 @@ mod tests {
             batch_fetch_enabled: false,
         };
         let names = |fetch: &FetchShuffleBlocks| {
-            Block::of_fetch(fetch)
-                .map(|blocks| blocks.iter().map(Block::to_string).collect::<Vec<_>>())
+            let name = |block| match block {
+                Block::Shuffle(segment) => segment.to_string(),
+                Block::Named(name) => name,
+            };
+            Block::of_fetch(fetch).map(|blocks| blocks.into_iter().map(name).collect::<Vec<_>>())
         };
         assert_eq!(
             names(&fetch).unwrap(),

@@ -1,0 +1,592 @@
+//! The block server over real sockets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use bytes::{Bytes, BytesMut};
+use firesteel::blocks::{BlockServer, BlockSource, LocalDirs};
+use firesteel::transport::{Answer, AskError, Body, Client, NoRequests, TransportConf};
+use parking_lot::Mutex;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use wire::block_transfer::{BlockTransferMessage as Message, Cause, FetchShuffleBlocks};
+use wire::frame::{Frame, MAX_FRAME};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const APP: &str = "app-20260101000000-0000";
+
+/// Blocks `rdd_<n>_<m>` of n bytes each; uploads are kept.
+#[derive(Default)]
+struct Source {
+    asked: AtomicUsize,
+    uploads: Mutex<Vec<Bytes>>,
+    streams: Mutex<Vec<(Bytes, PathBuf, Vec<u8>)>>,
+}
+
+struct Shared(Arc<Source>);
+
+fn content(seed: usize, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| (at * (2 * seed + 1) + at / 255) as u8)
+        .collect()
+}
+
+impl BlockSource for Shared {
+    fn local_block(&self, name: String) -> Answer<Result<Body, String>> {
+        self.0.asked.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            match name
+                .strip_prefix("rdd_")
+                .and_then(|rest| rest.split('_').next()?.parse().ok())
+            {
+                Some(len) => Ok(Body::Bytes(content(1, len).into())),
+                None => Err(format!("Block {name} not found")),
+            }
+        })
+    }
+
+    fn upload(&self, body: Bytes) -> Answer<Result<Bytes, String>> {
+        self.0.uploads.lock().push(body);
+        Box::pin(async { Ok(Bytes::new()) })
+    }
+
+    fn upload_stream(&self, header: Bytes, file: PathBuf) -> Answer<Result<Bytes, String>> {
+        let data = std::fs::read(&file).unwrap();
+        let failed = data.len() == 13;
+        self.0.streams.lock().push((header, file, data));
+        Box::pin(async move {
+            if failed {
+                Err("not stored".into())
+            } else {
+                Ok(Bytes::new())
+            }
+        })
+    }
+}
+
+struct Fixture {
+    _root: tempfile::TempDir,
+    dirs: Arc<LocalDirs>,
+    source: Arc<Source>,
+    server: BlockServer,
+}
+
+impl Fixture {
+    fn start() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let dirs =
+            LocalDirs::create(&[root.path().join("a"), root.path().join("b")], 64, false).unwrap();
+        let (dirs, source) = (Arc::new(dirs), Arc::new(Source::default()));
+        let shared = Arc::new(Shared(source.clone()));
+        let server =
+            BlockServer::bind("127.0.0.1", 0, APP, "7", dirs.clone(), shared, |_| None).unwrap();
+        Self {
+            _root: root,
+            dirs,
+            source,
+            server,
+        }
+    }
+
+    /// Writes the files of a map task whose segments have these sizes, and gives the segments.
+    fn map_output(&self, shuffle: i32, map: i64, sizes: &[usize]) -> Vec<Vec<u8>> {
+        let segments: Vec<_> = sizes
+            .iter()
+            .enumerate()
+            .map(|(at, size)| content(at + map as usize, *size))
+            .collect();
+        let mut offset = 0;
+        let mut index = 0i64.to_be_bytes().to_vec();
+        for size in sizes {
+            offset += *size as i64;
+            index.extend_from_slice(&offset.to_be_bytes());
+        }
+        self.write(&format!("shuffle_{shuffle}_{map}_0.index"), &index);
+        self.write(
+            &format!("shuffle_{shuffle}_{map}_0.data"),
+            &segments.concat(),
+        );
+        segments
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.dirs.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    async fn connect(&self) -> Client {
+        let conf = TransportConf::default();
+        Client::connect("127.0.0.1", self.server.port(), &conf, Arc::new(NoRequests))
+            .await
+            .unwrap()
+    }
+
+    fn files_left(&self) -> Vec<PathBuf> {
+        fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    walk(&path, found)
+                } else {
+                    found.push(path)
+                }
+            }
+        }
+        let mut found = Vec::new();
+        self.dirs
+            .dirs()
+            .iter()
+            .for_each(|dir| walk(dir, &mut found));
+        found
+    }
+}
+
+async fn ask(client: &Client, message: Message) -> Result<Message, AskError> {
+    let answer = client.ask(message.write().unwrap().into(), TIMEOUT).await?;
+    Ok(Message::read(&answer).unwrap())
+}
+
+async fn open(client: &Client, message: Message) -> (i64, i32) {
+    match ask(client, message).await.unwrap() {
+        Message::StreamHandle {
+            stream_id,
+            num_chunks,
+        } => (stream_id, num_chunks),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn fetch(map_ids: &[i64], reduce_ids: &[&[i32]], batch_fetch_enabled: bool) -> Message {
+    Message::FetchShuffleBlocks(FetchShuffleBlocks {
+        app_id: APP.into(),
+        exec_id: "7".into(),
+        shuffle_id: 3,
+        map_ids: map_ids.to_vec(),
+        reduce_ids: reduce_ids.iter().map(|ids| ids.to_vec()).collect(),
+        batch_fetch_enabled,
+    })
+}
+
+fn open_blocks(names: &[&str]) -> Message {
+    let block_ids = names.iter().map(|name| (*name).to_owned()).collect();
+    Message::OpenBlocks {
+        app_id: APP.into(),
+        exec_id: "7".into(),
+        block_ids,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shuffle_blocks_are_served_from_their_files() {
+    let fixture = Fixture::start();
+    let first = fixture.map_output(3, 10, &[100, 0, 3 << 20, 70_000]);
+    let second = fixture.map_output(3, 11, &[5, 6, 7, 8]);
+    let client = fixture.connect().await;
+
+    let (stream, chunks) = open(&client, fetch(&[10, 11], &[&[0, 1, 2, 3], &[2]], false)).await;
+    assert_eq!(chunks, 5);
+    for (chunk, segment) in [
+        (4, &second[2]),
+        (2, &first[2]),
+        (0, &first[0]),
+        (1, &first[1]),
+        (3, &first[3]),
+    ] {
+        assert!(
+            client.fetch_chunk(stream, chunk).await.unwrap() == segment[..],
+            "chunk {chunk}"
+        );
+    }
+    let closed = client.fetch_chunk(stream, 0).await.unwrap_err();
+    assert_eq!(
+        closed.to_string(),
+        format!("Requested chunk not available since streamId {stream} is closed")
+    );
+
+    let (stream, chunks) = open(&client, fetch(&[10, 11], &[&[1, 4], &[0, 2]], true)).await;
+    assert_eq!(chunks, 2);
+    assert!(client.fetch_chunk(stream, 0).await.unwrap() == first[1..].concat());
+    assert!(client.fetch_chunk(stream, 1).await.unwrap() == second[..2].concat());
+
+    // The old protocol, and a chunk as a stream.
+    let (stream, chunks) = open(&client, open_blocks(&["shuffle_3_10_2", "shuffle_3_11_3"])).await;
+    assert_eq!(chunks, 2);
+    let mut large = client.open_stream(&format!("{stream}_0")).await.unwrap();
+    assert_eq!(large.len(), 3 << 20);
+    let mut received = Vec::new();
+    while let Some(piece) = large.next().await.unwrap() {
+        received.extend_from_slice(&piece);
+    }
+    assert!(received == first[2]);
+    assert_eq!(client.fetch_chunk(stream, 1).await.unwrap(), second[3]);
+    assert_eq!(
+        fixture.source.asked.load(Ordering::SeqCst),
+        0,
+        "files need nobody else"
+    );
+
+    for wrong in ["x", "1", "1_x", "_"] {
+        let error = client.open_stream(wrong).await.unwrap_err().to_string();
+        assert!(
+            error.starts_with("Stream id and chunk index should be specified"),
+            "{error}"
+        );
+    }
+    let error = ask(&client, fetch(&[10], &[&[1]], true))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("Invalid shuffle fetch request when batch mode is enabled"),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_blocks_come_from_the_source_and_missing_ones_are_failures() {
+    let fixture = Fixture::start();
+    fixture.map_output(3, 10, &[100]);
+    let client = fixture.connect().await;
+    let names = [
+        "rdd_300000_1",
+        "broadcast_5_piece0",
+        "shuffle_3_99_0",
+        "shuffle_3_10_1",
+        "rdd_0_0",
+        "../../etc/passwd",
+    ];
+    let (stream, chunks) = open(&client, open_blocks(&names)).await;
+    assert_eq!(chunks, 6);
+    assert!(client.fetch_chunk(stream, 0).await.unwrap() == content(1, 300_000));
+    let error = client.fetch_chunk(stream, 1).await.unwrap_err();
+    assert_eq!(
+        error,
+        AskError::RpcFailure("Block broadcast_5_piece0 not found".into())
+    );
+    let error = client.fetch_chunk(stream, 2).await.unwrap_err().to_string();
+    let index = fixture.dirs.path("shuffle_3_99_0.index");
+    assert_eq!(
+        error,
+        format!("java.nio.file.NoSuchFileException: {}", index.display())
+    );
+    let error = client.fetch_chunk(stream, 3).await.unwrap_err().to_string();
+    assert!(error.ends_with("has no reducers 1 to 2"), "{error}");
+    assert!(client.fetch_chunk(stream, 4).await.unwrap().is_empty());
+    assert!(
+        client
+            .fetch_chunk(stream, 5)
+            .await
+            .unwrap_err()
+            .to_string()
+            .ends_with("not found")
+    );
+    // Another connection does not see the stream.
+    let (stream, _) = open(&client, open_blocks(&["rdd_1_1"])).await;
+    assert!(
+        fixture
+            .connect()
+            .await
+            .fetch_chunk(stream, 0)
+            .await
+            .is_err()
+    );
+    assert_eq!(client.fetch_chunk(stream, 0).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn local_directories_are_told_only_for_this_executor() {
+    let fixture = Fixture::start();
+    let client = fixture.connect().await;
+    let dirs_of = async |app_id: &str, exec_ids: &[&str]| {
+        let exec_ids = exec_ids.iter().map(|id| (*id).to_owned()).collect();
+        ask(
+            &client,
+            Message::GetLocalDirsForExecutors {
+                app_id: app_id.into(),
+                exec_ids,
+            },
+        )
+        .await
+    };
+    let dirs: Vec<_> = fixture
+        .dirs
+        .dirs()
+        .iter()
+        .map(|dir| dir.to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(dirs.len(), 2);
+    let expected = Message::LocalDirsForExecutors {
+        local_dirs_by_exec: vec![("7".into(), dirs)],
+    };
+    assert_eq!(dirs_of(APP, &["7"]).await, Ok(expected));
+    let refused = async |app_id, exec_ids| dirs_of(app_id, exec_ids).await.unwrap_err().to_string();
+    assert_eq!(
+        refused("other", &["7"]).await,
+        "Invalid GetLocalDirsForExecutors request: incorrect application id: other;"
+    );
+    assert_eq!(
+        refused(APP, &["7", "8"]).await,
+        "Invalid GetLocalDirsForExecutors request: incorrect executor number: 2 (expected 1);"
+    );
+    assert_eq!(
+        refused(APP, &["8"]).await,
+        "Invalid executor id: 8, expected 7."
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_is_diagnosed_and_nonsense_is_refused() {
+    let fixture = Fixture::start();
+    fixture.map_output(3, 10, &[0, 0]);
+    fixture.write(
+        "shuffle_3_10_0.checksum.ADLER32",
+        &[1i64.to_be_bytes(), 2i64.to_be_bytes()].concat(),
+    );
+    let client = fixture.connect().await;
+    let diagnose = async |reduce_id, checksum| {
+        let request = Message::DiagnoseCorruption {
+            app_id: APP.into(),
+            exec_id: "7".into(),
+            shuffle_id: 3,
+            map_id: 10,
+            reduce_id,
+            checksum,
+            algorithm: "ADLER32".into(),
+        };
+        ask(&client, request).await
+    };
+    let cause = |cause| Ok(Message::CorruptionCause { cause });
+    assert_eq!(diagnose(0, 1).await, cause(Cause::CHECKSUM_VERIFY_PASS));
+    assert_eq!(diagnose(0, 9).await, cause(Cause::NETWORK_ISSUE));
+    assert_eq!(diagnose(1, 1).await, cause(Cause::DISK_ISSUE));
+    assert_eq!(diagnose(5, 1).await, cause(Cause::UNKNOWN_ISSUE));
+
+    let handle = Message::StreamHandle {
+        stream_id: 1,
+        num_chunks: 1,
+    };
+    assert!(
+        ask(&client, handle)
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("not for an executor")
+    );
+    let error = client
+        .ask(Bytes::from_static(&[0xea, 1, 2]), TIMEOUT)
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("Unknown message type: 234"),
+        "{error}"
+    );
+    assert!(client.ask(Bytes::new(), TIMEOUT).await.is_err());
+    assert_eq!(
+        diagnose(0, 1).await,
+        cause(Cause::CHECKSUM_VERIFY_PASS),
+        "the connection lives on"
+    );
+}
+
+/// A peer that sends uploads, which the product itself does not do yet.
+struct Uploader {
+    socket: TcpStream,
+    buffer: BytesMut,
+}
+
+impl Uploader {
+    fn connect(fixture: &Fixture) -> Self {
+        let socket = TcpStream::connect(("127.0.0.1", fixture.server.port())).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
+        Self {
+            socket,
+            buffer: BytesMut::new(),
+        }
+    }
+
+    fn announce(&mut self, request_id: i64, meta: Bytes, byte_count: usize) {
+        let mut bytes = BytesMut::new();
+        Frame::UploadStream {
+            request_id,
+            meta,
+            byte_count: byte_count as u64,
+        }
+        .encode(&mut bytes);
+        self.socket.write_all(&bytes).unwrap();
+    }
+
+    fn receive(&mut self) -> Frame {
+        loop {
+            if let Some(frame) = Frame::decode(&mut self.buffer, MAX_FRAME).unwrap() {
+                return frame;
+            }
+            let mut bytes = [0; 4096];
+            let count = self.socket.read(&mut bytes).unwrap();
+            assert!(count > 0, "closed by the server");
+            self.buffer.extend_from_slice(&bytes[..count]);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn uploads_reach_the_source_and_leave_nothing_behind() {
+    let fixture = Fixture::start();
+    let client = fixture.connect().await;
+    let upload = Message::UploadBlock {
+        app_id: APP.into(),
+        exec_id: "7".into(),
+        block_id: "rdd_1_1".into(),
+        metadata: Bytes::from_static(b"meta"),
+        block_data: content(3, 100_000).into(),
+    };
+    let body = Bytes::from(upload.write().unwrap());
+    assert_eq!(client.ask(body.clone(), TIMEOUT).await, Ok(Bytes::new()));
+    assert!(*fixture.source.uploads.lock() == [body]);
+
+    let header = Message::UploadBlockStream {
+        block_id: "rdd_2_2".into(),
+        metadata: Bytes::from_static(b"meta"),
+    };
+    let header = Bytes::from(header.write().unwrap());
+    let mut peer = Uploader::connect(&fixture);
+    let sizes = [(5 << 20) + 1, 0, 13];
+    for (request_id, size) in sizes.into_iter().enumerate() {
+        peer.announce(request_id as i64, header.clone(), size);
+        peer.socket.write_all(&content(request_id, size)).unwrap();
+        let request_id = request_id as i64;
+        let expected = match size {
+            13 => Frame::RpcFailure {
+                request_id,
+                error: "not stored".into(),
+            },
+            _ => Frame::RpcResponse {
+                request_id,
+                body: Bytes::new(),
+            },
+        };
+        assert_eq!(peer.receive(), expected);
+    }
+    for (request_id, (meta, path, data)) in fixture.source.streams.lock().iter().enumerate() {
+        assert_eq!(*meta, header);
+        assert!(
+            *data == content(request_id, sizes[request_id]),
+            "{request_id}"
+        );
+        assert!(
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("temp_local_")
+        );
+    }
+    peer.announce(9, Bytes::from_static(b"\x03nonsense"), 3);
+    peer.socket.write_all(b"abc").unwrap();
+    assert!(matches!(
+        peer.receive(),
+        Frame::RpcFailure { request_id: 9, .. }
+    ));
+
+    // Broken off in the middle.
+    peer.announce(10, header, 5 << 20);
+    peer.socket.write_all(&content(1, 3 << 20)).unwrap();
+    let deadline = Instant::now() + TIMEOUT;
+    while fixture.files_left().is_empty() {
+        assert!(Instant::now() < deadline, "no file was begun");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(peer);
+    while !fixture.files_left().is_empty() {
+        assert!(
+            Instant::now() < deadline,
+            "left behind: {:?}",
+            fixture.files_left()
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(fixture.source.streams.lock().len(), sizes.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_readers_get_what_they_asked_for() {
+    let fixture = Fixture::start();
+    let maps: Vec<i64> = (0..40).collect();
+    let outputs: Vec<_> = maps
+        .iter()
+        .map(|map| fixture.map_output(3, *map, &[1000, 20_000, 333]))
+        .collect();
+    let outputs = Arc::new(outputs);
+    let readers: Vec<_> = (0..8)
+        .map(|_| {
+            let (outputs, maps) = (outputs.clone(), maps.clone());
+            let port = fixture.server.port();
+            tokio::spawn(async move {
+                let conf = TransportConf::default();
+                let client = Client::connect("localhost", port, &conf, Arc::new(NoRequests))
+                    .await
+                    .unwrap();
+                let reducers: Vec<&[i32]> = vec![&[0, 1, 2]; maps.len()];
+                let (stream, chunks) = open(&client, fetch(&maps, &reducers, false)).await;
+                assert_eq!(chunks, 120);
+                let fetches: Vec<_> = (0..chunks)
+                    .map(|chunk| {
+                        let client = client.clone();
+                        tokio::spawn(async move {
+                            (
+                                chunk as usize,
+                                client.fetch_chunk(stream, chunk).await.unwrap(),
+                            )
+                        })
+                    })
+                    .collect();
+                for fetch in fetches {
+                    let (chunk, body) = fetch.await.unwrap();
+                    assert!(body == outputs[chunk / 3][chunk % 3][..], "chunk {chunk}");
+                }
+            })
+        })
+        .collect();
+    for reader in readers {
+        reader.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_taken_port_and_a_wrong_setting_are_named() {
+    let fixture = Fixture::start();
+    let bind = |address, port, setting: Option<(&'static str, &'static str)>| {
+        let source = Arc::new(Shared(fixture.source.clone()));
+        BlockServer::bind(
+            address,
+            port,
+            APP,
+            "7",
+            fixture.dirs.clone(),
+            source,
+            |key| {
+                setting
+                    .filter(|(name, _)| *name == key)
+                    .map(|(_, value)| value.to_owned())
+            },
+        )
+        .map(|server| server.port())
+        .map_err(|error| error.to_string())
+    };
+    let port = fixture.server.port();
+    let error = bind("127.0.0.1", port, None).unwrap_err();
+    assert!(
+        error.starts_with(&format!("cannot listen on 127.0.0.1:{port}: ")),
+        "{error}"
+    );
+    assert!(bind("localhost", 0, None).unwrap() > 0);
+    let key = "spark.network.maxRemoteBlockSizeFetchToMem";
+    assert_eq!(
+        bind("127.0.0.1", 0, Some((key, "big"))).unwrap_err(),
+        format!("{key}: 'big' is not a size such as 200m")
+    );
+}
