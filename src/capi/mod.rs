@@ -1,1 +1,28 @@
-//! The C ABI: `extern "C"` only, nothing else.
+//! The C ABI: `extern "C"` only, nothing else. `build.rs` turns this folder into `include/firesteel.h`.
+//!
+//! Types and constants carry their C names, so that a name found in the header is found here.
+//!
+//! Rules for every function: a pointer that must not be NULL is checked and answered with
+//! [`firesteel_code::FIRESTEEL_NULL_ARGUMENT`]; text and bytes are pointer and length; what a `_new` function (or an `out` pointer to an
+//! opaque type) gives is the caller's until the `_free` function of that type takes it back; results are cleared before anything else
+//! happens, so after a failure they are NULL or zero; no panic leaves.
+#![allow(unsafe_code, non_camel_case_types)]
+// Decoding and embedding, which need these, follow.
+#![allow(dead_code)]
+
+mod boundary;
+mod code;
+mod counters;
+mod error;
+mod slice;
+mod version;
+
+pub use code::firesteel_code;
+pub use counters::{FIRESTEEL_UNKNOWN, firesteel_counters, firesteel_task_counts};
+pub use error::{
+    firesteel_error, firesteel_error_code, firesteel_error_free, firesteel_error_message,
+};
+pub use slice::{
+    firesteel_bytes, firesteel_str, firesteel_text, firesteel_text_free, firesteel_text_str,
+};
+pub use version::{FIRESTEEL_ABI_VERSION, firesteel_abi_version, firesteel_version};
