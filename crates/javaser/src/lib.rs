@@ -8,14 +8,21 @@
 pub mod arena;
 mod catalog;
 mod classfile;
+mod de;
 mod error;
 mod liars;
 mod limits;
 mod mutf8;
+mod peek;
+mod ser;
 mod stream;
+pub mod types;
 
 pub use catalog::{Catalog, CatalogError, ClassDesc, FieldDesc, ScalaVersion};
 pub use classfile::{ClassFile, ClassFileError};
+pub use de::{from_slice, from_value};
 pub use error::Error;
 pub use limits::Limits;
+pub use peek::peek_class;
+pub use ser::{to_graph, to_vec};
 pub use stream::{SC_BLOCK_DATA, SC_ENUM, SC_EXTERNALIZABLE, SC_SERIALIZABLE, SC_WRITE_METHOD};

@@ -2,12 +2,16 @@
 
 mod access;
 mod build;
+mod collections;
 
 mod read;
 mod write;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+
+pub use access::Level;
+pub(crate) use collections::unmangled;
 
 /// Index of a node in its [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
