@@ -1,0 +1,123 @@
+import java.io.File;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.zip.Adler32;
+import org.apache.spark.network.TransportContext;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.buffer.NioManagedBuffer;
+import org.apache.spark.network.client.RpcResponseCallback;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.server.NoOpRpcHandler;
+import org.apache.spark.network.shuffle.BlockFetchingListener;
+import org.apache.spark.network.shuffle.DownloadFile;
+import org.apache.spark.network.shuffle.DownloadFileManager;
+import org.apache.spark.network.shuffle.ExternalBlockStoreClient;
+import org.apache.spark.network.shuffle.SimpleDownloadFile;
+import org.apache.spark.network.shuffle.protocol.UploadBlockStream;
+import org.apache.spark.network.util.MapConfigProvider;
+import org.apache.spark.network.util.TransportConf;
+
+/** Spark's own client of block servers. Prints what it gets: port, application, executor and block names are its arguments. */
+public class BlockClient {
+  static final TransportConf CONF = new TransportConf("shuffle", new MapConfigProvider(
+      Map.of("spark.shuffle.io.maxRetries", "0")));
+
+  public static void main(String[] args) throws Exception {
+    int port = Integer.parseInt(args[0]);
+    String[] blocks = Arrays.copyOfRange(args, 3, args.length);
+    try (ExternalBlockStoreClient client = new ExternalBlockStoreClient(CONF, null, false, 10000)) {
+      client.init(args[1]);
+      fetch("memory", client, port, args[2], blocks, null);
+      fetch("missing", client, port, args[2], new String[] {"shuffle_3_10_9", "shuffle_3_12_0"}, null);
+      fetch("file", client, port, args[2], blocks, new TemporaryFiles());
+      System.out.println("cause " + client.diagnoseCorruption("localhost", port, args[2], 3, 10L, 0, 7L, "ADLER32"));
+      for (String executor : new String[] {args[2], "another"}) {
+        CompletableFuture<Map<String, String[]>> dirs = new CompletableFuture<>();
+        client.getHostLocalDirs("localhost", port, new String[] {executor}, dirs);
+        System.out.println("dirs " + dirs.handle((found, error) ->
+            error == null ? String.join(",", found.get(executor)) : lastLine(error)).get(20, TimeUnit.SECONDS));
+      }
+    }
+    try (TransportContext context = new TransportContext(CONF, new NoOpRpcHandler());
+        TransportClient client = context.createClientFactory().createClient("localhost", port)) {
+      byte[] data = new byte[5_000_001];
+      Arrays.fill(data, (byte) 42);
+      CompletableFuture<String> uploaded = new CompletableFuture<>();
+      client.uploadStream(
+          new NioManagedBuffer(new UploadBlockStream("rdd_9_9", new byte[] {1, 2, 3}).toByteBuffer()),
+          new NioManagedBuffer(ByteBuffer.wrap(data)),
+          new RpcResponseCallback() {
+            @Override public void onSuccess(ByteBuffer response) { uploaded.complete("stored " + response.remaining()); }
+            @Override public void onFailure(Throwable error) { uploaded.complete(lastLine(error)); }
+          });
+      System.out.println("upload " + uploaded.get(20, TimeUnit.SECONDS));
+    }
+  }
+
+  static void fetch(String kind, ExternalBlockStoreClient client, int port, String executor, String[] blocks,
+      DownloadFileManager files) throws Exception {
+    Map<String, String> results = new TreeMap<>();
+    CountDownLatch missing = new CountDownLatch(blocks.length);
+    client.fetchBlocks("localhost", port, executor, blocks, new BlockFetchingListener() {
+      @Override public void onBlockFetchSuccess(String block, ManagedBuffer data) {
+        done(block, checksum(data));
+      }
+
+      @Override public void onBlockFetchFailure(String block, Throwable error) {
+        done(block, "failed " + error.getMessage().lines().findFirst().orElse(""));
+      }
+
+      void done(String block, String result) {
+        synchronized (results) {
+          if (results.put(block, result) == null) {
+            missing.countDown();
+          }
+        }
+      }
+    }, files);
+    if (!missing.await(30, TimeUnit.SECONDS)) {
+      throw new IllegalStateException("not all blocks came: " + results);
+    }
+    results.forEach((block, result) -> System.out.println(kind + " " + block + " " + result));
+  }
+
+  static String checksum(ManagedBuffer data) {
+    try (InputStream in = data.createInputStream()) {
+      Adler32 sum = new Adler32();
+      byte[] bytes = in.readAllBytes();
+      sum.update(bytes);
+      return bytes.length + " " + sum.getValue();
+    } catch (Exception error) {
+      return error.toString();
+    }
+  }
+
+  static String lastLine(Throwable error) {
+    List<String> lines = new ArrayList<>(error.getMessage().lines().toList());
+    return "refused " + lines.get(lines.size() - 1);
+  }
+
+  static final class TemporaryFiles implements DownloadFileManager {
+    @Override public DownloadFile createTempFile(TransportConf conf) {
+      try {
+        File file = File.createTempFile("block", null);
+        file.deleteOnExit();
+        return new SimpleDownloadFile(file, conf);
+      } catch (java.io.IOException error) {
+        throw new java.io.UncheckedIOException(error);
+      }
+    }
+
+    @Override public boolean registerTempFileToClean(DownloadFile file) {
+      return true;
+    }
+  }
+}
