@@ -274,12 +274,7 @@ extern "system" fn block_append<'l>(
     len: jint,
 ) {
     body(&mut env, |env, shared| {
-        append(shared, id, |block| {
-            let start = block.len();
-            block.resize(start + length(len)?, 0);
-            let target = block.get_mut(start..).unwrap_or_default();
-            Ok(buf.get_region(env, off, as_signed(target))?)
-        })
+        append(shared, id, |block| copy(env, &buf, off, len, block))
     });
 }
 
@@ -457,16 +452,40 @@ fn length(len: jint) -> Result<usize, NativeError> {
     usize::try_from(len).map_err(|_| NativeError::Text(format!("negative length {len}")))
 }
 
-/// Copies part of a Java array; the JVM checks the bounds.
+/// A copy of a part of a Java array.
 fn bytes(
     env: &Env<'_>,
     buf: &JByteArray<'_>,
     off: jint,
     len: jint,
 ) -> Result<Vec<u8>, NativeError> {
-    let mut copy = vec![0; length(len)?];
-    buf.get_region(env, off, as_signed(&mut copy))?;
-    Ok(copy)
+    let mut out = Vec::new();
+    copy(env, buf, off, len, &mut out)?;
+    Ok(out)
+}
+
+/// Appends a part of a Java array, straight into memory that was not filled with zeros before.
+fn copy(
+    env: &Env<'_>,
+    buf: &JByteArray<'_>,
+    off: jint,
+    len: jint,
+    out: &mut Vec<u8>,
+) -> Result<(), NativeError> {
+    let n = length(len)?;
+    out.reserve(n);
+    let target = out.spare_capacity_mut().as_mut_ptr();
+    let raw = env.get_raw();
+    // SAFETY: the array is a live local reference and `n` bytes are reserved. The JVM checks the bounds of the array and
+    // copies all or throws; only after a full copy the bytes become part of the vector.
+    unsafe {
+        ((**raw).v1_1.GetByteArrayRegion)(raw, buf.as_raw(), off, len, target.cast());
+        if env.exception_check() {
+            return Err(NativeError::Jni(jni::errors::Error::JavaException));
+        }
+        out.set_len(out.len() + n);
+    }
+    Ok(())
 }
 
 fn append(
