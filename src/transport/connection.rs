@@ -363,7 +363,8 @@ impl ReadTask {
                     let quiet_since = connection.quiet_since();
                     idle_at = quiet_since + self.idle_after;
                     if idle_at <= Instant::now() {
-                        if let Some(reason) = self.idle_reason() {
+                        let held_up = waits || full || self.reader.is_held_up();
+                        if !held_up && let Some(reason) = self.idle_reason() {
                             connection.close(&reason);
                             return Ok(());
                         }

@@ -24,6 +24,8 @@ pub(super) struct Reader {
     budget: Option<PollSemaphore>,
     /// Memory granted to the frame that is being read.
     granted: Option<OwnedSemaphorePermit>,
+    /// The frame that is being read waits for memory.
+    waits_for_memory: bool,
     raw: Option<Raw>,
 }
 
@@ -70,6 +72,7 @@ impl Reader {
             max_frame,
             budget,
             granted: None,
+            waits_for_memory: false,
             raw: None,
         }
     }
@@ -87,28 +90,35 @@ impl Reader {
         self.raw.is_some() || !self.buffer.is_empty()
     }
 
+    /// Whether it is this end that does not read on: nobody takes what has arrived, or there is no memory for what is to come.
+    pub(super) fn is_held_up(&self) -> bool {
+        self.waits_for_memory || (self.raw.is_some() && !self.buffer.is_empty())
+    }
+
     /// Reads on. May be dropped at any point without losing bytes.
     pub(super) async fn next(&mut self) -> Result<Event, ReadError> {
         if self.raw.is_some() {
             return self.next_raw().await;
         }
-        if let Some(size) = Frame::announced(&self.buffer, self.max_frame)?
-            && size > BUDGET_UNIT
+        let size = Frame::announced(&self.buffer, self.max_frame)?.unwrap_or_default();
+        if size > BUDGET_UNIT
             && self.granted.is_none()
             && let Some(budget) = &mut self.budget
         {
+            self.waits_for_memory = true;
             let units = size.div_ceil(BUDGET_UNIT) as u32;
             self.granted = poll_fn(|cx| budget.poll_acquire_many(cx, units)).await;
+            self.waits_for_memory = false;
         }
         if let Some(frame) = Frame::decode(&mut self.buffer, self.max_frame)? {
             return Ok(Event::Frame(frame, self.granted.take()));
         }
-        self.fill().await
+        self.fill(size.saturating_sub(self.buffer.len())).await
     }
 
     async fn next_raw(&mut self) -> Result<Event, ReadError> {
         if self.buffer.is_empty() {
-            return self.fill().await;
+            return self.fill(0).await;
         }
         let Some(Raw { missing, consumer }) = &mut self.raw else {
             return Ok(Event::Progress);
@@ -129,11 +139,11 @@ impl Reader {
         Ok(Event::Progress)
     }
 
-    /// Reads what the socket has. The buffer grows with what has arrived, never with what was only announced,
-    /// and an idle connection has none.
-    async fn fill(&mut self) -> Result<Event, ReadError> {
+    /// Reads what the socket has into a buffer with room for the `missing` bytes of a frame; the system gives memory to
+    /// it only as they arrive. An idle connection has no buffer.
+    async fn fill(&mut self, missing: usize) -> Result<Event, ReadError> {
         loop {
-            self.buffer.reserve(self.buffer.len().max(READ_SIZE));
+            self.buffer.reserve(missing.max(READ_SIZE));
             match self.socket.try_read_buf(&mut self.buffer) {
                 Ok(0) if self.is_inside() => return Err(ReadError::Truncated),
                 Ok(0) => return Ok(Event::End),
