@@ -1,0 +1,177 @@
+//! A block server with files, blocks and peers.
+
+use bytes::Bytes;
+use firesteel::blocks::{BlockServer, BlockSource, LocalDirs};
+use firesteel::transport::{Answer, AskError, Body, Client, NoRequests, TransportConf};
+use parking_lot::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks};
+
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) const APP: &str = "app-20260101000000-0000";
+
+/// Blocks `rdd_<n>_<m>` of n bytes each; uploads are kept.
+#[derive(Default)]
+pub(crate) struct Source {
+    pub(crate) asked: AtomicUsize,
+    pub(crate) uploads: Mutex<Vec<Bytes>>,
+    pub(crate) streams: Mutex<Vec<(Bytes, PathBuf, Vec<u8>)>>,
+}
+
+pub(crate) struct Shared(pub(crate) Arc<Source>);
+
+pub(crate) fn content(seed: usize, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| (at * (2 * seed + 1) + at / 255) as u8)
+        .collect()
+}
+
+impl BlockSource for Shared {
+    fn local_block(&self, name: String) -> Answer<Result<Body, String>> {
+        self.0.asked.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            match name
+                .strip_prefix("rdd_")
+                .and_then(|rest| rest.split('_').next()?.parse().ok())
+            {
+                Some(len) => Ok(Body::Bytes(content(1, len).into())),
+                None => Err(format!("Block {name} not found")),
+            }
+        })
+    }
+
+    fn upload(&self, body: Bytes) -> Answer<Result<Bytes, String>> {
+        self.0.uploads.lock().push(body);
+        Box::pin(async { Ok(Bytes::new()) })
+    }
+
+    fn upload_stream(&self, header: Bytes, file: PathBuf) -> Answer<Result<Bytes, String>> {
+        let data = std::fs::read(&file).unwrap();
+        let failed = data.len() == 13;
+        self.0.streams.lock().push((header, file, data));
+        Box::pin(async move {
+            if failed {
+                Err("not stored".into())
+            } else {
+                Ok(Bytes::new())
+            }
+        })
+    }
+}
+
+pub(crate) struct Fixture {
+    pub(crate) _root: tempfile::TempDir,
+    pub(crate) dirs: Arc<LocalDirs>,
+    pub(crate) source: Arc<Source>,
+    pub(crate) server: BlockServer,
+}
+
+impl Fixture {
+    pub(crate) fn start() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let dirs =
+            LocalDirs::create(&[root.path().join("a"), root.path().join("b")], 64, false).unwrap();
+        let (dirs, source) = (Arc::new(dirs), Arc::new(Source::default()));
+        let shared = Arc::new(Shared(source.clone()));
+        let server =
+            BlockServer::bind("127.0.0.1", 0, APP, "7", dirs.clone(), shared, |_| None).unwrap();
+        Self {
+            _root: root,
+            dirs,
+            source,
+            server,
+        }
+    }
+
+    /// Writes the files of a map task whose segments have these sizes, and gives the segments.
+    pub(crate) fn map_output(&self, shuffle: i32, map: i64, sizes: &[usize]) -> Vec<Vec<u8>> {
+        let segments: Vec<_> = sizes
+            .iter()
+            .enumerate()
+            .map(|(at, size)| content(at + map as usize, *size))
+            .collect();
+        let mut offset = 0;
+        let mut index = 0i64.to_be_bytes().to_vec();
+        for size in sizes {
+            offset += *size as i64;
+            index.extend_from_slice(&offset.to_be_bytes());
+        }
+        self.write(&format!("shuffle_{shuffle}_{map}_0.index"), &index);
+        self.write(
+            &format!("shuffle_{shuffle}_{map}_0.data"),
+            &segments.concat(),
+        );
+        segments
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.dirs.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    pub(crate) async fn connect(&self) -> Client {
+        let conf = TransportConf::default();
+        Client::connect("127.0.0.1", self.server.port(), &conf, Arc::new(NoRequests))
+            .await
+            .unwrap()
+    }
+
+    pub(crate) fn files_left(&self) -> Vec<PathBuf> {
+        fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    walk(&path, found)
+                } else {
+                    found.push(path)
+                }
+            }
+        }
+        let mut found = Vec::new();
+        self.dirs
+            .dirs()
+            .iter()
+            .for_each(|dir| walk(dir, &mut found));
+        found
+    }
+}
+
+pub(crate) async fn ask(client: &Client, message: Message) -> Result<Message, AskError> {
+    let answer = client.ask(message.write().unwrap().into(), TIMEOUT).await?;
+    Ok(Message::read(&answer).unwrap())
+}
+
+pub(crate) async fn open(client: &Client, message: Message) -> (i64, i32) {
+    match ask(client, message).await.unwrap() {
+        Message::StreamHandle {
+            stream_id,
+            num_chunks,
+        } => (stream_id, num_chunks),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn fetch(map_ids: &[i64], reduce_ids: &[&[i32]], batch_fetch_enabled: bool) -> Message {
+    Message::FetchShuffleBlocks(FetchShuffleBlocks {
+        app_id: APP.into(),
+        exec_id: "7".into(),
+        shuffle_id: 3,
+        map_ids: map_ids.to_vec(),
+        reduce_ids: reduce_ids.iter().map(|ids| ids.to_vec()).collect(),
+        batch_fetch_enabled,
+    })
+}
+
+pub(crate) fn open_blocks(names: &[&str]) -> Message {
+    let block_ids = names.iter().map(|name| (*name).to_owned()).collect();
+    Message::OpenBlocks {
+        app_id: APP.into(),
+        exec_id: "7".into(),
+        block_ids,
+    }
+}
