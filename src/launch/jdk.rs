@@ -1,7 +1,8 @@
 //! Finding the real JDK, and handing a command line to it.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -230,11 +231,36 @@ impl Jdk {
     }
 }
 
-/// The directory that holds our own `bin`, if the binary lies in one.
+/// The Firesteel directory that this code was loaded from: the one whose `bin` has the executable or, inside a host program, whose
+/// `lib` has the library.
 pub fn own_dist() -> Option<PathBuf> {
-    let binary = std::env::current_exe().ok()?.canonicalize().ok()?;
-    let bin = binary.parent().filter(|dir| dir.ends_with("bin"))?;
-    bin.parent().map(Path::to_owned)
+    let own = own_file().or_else(|| std::env::current_exe().ok())?;
+    let own = own.canonicalize().ok()?;
+    let folder = own
+        .parent()
+        .filter(|dir| dir.ends_with("bin") || dir.ends_with("lib"))?;
+    folder.parent().map(Path::to_owned)
+}
+
+/// The file that this very function was loaded from; in a host program that is not the executable.
+fn own_file() -> Option<PathBuf> {
+    let address = own_file as *const () as usize;
+    file_at(address, &std::fs::read("/proc/self/maps").ok()?)
+}
+
+/// The file mapped at `address`, from lines such as `55d0a000-55d0b000 r-xp 00001000 fe:01 1234   /opt/firesteel/bin/java`.
+fn file_at(address: usize, maps: &[u8]) -> Option<PathBuf> {
+    let hex = |text| usize::from_str_radix(text, 16).ok();
+    maps.split(|byte| *byte == b'\n').find_map(|line| {
+        let range = line.split(|byte| *byte == b' ').next()?;
+        let (start, end) = std::str::from_utf8(range).ok()?.split_once('-')?;
+        if !(hex(start)?..hex(end)?).contains(&address) {
+            return None;
+        }
+        // No field before the path contains a slash; memory without a file has none at all.
+        let path = line.get(line.iter().position(|byte| *byte == b'/')?..)?;
+        Some(PathBuf::from(OsStr::from_bytes(path)))
+    })
 }
 
 /// True if `home/bin/java` is this program: the very same file, or part of a Firesteel distribution.
@@ -352,6 +378,21 @@ mod tests {
         make_jdk(&usual.join("jdk-21"), "21.0.7")?;
         assert_eq!(find(&[], Some(&dist), &usual)?.home(), dist.join("jdk"));
         Ok(())
+    }
+
+    #[test]
+    fn own_file_is_the_one_that_this_code_is_mapped_from() {
+        assert_eq!(own_file(), std::env::current_exe().ok());
+        let maps = b"00001000-00002000 r--p 00000000 fe:01 12   /opt/a b/bin/java\n\
+            00002000-00003000 r-xp 00001000 fe:01 12         /usr/lib/x.so\n\
+            00003000-00004000 rw-p 00000000 00:00 0 \n";
+        let file = |address| file_at(address, maps);
+        assert_eq!(file(0x1000), Some("/opt/a b/bin/java".into()));
+        assert_eq!(file(0x2fff), Some("/usr/lib/x.so".into()));
+        assert_eq!(
+            (file(0xfff), file(0x3000), file(0x4000)),
+            (None, None, None)
+        );
     }
 
     #[test]
