@@ -1,0 +1,187 @@
+//! Mistakes of users and administrators: each is one clear line that names the setting, file or peer, and an exit code.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::hold::{Hold, executor_command};
+use crate::places::{self, Distribution};
+use crate::process::{Running, one_at_a_time, read_lossy};
+
+const BACKEND: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
+
+/// Runs a command to its end; gives exit code and standard error.
+fn end_of(name: &str, command: &mut Command, seconds: u64) -> (i32, String) {
+    let dir = places::fresh_dir(&format!("bad-input-{name}"));
+    command.current_dir(&dir);
+    let mut running = Running::start(command, &dir, "process", false);
+    let code = running.exit_code(seconds);
+    (code, running.log())
+}
+
+/// Some line of `log` holds every one of `words`, and nothing panicked.
+fn assert_says(log: &str, words: &[&str]) {
+    assert!(!log.contains("panicked at"), "{log}");
+    assert!(
+        log.lines().any(|line| words.iter().all(|word| line.contains(word))),
+        "no line names all of {words:?}:\n{log}"
+    );
+}
+
+fn java(java_home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(java_home.join("bin/java"));
+    command
+        .args(arguments)
+        .env("FIRESTEEL_JAVA_HOME", places::jdk())
+        .stdin(std::process::Stdio::null());
+    command
+}
+
+#[test]
+fn wrong_arguments_print_sparks_usage() {
+    for version in ["3.5.9", "4.3.0"] {
+        let distribution = Distribution::find(version);
+        let jars = distribution.jars();
+        let cases: [&[&str]; 3] = [
+            &["-cp", &jars, BACKEND, "--nonsense", "1"],
+            &["-cp", &jars, BACKEND, "--driver-url", "spark://a@b:1", "--executor-id", "1"],
+            &["-cp", &jars, BACKEND],
+        ];
+        for case in cases {
+            let plain = end_of("usage-plain", &mut java(&places::jdk(), case), 60);
+            let native = end_of("usage", &mut java(&places::firesteel(), case), 10);
+            assert_eq!(native.0, 1, "{case:?}");
+            assert_eq!(plain.0, 1, "{case:?}");
+            let usage = |log: &str| {
+                let lines: Vec<String> = log
+                    .lines()
+                    .map(|line| line.trim().to_owned())
+                    .filter(|line| !line.is_empty() && !line.contains("NOTE:") && !line.starts_with("WARNING:"))
+                    .skip_while(|line| !line.starts_with("Unrecognized") && !line.starts_with("Usage"))
+                    .collect();
+                lines
+            };
+            assert!(!usage(&plain.1).is_empty(), "{}", plain.1);
+            assert_eq!(usage(&native.1), usage(&plain.1), "{case:?}");
+        }
+    }
+}
+
+#[test]
+fn other_main_classes_reach_the_jdk() {
+    let version = |home: &Path| java(home, &["-version"]).output().unwrap();
+    let (plain, native) = (version(&places::jdk()), version(&places::firesteel()));
+    assert_eq!(native.status.code(), Some(0));
+    assert_eq!(
+        String::from_utf8_lossy(&native.stderr),
+        String::from_utf8_lossy(&plain.stderr)
+    );
+}
+
+#[test]
+fn missing_jdk_names_the_setting() {
+    let mut command = java(&places::firesteel(), &["-version"]);
+    command.env("FIRESTEEL_JAVA_HOME", "/nowhere/jdk");
+    let (code, log) = end_of("no-jdk", &mut command, 10);
+    assert_ne!(code, 0);
+    assert_says(&log, &["FIRESTEEL_JAVA_HOME", "/nowhere/jdk"]);
+}
+
+#[test]
+fn missing_spark_jars_are_named() {
+    let dir = places::fresh_dir("bad-input-empty-jars");
+    let class_path = format!("{}/*", dir.display());
+    let mut command = executor_command(&places::firesteel(), &class_path, "spark://CoarseGrainedScheduler@localhost:9", "0", "app-1");
+    let (code, log) = end_of("no-jars", &mut command, 10);
+    assert_eq!(code, 1, "{log}");
+    assert_says(&log, &[dir.to_str().unwrap()]);
+}
+
+#[test]
+fn mixed_spark_jars_are_named() {
+    let (old, new) = (Distribution::find("3.5.9"), Distribution::find("4.3.0"));
+    let class_path = format!("{}:{}", old.jars(), new.jars());
+    let mut command = executor_command(&places::firesteel(), &class_path, "spark://CoarseGrainedScheduler@localhost:9", "0", "app-1");
+    let (code, log) = end_of("mixed-jars", &mut command, 10);
+    assert_eq!(code, 1, "{log}");
+    assert_says(&log, &["3.5.9", "4.3.0"]);
+}
+
+#[test]
+fn unreachable_driver_is_named() {
+    // A port that was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let distribution = Distribution::find("4.3.0");
+    let url = format!("spark://CoarseGrainedScheduler@localhost:{port}");
+    let mut command = executor_command(&places::firesteel(), &distribution.jars(), &url, "0", "app-1");
+    let (code, log) = end_of("no-driver", &mut command, 60);
+    assert_eq!(code, 1, "{log}");
+    assert_says(&log, &[&format!("localhost:{port}")]);
+}
+
+#[test]
+fn driver_that_is_no_driver_is_named() {
+    // Somebody who accepts, and answers with something else.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            use std::io::Write;
+            let _ = socket.write_all(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n");
+        }
+    });
+    let distribution = Distribution::find("4.3.0");
+    let url = format!("spark://CoarseGrainedScheduler@localhost:{port}");
+    let mut command = executor_command(&places::firesteel(), &distribution.jars(), &url, "0", "app-1");
+    let (code, log) = end_of("no-spark-driver", &mut command, 60);
+    assert_eq!(code, 1, "{log}");
+    assert_says(&log, &[&port.to_string()]);
+}
+
+#[test]
+fn driver_of_another_version_is_named() {
+    let _turn = one_at_a_time();
+    let (driver, executor) = (Distribution::find("3.5.9"), Distribution::find("4.3.0"));
+    places::firesteel();
+    let mut hold = Hold::start(&driver, "other-version", &[]);
+    let mut command = hold.executor_command(&places::firesteel(), &executor.jars(), "0");
+    let (code, log) = end_of("other-version", &mut command, 60);
+    assert_eq!(code, 1, "{log}");
+    assert_says(&log, &["4.3.0", "localhost:"]);
+    // The driver is as well as before: an executor of its own version registers.
+    let mut good = hold.add_executor(&driver, &places::firesteel(), "1", &[]);
+    assert!(good.is_running());
+    hold.ask(json!({"do": "stop"}));
+    assert_eq!(good.exit_code(20), 0, "{}", read_lossy(&good.stderr));
+}
+
+/// The executor itself starts without a JDK; the first task needs one, and the error must not be repeated for ever.
+#[test]
+fn missing_jdk_ends_the_executor_at_the_first_task() {
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find("4.3.0");
+    places::firesteel();
+    let mut hold = Hold::start(&distribution, "no-jdk", &["spark.task.maxFailures=1"]);
+    let mut command = hold.executor_command(&places::firesteel(), &distribution.jars(), "0");
+    command.env("FIRESTEEL_JAVA_HOME", "/nowhere/jdk");
+    let dir = hold.work.clone();
+    let mut lame = Running::start(&mut command, &dir, "executor-0", false);
+    let mut good = {
+        // It may refuse at once, or as soon as it has work to do.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        while lame.is_running() && std::time::Instant::now() < deadline && hold.executor("0").is_null() {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        if lame.is_running() {
+            let _ = hold.ask(json!({"do": "try_squares"}));
+        }
+        assert_ne!(lame.exit_code(30), 0, "{}", lame.log());
+        assert_says(&lame.log(), &["FIRESTEEL_JAVA_HOME", "/nowhere/jdk"]);
+        hold.add_executor(&distribution, &places::firesteel(), "1", &[])
+    };
+    assert_eq!(hold.ask(json!({"do": "squares"})), "332833500 of 1000");
+    hold.ask(json!({"do": "stop"}));
+    assert_eq!(good.exit_code(20), 0, "{}", good.log());
+}

@@ -1,0 +1,133 @@
+//! Whole applications, with the same answers, task metrics and views on both sides.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::compare::differences;
+use crate::each_version;
+use crate::places::{self, Distribution, Inputs};
+use crate::report;
+use crate::submit::{Application, Outcome, Side, logs_below};
+
+/// Python: RDDs, DataFrames, dependencies, exceptions, cancellation, web UI, a killed executor.
+const PARITY: Application = Application {
+    name: "parity",
+    program: "spark-submit",
+    seconds: 400,
+    arguments: parity_arguments,
+    stdin: None,
+};
+
+/// Scala, typed into the shell.
+const SHELL: Application = Application {
+    name: "shell",
+    program: "spark-shell",
+    seconds: 240,
+    arguments: |_, _| Vec::new(),
+    stdin: Some("shell.scala"),
+};
+
+fn parity_arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
+    let inputs = Inputs::make(distribution, work);
+    let jobs = places::jobs();
+    let input = |name: &str| inputs.dir.join(name).display().to_string();
+    let modules = ["support.py", "rdd_themes.py", "sql_themes.py", "cluster_themes.py"]
+        .map(|name| jobs.join(name).display().to_string())
+        .join(",");
+    let mut arguments: Vec<String> = [
+        "spark.task.maxDirectResultSize=64k",
+        // Blocks above this size are fetched as streams.
+        "spark.network.maxRemoteBlockSizeFetchToMem=512k",
+        // Executors of one host must fetch from each other, as those of different hosts do.
+        "spark.shuffle.readHostLocalDisk=false",
+        "spark.executor.heartbeatInterval=2s",
+        "spark.executorEnv.E2E_VARIABLE=set",
+        // Many short stages on few cores: the second compiler would take more time than it saves.
+        "spark.executor.extraJavaOptions=-De2e.option=given -XX:TieredStopAtLevel=1",
+    ]
+    .into_iter()
+    .flat_map(|entry| ["--conf".to_owned(), entry.to_owned()])
+    .collect();
+    for (option, value) in [
+        ("--driver-class-path", inputs.late_jar.display().to_string()),
+        ("--jars", inputs.probe_jar.display().to_string()),
+        ("--files", input("early.txt")),
+        ("--archives", input("early.tgz")),
+        ("--py-files", format!("{modules},{}", input("early_module.zip"))),
+    ] {
+        arguments.extend([option.to_owned(), value]);
+    }
+    for path in [
+        jobs.join("parity.py"),
+        work.join("result.json"),
+        work.join("scratch"),
+        inputs.dir.clone(),
+        places::tpch(distribution),
+        jobs.join("tpch"),
+    ] {
+        arguments.push(path.display().to_string());
+    }
+    arguments
+}
+
+/// Runs both sides and compares answers and metrics. `FIRESTEEL_E2E_SELF=1` puts plain Spark on both sides: a check of
+/// the jobs themselves.
+fn both_sides(application: &Application, version: &'static str) -> Option<Outcome> {
+    let distribution = Distribution::find(version);
+    let myself = std::env::var_os("FIRESTEEL_E2E_SELF").is_some();
+    if !myself {
+        places::firesteel();
+    }
+    let plain = application.run(&distribution, Side::Plain);
+    let other = application.run(&distribution, if myself { Side::Plain } else { Side::Firesteel });
+    assert_eq!(plain.result["version"], version);
+    for part in ["answers", "metrics"] {
+        let found = differences(&plain.result[part], &other.result[part], 20);
+        assert!(
+            found.is_empty(),
+            "Spark {version}, {}: {part} differ in {} places:\n{}",
+            application.name,
+            found.len(),
+            found.join("\n")
+        );
+    }
+    (!myself).then_some(other)
+}
+
+/// Holds the executors' reports against the driver's counts. Executors in `lost` were killed by a signal: no report.
+fn check_reports(outcome: &Outcome, version: &str, lost: &[String]) {
+    let counters = outcome.result["counters"].as_object().expect("counters");
+    assert!(counters.len() >= 2, "{counters:?}");
+    for (id, counted) in counters {
+        if lost.contains(id) {
+            continue;
+        }
+        let number = |key: &str| counted[key].as_u64().expect("a count");
+        let report = report::read(&outcome.reports, id);
+        report::check_all_delegated(&report, version, number("finished"), number("failed"));
+    }
+    let logs = logs_below(outcome.executor_logs.as_deref().expect("a run of our own"));
+    assert!(logs.len() >= 4, "stdout and stderr of two executors: {logs:?}");
+    for (path, text) in logs {
+        assert!(!text.contains("panicked at"), "{}:\n{text}", path.display());
+    }
+}
+
+fn parity(version: &'static str) {
+    if let Some(outcome) = both_sides(&PARITY, version) {
+        let lost = outcome.result["lost"].as_array().expect("lost executors");
+        let lost: Vec<String> = lost.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        assert_eq!(lost.len(), 1);
+        check_reports(&outcome, version, &lost);
+    }
+}
+
+fn shell(version: &'static str) {
+    if let Some(outcome) = both_sides(&SHELL, version) {
+        check_reports(&outcome, version, &[]);
+    }
+}
+
+each_version!(python_jobs_equal_plain_spark, super::parity);
+each_version!(shell_jobs_equal_plain_spark, super::shell);

@@ -1,0 +1,229 @@
+//! Where things are: distributions, the JDK, the jobs, and a fresh directory for each run.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The cache directory outside the clone.
+pub(crate) fn cache() -> PathBuf {
+    if let Some(dir) = std::env::var_os("FIRESTEEL_CACHE") {
+        return dir.into();
+    }
+    Path::new(&std::env::var_os("HOME").expect("HOME is set")).join(".cache/firesteel")
+}
+
+/// Root of the repository.
+pub(crate) fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The Python and Scala jobs.
+pub(crate) fn jobs() -> PathBuf {
+    repository().join("tests/jobs")
+}
+
+/// A Spark distribution as PyPI ships it.
+pub(crate) struct Distribution {
+    pub(crate) version: &'static str,
+    /// The `pyspark` package directory: `jars`, `bin`, `python`.
+    pub(crate) home: PathBuf,
+    /// The Python that has the package.
+    pub(crate) python: PathBuf,
+}
+
+impl Distribution {
+    /// Finds the distribution, or fails with what to do about it.
+    pub(crate) fn find(version: &'static str) -> Self {
+        let variable = format!("FIRESTEEL_SPARK_DIR_{}", version.replace('.', "_"));
+        let environment = std::env::var_os(&variable)
+            .map_or_else(|| cache().join(format!("spark-{version}")), PathBuf::from);
+        let libraries = environment.join("lib");
+        let home = fs::read_dir(&libraries)
+            .ok()
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+            .map(|entry| entry.path().join("site-packages/pyspark"))
+            .find(|path| path.join("jars").is_dir())
+            .unwrap_or_else(|| {
+                panic!(
+                    "no Spark {version} under {} (set {variable} to a Python environment with pyspark=={version}, \
+                     or run scripts/test once, which installs it)",
+                    libraries.display()
+                )
+            });
+        Self {
+            version,
+            home,
+            python: environment.join("bin/python"),
+        }
+    }
+
+    /// Class path entry with all the jars.
+    pub(crate) fn jars(&self) -> String {
+        format!("{}/jars/*", self.home.display())
+    }
+}
+
+/// The built distribution of Firesteel, to be used as `JAVA_HOME` of executors.
+pub(crate) fn firesteel() -> PathBuf {
+    let dist = std::env::var_os("FIRESTEEL_DIST")
+        .map_or_else(|| repository().join("dist/firesteel"), PathBuf::from);
+    let java = dist.join("bin/java");
+    assert!(
+        java.is_file(),
+        "{} is missing: build the distribution first (scripts/test builds everything and runs all tests), or set FIRESTEEL_DIST",
+        java.display()
+    );
+    dist
+}
+
+/// The JDK of drivers and of plain executors.
+pub(crate) fn jdk() -> PathBuf {
+    for variable in ["FIRESTEEL_JAVA_HOME", "JAVA_HOME"] {
+        if let Some(home) = std::env::var_os(variable).map(PathBuf::from) {
+            if home.join("bin/javac").is_file() || home.join("bin/java").is_file() {
+                return home;
+            }
+        }
+    }
+    let mut found: Vec<PathBuf> = fs::read_dir("/usr/lib/jvm")
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            (name.contains("-17") || name.contains("-21")) && path.join("bin/javac").is_file()
+        })
+        .collect();
+    found.sort();
+    found
+        .into_iter()
+        .next()
+        .expect("a JDK 17 or 21 with javac under /usr/lib/jvm, or JAVA_HOME set")
+}
+
+/// An empty directory for one run; it stays after the test, for its logs.
+pub(crate) fn fresh_dir(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("e2e").join(name);
+    if dir.exists() {
+        fs::remove_dir_all(&dir).unwrap();
+    }
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// A number that changes with the content of the jobs, and with `extra`.
+pub(crate) fn jobs_fingerprint(extra: &[&str]) -> u64 {
+    fn visit(dir: &Path, hasher: &mut DefaultHasher) {
+        let mut entries: Vec<PathBuf> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                if !path.ends_with("__pycache__") {
+                    visit(&path, hasher);
+                }
+            } else {
+                path.file_name().hash(hasher);
+                fs::read(&path).unwrap().hash(hasher);
+            }
+        }
+    }
+    let mut hasher = DefaultHasher::new();
+    visit(&jobs(), &mut hasher);
+    extra.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// TPC-H tables at a small scale, made on first use.
+pub(crate) fn tpch(distribution: &Distribution) -> PathBuf {
+    let output = Command::new(&distribution.python)
+        .arg(jobs().join("make_tpch.py"))
+        .args(["0.01", "4"])
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "make_tpch.py failed: {}", output.status);
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+}
+
+fn run(command: &mut Command) {
+    let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(status.success(), "{command:?}: {status}");
+}
+
+fn make_jar(distribution: &Distribution, sources: &Path, work: &Path, jar: &Path) {
+    let classes = work.join(format!("{}-classes", jar.file_stem().unwrap().to_string_lossy()));
+    fs::create_dir_all(&classes).unwrap();
+    let mut javac = Command::new(jdk().join("bin/javac"));
+    javac.arg("-d").arg(&classes).arg("-cp").arg(distribution.jars());
+    for entry in fs::read_dir(sources).unwrap() {
+        javac.arg(entry.unwrap().path());
+    }
+    run(&mut javac);
+    run(Command::new(jdk().join("bin/jar"))
+        .arg("cf")
+        .arg(jar)
+        .arg("-C")
+        .arg(&classes)
+        .arg("."));
+}
+
+/// Jars, modules, files and archives for the jobs, made in `work`.
+pub(crate) struct Inputs {
+    pub(crate) dir: PathBuf,
+    pub(crate) probe_jar: PathBuf,
+    pub(crate) late_jar: PathBuf,
+}
+
+impl Inputs {
+    pub(crate) fn make(distribution: &Distribution, work: &Path) -> Self {
+        let dir = work.join("inputs");
+        fs::create_dir_all(dir.join("archive")).unwrap();
+        let probe_jar = dir.join("probe.jar");
+        let late_jar = dir.join("late.jar");
+        make_jar(distribution, &jobs().join("jar/probe"), work, &probe_jar);
+        make_jar(distribution, &jobs().join("jar/late/probe"), work, &late_jar);
+        fs::write(dir.join("early.txt"), "early file").unwrap();
+        fs::write(dir.join("archive/inner.txt"), "early archive").unwrap();
+        fs::write(
+            dir.join("early_module.py"),
+            "def answer():\n    return 'early module'\n",
+        )
+        .unwrap();
+        run(Command::new("tar")
+            .arg("-czf")
+            .arg(dir.join("early.tgz"))
+            .arg("-C")
+            .arg(dir.join("archive"))
+            .arg("inner.txt"));
+        run(Command::new(&distribution.python)
+            .current_dir(&dir)
+            .args(["-m", "zipfile", "-c", "early_module.zip", "early_module.py"]));
+        Self {
+            dir,
+            probe_jar,
+            late_jar,
+        }
+    }
+}
+
+/// A directory that serves as `SPARK_HOME`: the distribution by symbolic links, with a `work` directory of its own, so
+/// that executors' logs do not land in the installed package.
+pub(crate) fn spark_home(distribution: &Distribution, work: &Path) -> PathBuf {
+    let home = work.join("home");
+    fs::create_dir_all(&home).unwrap();
+    for part in ["bin", "data", "jars", "python", "sbin"] {
+        let source = distribution.home.join(part);
+        if source.exists() {
+            std::os::unix::fs::symlink(source, home.join(part)).unwrap();
+        }
+    }
+    home
+}

@@ -1,0 +1,65 @@
+//! The reports that Firesteel's executors write at exit, held against what the driver counted.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::process::wait_for;
+
+/// The report of executor `id`, which must be there within some seconds.
+pub(crate) fn read(dir: &Path, id: &str) -> Value {
+    let path = dir.join(format!("{id}.json"));
+    wait_for(&format!("the report {}", path.display()), 10, || {
+        serde_json::from_slice(&fs::read(&path).ok()?).ok()
+    })
+}
+
+fn count(report: &Value, path: &str) -> u64 {
+    report
+        .pointer(path)
+        .and_then(Value::as_u64)
+        .unwrap_or_else(|| panic!("the report has no number at {path}: {report:#}"))
+}
+
+/// Checks that all tasks ran in lane `jvm`, each delegated for a reason, and that their number is the driver's.
+pub(crate) fn check_all_delegated(report: &Value, version: &str, finished: u64, failed: u64) {
+    let id = &report["executor_id"];
+    assert_eq!(report["spark_version"], version, "executor {id}");
+    let jvm = |end: &str| count(report, &format!("/tasks/jvm/{end}"));
+    assert_eq!(
+        (jvm("finished"), jvm("failed") + jvm("killed")),
+        (finished, failed),
+        "executor {id}: tasks by the report, against tasks by the driver: {report:#}"
+    );
+    for lane in ["python", "sql", "native"] {
+        for end in ["finished", "failed", "killed"] {
+            assert_eq!(count(report, &format!("/tasks/{lane}/{end}")), 0, "executor {id}, lane {lane}");
+        }
+    }
+    let delegated: BTreeMap<String, u64> = serde_json::from_value(report["delegated"].clone()).unwrap();
+    assert!(
+        delegated.keys().all(|reason| !reason.trim().is_empty()),
+        "a delegation without a reason: {report:#}"
+    );
+    assert!(
+        delegated.values().sum::<u64>() == finished + failed,
+        "executor {id}: delegations and tasks differ in number: {report:#}"
+    );
+    assert_eq!(report["bailed_out"], serde_json::json!({}), "executor {id}");
+    assert_eq!(report["jvm_started"], finished + failed > 0, "executor {id}");
+    check_common(report);
+}
+
+/// Checks what holds for every executor that registered.
+pub(crate) fn check_common(report: &Value) {
+    assert!(
+        (1..60_000).contains(&count(report, "/ms_to_registered")),
+        "ms_to_registered: {report:#}"
+    );
+    assert!(
+        (1 << 20..8 << 30).contains(&count(report, "/peak_rss_bytes")),
+        "peak_rss_bytes: {report:#}"
+    );
+}

@@ -1,0 +1,184 @@
+//! Runs one application on one side, plain Spark's executors or Firesteel's, and reads its result file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::places::{self, Distribution};
+use crate::process::{Running, one_at_a_time, read_lossy, tail};
+
+/// Whose executors run the tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Plain,
+    Firesteel,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Firesteel => "firesteel",
+        }
+    }
+}
+
+/// What an application left behind.
+pub(crate) struct Outcome {
+    pub(crate) result: Value,
+    /// Reports of Firesteel's executors, `<id>.json`.
+    pub(crate) reports: PathBuf,
+    /// `SPARK_HOME/work`: executors' logs; absent when the result came from the cache.
+    pub(crate) executor_logs: Option<PathBuf>,
+}
+
+/// Settings of every application of the tests.
+pub(crate) fn common_conf(work: &Path) -> Vec<String> {
+    let mut conf: Vec<String> = [
+        "spark.ui.port=0",
+        "spark.ui.liveUpdate.period=0",
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.driver.host=localhost",
+        "spark.sql.shuffle.partitions=4",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    conf.push(format!("spark.sql.warehouse.dir={}", work.join("warehouse").display()));
+    conf.iter().flat_map(|entry| ["--conf".to_owned(), entry.clone()]).collect()
+}
+
+/// Environment of every driver of the tests.
+pub(crate) fn environment(command: &mut Command, distribution: &Distribution, work: &Path) {
+    let java = places::jdk();
+    command
+        .env_remove("SPARK_CONF_DIR")
+        .env_remove("FIRESTEEL_REPORT")
+        .env("JAVA_HOME", &java)
+        .env("FIRESTEEL_JAVA_HOME", &java)
+        .env("SPARK_HOME", work.join("home"))
+        .env("SPARK_LOCAL_IP", "127.0.0.1")
+        .env("SPARK_LOCAL_HOSTNAME", "localhost")
+        .env("SPARK_LOCAL_DIRS", work.join("local"))
+        .env("PYSPARK_PYTHON", &distribution.python)
+        .env("PYSPARK_DRIVER_PYTHON", &distribution.python)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .env("E2E_ROOT", work)
+        .env("E2E_JOBS", places::jobs())
+        .env("E2E_RESULT", work.join("result.json"))
+        .stdin(Stdio::null());
+}
+
+/// Settings that make executors Firesteel's: the one a user gives, and the report's.
+pub(crate) fn firesteel_conf(reports: &Path) -> Vec<String> {
+    [
+        format!("spark.executorEnv.JAVA_HOME={}", places::firesteel().display()),
+        format!("spark.executorEnv.FIRESTEEL_REPORT={}/{{id}}.json", reports.display()),
+    ]
+    .into_iter()
+    .flat_map(|entry| ["--conf".to_owned(), entry])
+    .collect()
+}
+
+/// One application: what differs between the jobs.
+pub(crate) struct Application {
+    pub(crate) name: &'static str,
+    /// `spark-submit` or `spark-shell`.
+    pub(crate) program: &'static str,
+    pub(crate) seconds: u64,
+    /// Settings, and after them the job and its arguments, given the run's directory.
+    pub(crate) arguments: fn(&Distribution, &Path) -> Vec<String>,
+    /// A file for standard input.
+    pub(crate) stdin: Option<&'static str>,
+}
+
+impl Application {
+    /// Runs it, unless plain Spark's answer is known already.
+    pub(crate) fn run(&self, distribution: &Distribution, side: Side) -> Outcome {
+        let known = self.known_answer(distribution);
+        if side == Side::Plain && std::env::var_os("FIRESTEEL_E2E_FRESH").is_none() {
+            if let Some(result) = fs::read(&known).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+                return Outcome {
+                    result,
+                    reports: PathBuf::new(),
+                    executor_logs: None,
+                };
+            }
+        }
+        let _turn = one_at_a_time();
+        let work = places::fresh_dir(&format!("{}-{}-{}", distribution.version, self.name, side.name()));
+        let home = places::spark_home(distribution, &work);
+        let reports = work.join("reports");
+        fs::create_dir_all(&reports).unwrap();
+        fs::create_dir_all(work.join("scratch")).unwrap();
+        let mut command = Command::new(home.join("bin").join(self.program));
+        command.args(["--master", "local-cluster[2,2,1024]", "--name", self.name]);
+        command.args(common_conf(&work));
+        if side == Side::Firesteel {
+            command.args(firesteel_conf(&reports));
+        }
+        command.args((self.arguments)(distribution, &work)).current_dir(&work);
+        environment(&mut command, distribution, &work);
+        if let Some(file) = self.stdin {
+            command.stdin(fs::File::open(places::jobs().join(file)).unwrap());
+        }
+        let mut application = Running::start(&mut command, &work, "driver", false);
+        let code = application.exit_code(self.seconds);
+        let told = || {
+            format!(
+                "{} on Spark {}, {}: logs in {}\n{}\n{}",
+                self.name,
+                distribution.version,
+                side.name(),
+                work.display(),
+                tail(&read_lossy(&application.stdout), 15),
+                tail(&application.log(), 60)
+            )
+        };
+        assert_eq!(code, 0, "exit code of {}", told());
+        println!(
+            "{} on Spark {}, {}: {:.1} s",
+            self.name,
+            distribution.version,
+            side.name(),
+            application.elapsed().as_secs_f64()
+        );
+        let text = fs::read(work.join("result.json")).unwrap_or_else(|error| panic!("no result ({error}) of {}", told()));
+        let result: Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(result["errors"], serde_json::json!({}), "themes failed in {}", told());
+        if side == Side::Plain {
+            fs::create_dir_all(known.parent().unwrap()).unwrap();
+            fs::write(&known, &text).unwrap();
+        }
+        Outcome {
+            result,
+            reports,
+            executor_logs: Some(work.join("home/work")),
+        }
+    }
+
+    fn known_answer(&self, distribution: &Distribution) -> PathBuf {
+        let fingerprint = places::jobs_fingerprint(&[self.name, &places::jdk().to_string_lossy()]);
+        places::cache().join(format!("e2e/plain-{}-{}-{fingerprint:016x}.json", distribution.version, self.name))
+    }
+}
+
+/// All logs below `dir`, as (path, text).
+pub(crate) fn logs_below(dir: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().filter_map(Result::ok) {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.ends_with("stderr") || path.ends_with("stdout") {
+                let text = read_lossy(&path);
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}

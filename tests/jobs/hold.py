@@ -1,0 +1,114 @@
+"""A driver without executors of its own, told what to do by lines on standard input; answers are lines on standard
+output that begin with `hold> `. Tests start executors by hand against it.
+
+usage: hold.py NAME SCRATCH"""
+
+import json
+import os
+import sys
+import threading
+
+from pyspark import SparkContext
+
+from support import Rest, mask, wait_for
+
+
+class Hold:
+    def __init__(self, name, scratch):
+        self.name, self.scratch = name, scratch
+        self.jobs = {}
+        self.start()
+
+    def start(self):
+        self.sc = SparkContext(appName=self.name)
+        self.rest = Rest(self.sc)
+
+    def hello(self, _):
+        return {
+            "driver_url": f"spark://CoarseGrainedScheduler@localhost:{self.sc.getConf().get('spark.driver.port')}",
+            "app_id": self.sc.applicationId,
+            "pid": self.sc._jvm.java.lang.ProcessHandle.current().pid(),
+        }
+
+    def executors(self, _):
+        self.rest.drain()
+        return {
+            e["id"]: {"active": e["isActive"], "host_port": e["hostPort"], "cores": e["totalCores"],
+                      "finished": e["completedTasks"], "failed": e["failedTasks"], "max_memory": e["maxMemory"],
+                      "reason": mask(e.get("removeReason", ""))}
+            for e in self.rest.executors(all_of_them=True)
+        }
+
+    def wait(self, command):
+        """Waits until exactly the executors named in `ids` are active."""
+        ids = set(command["ids"])
+
+        def active():
+            return {i for i, e in self.executors(None).items() if e["active"]} == ids
+
+        return wait_for(f"executors {sorted(ids)}", active, command.get("seconds", 60), every=0.02)
+
+    def squares(self, command):
+        return self.sc._jvm.probe.Probe.squares(self.sc._jsc, command.get("count", 1000))
+
+    def try_squares(self, command):
+        """Like `squares`, for jobs that may fail: gives the failure's text."""
+        try:
+            return self.squares(command)
+        except Exception as error:
+            return mask(str(error))
+
+    def far_blocks(self, command):
+        return sorted(set(self.sc._jvm.probe.Probe.farBlocks(self.sc._jsc, command["level"], command["size"])))
+
+    def counts(self, command):
+        return self.sc.parallelize(range(100), command["tasks"]).map(lambda i: (i % 3, 1)).reduceByKey(
+            lambda a, b: a + b, 2).collect()
+
+    def gated(self, command):
+        """Starts a job whose tasks wait for `ungate`."""
+        directory = os.path.join(self.scratch, command["name"])
+        os.makedirs(directory)
+        outcome = []
+
+        def work():
+            try:
+                outcome.append(self.sc._jvm.probe.Probe.gated(self.sc._jsc, directory))
+            except Exception as error:
+                outcome.append(mask(str(error)))
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        self.jobs[command["name"]] = (thread, directory, outcome)
+        wait_for("tasks at the gate", lambda: len(os.listdir(directory)) >= command.get("tasks", 4))
+        return "at the gate"
+
+    def ungate(self, command):
+        thread, directory, outcome = self.jobs[command["name"]]
+        open(os.path.join(directory, "gate"), "w").close()
+        thread.join(60)
+        return outcome[0] if outcome else "still running after 60 s"
+
+    def restart(self, _):
+        """Stops the context (and with it the executors), and starts another one in the same process."""
+        self.sc.stop()
+        self.start()
+        return self.hello(None)
+
+    def stop(self, _):
+        self.sc.stop()
+        return "stopped"
+
+
+def main(name, scratch):
+    hold = Hold(name, scratch)
+    for line in sys.stdin:
+        command = json.loads(line)
+        try:
+            answer = {"ok": getattr(hold, command["do"])(command)}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print("hold> " + json.dumps(answer), flush=True)
+
+
+main(*sys.argv[1:])
