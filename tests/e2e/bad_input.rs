@@ -25,7 +25,8 @@ fn end_of(name: &str, command: &mut Command, seconds: u64) -> (i32, String) {
 fn assert_says(log: &str, words: &[&str]) {
     assert!(!log.contains("panicked at"), "{log}");
     assert!(
-        log.lines().any(|line| words.iter().all(|word| line.contains(word))),
+        log.lines()
+            .any(|line| words.iter().all(|word| line.contains(word))),
         "no line names all of {words:?}:\n{log}"
     );
 }
@@ -46,7 +47,15 @@ fn wrong_arguments_print_sparks_usage() {
         let jars = distribution.jars();
         let cases: [&[&str]; 3] = [
             &["-cp", &jars, BACKEND, "--nonsense", "1"],
-            &["-cp", &jars, BACKEND, "--driver-url", "spark://a@b:1", "--executor-id", "1"],
+            &[
+                "-cp",
+                &jars,
+                BACKEND,
+                "--driver-url",
+                "spark://a@b:1",
+                "--executor-id",
+                "1",
+            ],
             &["-cp", &jars, BACKEND],
         ];
         for case in cases {
@@ -58,8 +67,12 @@ fn wrong_arguments_print_sparks_usage() {
                 let lines: Vec<String> = log
                     .lines()
                     .map(|line| line.trim().to_owned())
-                    .filter(|line| !line.is_empty() && !line.contains("NOTE:") && !line.starts_with("WARNING:"))
-                    .skip_while(|line| !line.starts_with("Unrecognized") && !line.starts_with("Usage"))
+                    .filter(|line| {
+                        !line.is_empty() && !line.contains("NOTE:") && !line.starts_with("WARNING:")
+                    })
+                    .skip_while(|line| {
+                        !line.starts_with("Unrecognized") && !line.starts_with("Usage")
+                    })
                     .collect();
                 lines
             };
@@ -93,7 +106,13 @@ fn missing_jdk_names_the_setting() {
 fn missing_spark_jars_are_named() {
     let dir = places::fresh_dir("bad-input-empty-jars");
     let class_path = format!("{}/*", dir.display());
-    let mut command = executor_command(&places::firesteel(), &class_path, "spark://CoarseGrainedScheduler@localhost:9", "0", "app-1");
+    let mut command = executor_command(
+        &places::firesteel(),
+        &class_path,
+        "spark://CoarseGrainedScheduler@localhost:9",
+        "0",
+        "app-1",
+    );
     let (code, log) = end_of("no-jars", &mut command, 10);
     assert_eq!(code, 1, "{log}");
     assert_says(&log, &[dir.to_str().unwrap()]);
@@ -103,7 +122,13 @@ fn missing_spark_jars_are_named() {
 fn mixed_spark_jars_are_named() {
     let (old, new) = (Distribution::find("3.5.9"), Distribution::find("4.3.0"));
     let class_path = format!("{}:{}", old.jars(), new.jars());
-    let mut command = executor_command(&places::firesteel(), &class_path, "spark://CoarseGrainedScheduler@localhost:9", "0", "app-1");
+    let mut command = executor_command(
+        &places::firesteel(),
+        &class_path,
+        "spark://CoarseGrainedScheduler@localhost:9",
+        "0",
+        "app-1",
+    );
     let (code, log) = end_of("mixed-jars", &mut command, 10);
     assert_eq!(code, 1, "{log}");
     assert_says(&log, &["3.5.9", "4.3.0"]);
@@ -112,10 +137,20 @@ fn mixed_spark_jars_are_named() {
 #[test]
 fn unreachable_driver_is_named() {
     // A port that was free a moment ago.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let distribution = Distribution::find("4.3.0");
     let url = format!("spark://CoarseGrainedScheduler@localhost:{port}");
-    let mut command = executor_command(&places::firesteel(), &distribution.jars(), &url, "0", "app-1");
+    let mut command = executor_command(
+        &places::firesteel(),
+        &distribution.jars(),
+        &url,
+        "0",
+        "app-1",
+    );
     let (code, log) = end_of("no-driver", &mut command, 60);
     assert_eq!(code, 1, "{log}");
     assert_says(&log, &[&format!("localhost:{port}")]);
@@ -134,7 +169,13 @@ fn driver_that_is_no_driver_is_named() {
     });
     let distribution = Distribution::find("4.3.0");
     let url = format!("spark://CoarseGrainedScheduler@localhost:{port}");
-    let mut command = executor_command(&places::firesteel(), &distribution.jars(), &url, "0", "app-1");
+    let mut command = executor_command(
+        &places::firesteel(),
+        &distribution.jars(),
+        &url,
+        "0",
+        "app-1",
+    );
     let (code, log) = end_of("no-spark-driver", &mut command, 60);
     assert_eq!(code, 1, "{log}");
     assert_says(&log, &[&port.to_string()]);
@@ -171,7 +212,10 @@ fn missing_jdk_ends_the_executor_at_the_first_task() {
     let mut good = {
         // It may refuse at once, or as soon as it has work to do.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
-        while lame.is_running() && std::time::Instant::now() < deadline && hold.executor("0").is_null() {
+        while lame.is_running()
+            && std::time::Instant::now() < deadline
+            && hold.executor("0").is_null()
+        {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
         if lame.is_running() {

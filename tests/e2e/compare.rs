@@ -11,7 +11,13 @@ pub(crate) fn differences(plain: &Value, firesteel: &Value, limit: usize) -> Vec
     found
 }
 
-fn walk(plain: &Value, firesteel: &Value, path: &mut String, found: &mut Vec<String>, limit: usize) {
+fn walk(
+    plain: &Value,
+    firesteel: &Value,
+    path: &mut String,
+    found: &mut Vec<String>,
+    limit: usize,
+) {
     if found.len() >= limit || plain == firesteel {
         return;
     }
@@ -61,7 +67,10 @@ fn differences_name_their_paths() {
     let plain = serde_json::json!({"a": [1, {"b": "x"}], "c": 1});
     let other = serde_json::json!({"a": [1, {"b": "y"}], "d": 1});
     let found = differences(&plain, &other, 10);
-    let paths: Vec<&str> = found.iter().map(|line| line.split(':').next().unwrap()).collect();
+    let paths: Vec<&str> = found
+        .iter()
+        .map(|line| line.split(':').next().unwrap())
+        .collect();
     assert_eq!(paths, ["/a/1/b", "/c", "/d"]);
     assert!(differences(&plain, &plain, 10).is_empty());
 }

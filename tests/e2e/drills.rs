@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -45,11 +46,39 @@ fn gated_answer() -> String {
 fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
     let mut native = hold.add_executor(distribution, &places::firesteel(), "0", &[]);
     let mut plain = hold.add_executor(distribution, &places::jdk(), "1", &["0"]);
-    for key in ["active", "cores", "max_memory"] {
-        assert_eq!(hold.executor("0")[key], hold.executor("1")[key], "{key}");
+    // Storage memory depends on the heap as the collector counts it, which Firesteel must know without a JVM.
+    let small: [(&str, &Path); 2] = [("2", &places::firesteel()), ("3", &places::jdk())];
+    let others: Vec<Running> = small
+        .map(|(id, java_home)| {
+            let mut command = hold.executor_command(java_home, &distribution.jars(), id);
+            command.env("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -Xms300m");
+            Running::start(&mut command, &hold.work, &format!("executor-{id}"), false)
+        })
+        .into();
+    hold.wait_for_executors(&["0", "1", "2", "3"]);
+    for (one, other) in [("0", "1"), ("2", "3")] {
+        for key in ["active", "cores", "max_memory"] {
+            assert_eq!(
+                hold.executor(one)[key],
+                hold.executor(other)[key],
+                "{key} of executors {one} and {other}"
+            );
+        }
     }
+    assert_ne!(
+        hold.executor("0")["max_memory"],
+        hold.executor("2")["max_memory"]
+    );
     hold.restart();
-    assert_eq!((native.exit_code(20), plain.exit_code(20)), (0, 0), "{}", native.log());
+    assert_eq!(
+        (native.exit_code(20), plain.exit_code(20)),
+        (0, 0),
+        "{}",
+        native.log()
+    );
+    for mut other in others {
+        assert_eq!(other.exit_code(20), 0, "{}", other.log());
+    }
     let report = report::read(&hold.reports(), "0");
     report::check_all_delegated(&report, distribution.version, 0, 0);
     assert_eq!(report["jvm_started"], false, "no task, no JVM");
@@ -61,20 +90,34 @@ fn mixed_fleet(hold: &mut Hold, distribution: &Distribution) {
     let mut native = hold.add_executor(distribution, &places::firesteel(), "0", &[]);
     let mut plain = hold.add_executor(distribution, &places::jdk(), "1", &["0"]);
 
-    assert_eq!(hold.ask(json!({"do": "squares", "count": 1000})), "332833500 of 1000");
+    assert_eq!(
+        hold.ask(json!({"do": "squares", "count": 1000})),
+        "332833500 of 1000"
+    );
     let mut counts: Vec<(u64, u64)> =
         serde_json::from_value(hold.ask(json!({"do": "counts", "tasks": 8}))).unwrap();
     counts.sort_unstable();
     assert_eq!(counts, [(0, 34), (1, 33), (2, 33)]);
-    for (level, size) in [("MEMORY_ONLY", 1000), ("MEMORY_ONLY_SER", 900_000), ("DISK_ONLY", 700_000)] {
+    for (level, size) in [
+        ("MEMORY_ONLY", 1000),
+        ("MEMORY_ONLY_SER", 900_000),
+        ("DISK_ONLY", 700_000),
+    ] {
         let lines = hold.ask(json!({"do": "far_blocks", "level": level, "size": size}));
         let lines = lines.as_array().expect("lines");
-        assert_eq!(lines.len(), 1, "every task reads the same blocks: {lines:?}");
+        assert_eq!(
+            lines.len(),
+            1,
+            "every task reads the same blocks: {lines:?}"
+        );
     }
 
     hold.ask(json!({"do": "gated", "name": "strangers"}));
     strangers(hold, &native);
-    assert_eq!(hold.ask(json!({"do": "ungate", "name": "strangers"})), gated_answer());
+    assert_eq!(
+        hold.ask(json!({"do": "ungate", "name": "strangers"})),
+        gated_answer()
+    );
     assert_eq!(hold.executor("0")["failed"], 0, "no task was affected");
 
     let mut duplicate = Running::start(
@@ -84,22 +127,41 @@ fn mixed_fleet(hold: &mut Hold, distribution: &Distribution) {
         false,
     );
     assert_eq!(duplicate.exit_code(30), 1);
-    assert!(duplicate.log().contains("Duplicate executor ID: 0"), "{}", duplicate.log());
+    assert!(
+        duplicate.log().contains("Duplicate executor ID: 0"),
+        "{}",
+        duplicate.log()
+    );
 
     let counted = hold.executor("0");
     native.signal(Signal::TERM);
     plain.signal(Signal::TERM);
-    assert_eq!((native.exit_code(20), plain.exit_code(20)), (143, 143), "{}", native.log());
+    assert_eq!(
+        (native.exit_code(20), plain.exit_code(20)),
+        (143, 143),
+        "{}",
+        native.log()
+    );
     let number = |key: &str| counted[key].as_u64().expect("a count");
     let report = report::read(&hold.reports(), "0");
-    report::check_all_delegated(&report, distribution.version, number("finished"), number("failed"));
+    report::check_all_delegated(
+        &report,
+        distribution.version,
+        number("finished"),
+        number("failed"),
+    );
     hold.wait_for_executors(&[]);
 
     let mut native = hold.add_executor(distribution, &places::firesteel(), "2", &[]);
     let mut plain = hold.add_executor(distribution, &places::jdk(), "3", &["2"]);
     hold.ask(json!({"do": "gated", "name": "lost driver"}));
     hold.kill();
-    assert_eq!((native.exit_code(10), plain.exit_code(10)), (1, 1), "{}", native.log());
+    assert_eq!(
+        (native.exit_code(10), plain.exit_code(10)),
+        (1, 1),
+        "{}",
+        native.log()
+    );
     assert!(native.log().contains("Shutting down"), "{}", native.log());
     assert!(!native.log().contains("panicked at"), "{}", native.log());
 }
@@ -121,7 +183,11 @@ struct Attack {
 }
 
 fn attacks() -> Vec<Attack> {
-    let attack = |name, bytes, replies| Attack { name, bytes, replies };
+    let attack = |name, bytes, replies| Attack {
+        name,
+        bytes,
+        replies,
+    };
     let mut noise = 0x2545_f491_4f6c_dd1d_u64;
     let garbage: Vec<u8> = std::iter::once(0x7f)
         .chain((0..4095).map(|_| {
@@ -146,12 +212,20 @@ fn attacks() -> Vec<Attack> {
     upload.extend_from_slice(&i32::MAX.to_be_bytes());
     vec![
         attack("garbage", garbage, &[]),
-        attack("a web browser", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(), &[]),
+        attack(
+            "a web browser",
+            b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
+            &[],
+        ),
         attack("8 EB", eight_exabytes, &[]),
         attack("a negative length", (-5_i64).to_be_bytes().to_vec(), &[]),
         attack("an unknown frame type", frame(99, &[0; 30]), &[]),
         attack("a truncated frame", truncated, &[]),
-        attack("an upload whose header claims 2 GB", frame(10, &upload), &[]),
+        attack(
+            "an upload whose header claims 2 GB",
+            frame(10, &upload),
+            &[],
+        ),
         attack("a request that is no message", frame(3, &rpc), &[5]),
         attack("a chunk of no stream", frame(0, &chunk), &[2]),
         attack("a stream of no block", frame(6, &stream), &[8]),
@@ -161,11 +235,16 @@ fn attacks() -> Vec<Attack> {
 /// Sends every attack over a connection of its own.
 fn strangers(hold: &mut Hold, executor: &Running) {
     let view: Value = hold.executor("0");
-    let port = view["host_port"].as_str().and_then(|text| text.rsplit(':').next()).expect("a port");
+    let port = view["host_port"]
+        .as_str()
+        .and_then(|text| text.rsplit(':').next())
+        .expect("a port");
     let address: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
     for attack in attacks() {
         let mut socket = TcpStream::connect(address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
         let own = socket.local_addr().unwrap();
         // The executor may close before everything is written.
         let _ = socket.write_all(&attack.bytes);
@@ -177,13 +256,19 @@ fn strangers(hold: &mut Hold, executor: &Running) {
             match socket.read(&mut reply) {
                 Ok(0) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {}
-                other => panic!("{}: expected a closed connection, got {other:?}", attack.name),
+                other => panic!(
+                    "{}: expected a closed connection, got {other:?}",
+                    attack.name
+                ),
             }
             // One clear line that names the peer.
             let lines = wait_for(&format!("a log line about {}", attack.name), 5, || {
                 let log = executor.log();
-                let lines: Vec<String> =
-                    log.lines().filter(|line| line.contains(&own.to_string())).map(str::to_owned).collect();
+                let lines: Vec<String> = log
+                    .lines()
+                    .filter(|line| line.contains(&own.to_string()))
+                    .map(str::to_owned)
+                    .collect();
                 (!lines.is_empty()).then_some(lines)
             });
             assert_eq!(lines.len(), 1, "{}: {lines:#?}", attack.name);
@@ -191,8 +276,17 @@ fn strangers(hold: &mut Hold, executor: &Running) {
             socket
                 .read_exact(&mut reply)
                 .unwrap_or_else(|error| panic!("{}: no reply: {error}", attack.name));
-            assert!(attack.replies.contains(&reply[8]), "{}: reply of type {}", attack.name, reply[8]);
+            assert!(
+                attack.replies.contains(&reply[8]),
+                "{}: reply of type {}",
+                attack.name,
+                reply[8]
+            );
         }
     }
-    assert!(!executor.log().contains("panicked at"), "{}", executor.log());
+    assert!(
+        !executor.log().contains("panicked at"),
+        "{}",
+        executor.log()
+    );
 }

@@ -26,7 +26,10 @@ impl Hello {
         Self {
             driver_url: text("driver_url"),
             app_id: text("app_id"),
-            pid: value["pid"].as_i64().and_then(|pid| pid.try_into().ok()).expect("a pid"),
+            pid: value["pid"]
+                .as_i64()
+                .and_then(|pid| pid.try_into().ok())
+                .expect("a pid"),
         }
     }
 }
@@ -52,7 +55,11 @@ impl Hold {
         for entry in conf {
             submit.extend(["--conf".to_owned(), (*entry).to_owned()]);
         }
-        submit.extend(["--jars".to_owned(), inputs.probe_jar.display().to_string(), "pyspark-shell".to_owned()]);
+        submit.extend([
+            "--jars".to_owned(),
+            inputs.probe_jar.display().to_string(),
+            "pyspark-shell".to_owned(),
+        ]);
         let mut command = Command::new(&distribution.python);
         environment(&mut command, distribution, &work);
         command
@@ -93,9 +100,15 @@ impl Hold {
     /// Gives a command and waits for its answer.
     pub(crate) fn ask(&mut self, command: Value) -> Value {
         writeln!(self.commands, "{command}").expect("the driver takes commands");
-        let line = self.answers.recv_timeout(Duration::from_secs(120)).unwrap_or_else(|error| {
-            panic!("{command}: no answer ({error}):\n{}", tail(&self.process.log(), 60))
-        });
+        let line = self
+            .answers
+            .recv_timeout(Duration::from_secs(120))
+            .unwrap_or_else(|error| {
+                panic!(
+                    "{command}: no answer ({error}):\n{}",
+                    tail(&self.process.log(), 60)
+                )
+            });
         let answer: Value = serde_json::from_str(&line).unwrap();
         assert!(
             answer.get("error").is_none(),
@@ -136,7 +149,8 @@ impl Hold {
     /// An executor's command line as a Standalone worker makes it (without the worker's own URL).
     pub(crate) fn executor_command(&self, java_home: &Path, class_path: &str, id: &str) -> Command {
         let hello = &self.hello;
-        let mut command = executor_command(java_home, class_path, &hello.driver_url, id, &hello.app_id);
+        let mut command =
+            executor_command(java_home, class_path, &hello.driver_url, id, &hello.app_id);
         let work = self.work.join(format!("executor-{id}"));
         std::fs::create_dir_all(&work).unwrap();
         command
@@ -148,9 +162,20 @@ impl Hold {
     }
 
     /// Starts an executor of the given side's `java_home` and waits until it is registered beside those in `others`.
-    pub(crate) fn add_executor(&mut self, distribution: &Distribution, java_home: &Path, id: &str, others: &[&str]) -> Running {
+    pub(crate) fn add_executor(
+        &mut self,
+        distribution: &Distribution,
+        java_home: &Path,
+        id: &str,
+        others: &[&str],
+    ) -> Running {
         let mut command = self.executor_command(java_home, &distribution.jars(), id);
-        let executor = Running::start(&mut command, &self.work.clone(), &format!("executor-{id}"), false);
+        let executor = Running::start(
+            &mut command,
+            &self.work.clone(),
+            &format!("executor-{id}"),
+            false,
+        );
         let mut ids = others.to_vec();
         ids.push(id);
         self.wait_for_executors(&ids);
@@ -159,14 +184,32 @@ impl Hold {
 }
 
 /// `java … CoarseGrainedExecutorBackend …`, with the options that Spark gives on JDK 17 and newer.
-pub(crate) fn executor_command(java_home: &Path, class_path: &str, driver_url: &str, id: &str, app_id: &str) -> Command {
+pub(crate) fn executor_command(
+    java_home: &Path,
+    class_path: &str,
+    driver_url: &str,
+    id: &str,
+    app_id: &str,
+) -> Command {
     let mut command = Command::new(java_home.join("bin/java"));
     command
         .args(["-cp", class_path, "-Xmx1024M"])
-        .args(["-Djava.net.preferIPv6Addresses=false", "-XX:+IgnoreUnrecognizedVMOptions"])
+        .args([
+            "-Djava.net.preferIPv6Addresses=false",
+            "-XX:+IgnoreUnrecognizedVMOptions",
+        ])
         .args(MODULE_OPTIONS)
         .arg("org.apache.spark.executor.CoarseGrainedExecutorBackend")
-        .args(["--driver-url", driver_url, "--executor-id", id, "--hostname", "localhost", "--cores", "2"])
+        .args([
+            "--driver-url",
+            driver_url,
+            "--executor-id",
+            id,
+            "--hostname",
+            "localhost",
+            "--cores",
+            "2",
+        ])
         .args(["--app-id", app_id, "--resourceProfileId", "0"])
         .env("SPARK_LOCAL_IP", "127.0.0.1")
         .env("SPARK_LOCAL_HOSTNAME", "localhost")

@@ -32,9 +32,14 @@ fn parity_arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
     let inputs = Inputs::make(distribution, work);
     let jobs = places::jobs();
     let input = |name: &str| inputs.dir.join(name).display().to_string();
-    let modules = ["support.py", "rdd_themes.py", "sql_themes.py", "cluster_themes.py"]
-        .map(|name| jobs.join(name).display().to_string())
-        .join(",");
+    let modules = [
+        "support.py",
+        "rdd_themes.py",
+        "sql_themes.py",
+        "cluster_themes.py",
+    ]
+    .map(|name| jobs.join(name).display().to_string())
+    .join(",");
     let mut arguments: Vec<String> = [
         "spark.task.maxDirectResultSize=64k",
         // Blocks above this size are fetched as streams.
@@ -54,7 +59,10 @@ fn parity_arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
         ("--jars", inputs.probe_jar.display().to_string()),
         ("--files", input("early.txt")),
         ("--archives", input("early.tgz")),
-        ("--py-files", format!("{modules},{}", input("early_module.zip"))),
+        (
+            "--py-files",
+            format!("{modules},{}", input("early_module.zip")),
+        ),
     ] {
         arguments.extend([option.to_owned(), value]);
     }
@@ -80,7 +88,10 @@ fn both_sides(application: &Application, version: &'static str) -> Option<Outcom
         places::firesteel();
     }
     let plain = application.run(&distribution, Side::Plain);
-    let other = application.run(&distribution, if myself { Side::Plain } else { Side::Firesteel });
+    let other = application.run(
+        &distribution,
+        if myself { Side::Plain } else { Side::Firesteel },
+    );
     assert_eq!(plain.result["version"], version);
     for part in ["answers", "metrics"] {
         let found = differences(&plain.result[part], &other.result[part], 20);
@@ -108,7 +119,10 @@ fn check_reports(outcome: &Outcome, version: &str, lost: &[String]) {
         report::check_all_delegated(&report, version, number("finished"), number("failed"));
     }
     let logs = logs_below(outcome.executor_logs.as_deref().expect("a run of our own"));
-    assert!(logs.len() >= 4, "stdout and stderr of two executors: {logs:?}");
+    assert!(
+        logs.len() >= 4,
+        "stdout and stderr of two executors: {logs:?}"
+    );
     for (path, text) in logs {
         assert!(!text.contains("panicked at"), "{}:\n{text}", path.display());
     }
@@ -117,7 +131,11 @@ fn check_reports(outcome: &Outcome, version: &str, lost: &[String]) {
 fn parity(version: &'static str) {
     if let Some(outcome) = both_sides(&PARITY, version) {
         let lost = outcome.result["lost"].as_array().expect("lost executors");
-        let lost: Vec<String> = lost.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let lost: Vec<String> = lost
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
         assert_eq!(lost.len(), 1);
         check_reports(&outcome, version, &lost);
     }

@@ -108,7 +108,9 @@ pub(crate) fn jdk() -> PathBuf {
 
 /// An empty directory for one run; it stays after the test, for its logs.
 pub(crate) fn fresh_dir(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("e2e").join(name);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("e2e")
+        .join(name);
     if dir.exists() {
         fs::remove_dir_all(&dir).unwrap();
     }
@@ -149,20 +151,33 @@ pub(crate) fn tpch(distribution: &Distribution) -> PathBuf {
         .stderr(Stdio::inherit())
         .output()
         .unwrap();
-    assert!(output.status.success(), "make_tpch.py failed: {}", output.status);
+    assert!(
+        output.status.success(),
+        "make_tpch.py failed: {}",
+        output.status
+    );
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
 
 fn run(command: &mut Command) {
-    let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let status = command
+        .status()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(status.success(), "{command:?}: {status}");
 }
 
 fn make_jar(distribution: &Distribution, sources: &Path, work: &Path, jar: &Path) {
-    let classes = work.join(format!("{}-classes", jar.file_stem().unwrap().to_string_lossy()));
+    let classes = work.join(format!(
+        "{}-classes",
+        jar.file_stem().unwrap().to_string_lossy()
+    ));
     fs::create_dir_all(&classes).unwrap();
     let mut javac = Command::new(jdk().join("bin/javac"));
-    javac.arg("-d").arg(&classes).arg("-cp").arg(distribution.jars());
+    javac
+        .arg("-d")
+        .arg(&classes)
+        .arg("-cp")
+        .arg(distribution.jars());
     for entry in fs::read_dir(sources).unwrap() {
         javac.arg(entry.unwrap().path());
     }
@@ -189,7 +204,12 @@ impl Inputs {
         let probe_jar = dir.join("probe.jar");
         let late_jar = dir.join("late.jar");
         make_jar(distribution, &jobs().join("jar/probe"), work, &probe_jar);
-        make_jar(distribution, &jobs().join("jar/late/probe"), work, &late_jar);
+        make_jar(
+            distribution,
+            &jobs().join("jar/late/probe"),
+            work,
+            &late_jar,
+        );
         fs::write(dir.join("early.txt"), "early file").unwrap();
         fs::write(dir.join("archive/inner.txt"), "early archive").unwrap();
         fs::write(
@@ -203,9 +223,13 @@ impl Inputs {
             .arg("-C")
             .arg(dir.join("archive"))
             .arg("inner.txt"));
-        run(Command::new(&distribution.python)
-            .current_dir(&dir)
-            .args(["-m", "zipfile", "-c", "early_module.zip", "early_module.py"]));
+        run(Command::new(&distribution.python).current_dir(&dir).args([
+            "-m",
+            "zipfile",
+            "-c",
+            "early_module.zip",
+            "early_module.py",
+        ]));
         Self {
             dir,
             probe_jar,

@@ -49,7 +49,9 @@ impl Running {
             })
             .stderr(File::create(&stderr).unwrap())
             .process_group(0);
-        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
         Self {
             child,
             stdout,

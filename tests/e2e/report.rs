@@ -35,10 +35,15 @@ pub(crate) fn check_all_delegated(report: &Value, version: &str, finished: u64, 
     );
     for lane in ["python", "sql", "native"] {
         for end in ["finished", "failed", "killed"] {
-            assert_eq!(count(report, &format!("/tasks/{lane}/{end}")), 0, "executor {id}, lane {lane}");
+            assert_eq!(
+                count(report, &format!("/tasks/{lane}/{end}")),
+                0,
+                "executor {id}, lane {lane}"
+            );
         }
     }
-    let delegated: BTreeMap<String, u64> = serde_json::from_value(report["delegated"].clone()).unwrap();
+    let delegated: BTreeMap<String, u64> =
+        serde_json::from_value(report["delegated"].clone()).unwrap();
     assert!(
         delegated.keys().all(|reason| !reason.trim().is_empty()),
         "a delegation without a reason: {report:#}"
@@ -48,7 +53,11 @@ pub(crate) fn check_all_delegated(report: &Value, version: &str, finished: u64, 
         "executor {id}: delegations and tasks differ in number: {report:#}"
     );
     assert_eq!(report["bailed_out"], serde_json::json!({}), "executor {id}");
-    assert_eq!(report["jvm_started"], finished + failed > 0, "executor {id}");
+    assert_eq!(
+        report["jvm_started"],
+        finished + failed > 0,
+        "executor {id}"
+    );
     check_common(report);
 }
 

@@ -45,8 +45,13 @@ pub(crate) fn common_conf(work: &Path) -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec();
-    conf.push(format!("spark.sql.warehouse.dir={}", work.join("warehouse").display()));
-    conf.iter().flat_map(|entry| ["--conf".to_owned(), entry.clone()]).collect()
+    conf.push(format!(
+        "spark.sql.warehouse.dir={}",
+        work.join("warehouse").display()
+    ));
+    conf.iter()
+        .flat_map(|entry| ["--conf".to_owned(), entry.clone()])
+        .collect()
 }
 
 /// Environment of every driver of the tests.
@@ -64,7 +69,10 @@ pub(crate) fn environment(command: &mut Command, distribution: &Distribution, wo
         .env("PYSPARK_PYTHON", &distribution.python)
         .env("PYSPARK_DRIVER_PYTHON", &distribution.python)
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .env(
+            "SPARK_SUBMIT_OPTS",
+            "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        )
         .env("E2E_ROOT", work)
         .env("E2E_JOBS", places::jobs())
         .env("E2E_RESULT", work.join("result.json"))
@@ -74,8 +82,14 @@ pub(crate) fn environment(command: &mut Command, distribution: &Distribution, wo
 /// Settings that make executors Firesteel's: the one a user gives, and the report's.
 pub(crate) fn firesteel_conf(reports: &Path) -> Vec<String> {
     [
-        format!("spark.executorEnv.JAVA_HOME={}", places::firesteel().display()),
-        format!("spark.executorEnv.FIRESTEEL_REPORT={}/{{id}}.json", reports.display()),
+        format!(
+            "spark.executorEnv.JAVA_HOME={}",
+            places::firesteel().display()
+        ),
+        format!(
+            "spark.executorEnv.FIRESTEEL_REPORT={}/{{id}}.json",
+            reports.display()
+        ),
     ]
     .into_iter()
     .flat_map(|entry| ["--conf".to_owned(), entry])
@@ -99,7 +113,10 @@ impl Application {
     pub(crate) fn run(&self, distribution: &Distribution, side: Side) -> Outcome {
         let known = self.known_answer(distribution);
         if side == Side::Plain && std::env::var_os("FIRESTEEL_E2E_FRESH").is_none() {
-            if let Some(result) = fs::read(&known).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+            if let Some(result) = fs::read(&known)
+                .ok()
+                .and_then(|text| serde_json::from_slice(&text).ok())
+            {
                 return Outcome {
                     result,
                     reports: PathBuf::new(),
@@ -108,7 +125,12 @@ impl Application {
             }
         }
         let _turn = one_at_a_time();
-        let work = places::fresh_dir(&format!("{}-{}-{}", distribution.version, self.name, side.name()));
+        let work = places::fresh_dir(&format!(
+            "{}-{}-{}",
+            distribution.version,
+            self.name,
+            side.name()
+        ));
         let home = places::spark_home(distribution, &work);
         let reports = work.join("reports");
         fs::create_dir_all(&reports).unwrap();
@@ -119,7 +141,9 @@ impl Application {
         if side == Side::Firesteel {
             command.args(firesteel_conf(&reports));
         }
-        command.args((self.arguments)(distribution, &work)).current_dir(&work);
+        command
+            .args((self.arguments)(distribution, &work))
+            .current_dir(&work);
         environment(&mut command, distribution, &work);
         if let Some(file) = self.stdin {
             command.stdin(fs::File::open(places::jobs().join(file)).unwrap());
@@ -145,9 +169,15 @@ impl Application {
             side.name(),
             application.elapsed().as_secs_f64()
         );
-        let text = fs::read(work.join("result.json")).unwrap_or_else(|error| panic!("no result ({error}) of {}", told()));
+        let text = fs::read(work.join("result.json"))
+            .unwrap_or_else(|error| panic!("no result ({error}) of {}", told()));
         let result: Value = serde_json::from_slice(&text).unwrap();
-        assert_eq!(result["errors"], serde_json::json!({}), "themes failed in {}", told());
+        assert_eq!(
+            result["errors"],
+            serde_json::json!({}),
+            "themes failed in {}",
+            told()
+        );
         if side == Side::Plain {
             fs::create_dir_all(known.parent().unwrap()).unwrap();
             fs::write(&known, &text).unwrap();
@@ -161,7 +191,10 @@ impl Application {
 
     fn known_answer(&self, distribution: &Distribution) -> PathBuf {
         let fingerprint = places::jobs_fingerprint(&[self.name, &places::jdk().to_string_lossy()]);
-        places::cache().join(format!("e2e/plain-{}-{}-{fingerprint:016x}.json", distribution.version, self.name))
+        places::cache().join(format!(
+            "e2e/plain-{}-{}-{fingerprint:016x}.json",
+            distribution.version, self.name
+        ))
     }
 }
 
@@ -170,7 +203,11 @@ pub(crate) fn logs_below(dir: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];
     while let Some(dir) = open.pop() {
-        for entry in fs::read_dir(&dir).into_iter().flatten().filter_map(Result::ok) {
+        for entry in fs::read_dir(&dir)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+        {
             let path = entry.path();
             if path.is_dir() {
                 open.push(path);

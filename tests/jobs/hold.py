@@ -44,7 +44,8 @@ class Hold:
         ids = set(command["ids"])
 
         def active():
-            return {i for i, e in self.executors(None).items() if e["active"]} == ids
+            # The block manager registers after the executor.
+            return {i for i, e in self.executors(None).items() if e["active"] and e["max_memory"]} == ids
 
         return wait_for(f"executors {sorted(ids)}", active, command.get("seconds", 60), every=0.02)
 
