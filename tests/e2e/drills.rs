@@ -48,13 +48,11 @@ fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
     let mut plain = hold.add_executor(distribution, &places::jdk(), "1", &["0"]);
     // Storage memory depends on the heap as the collector counts it, which Firesteel must know without a JVM.
     let small: [(&str, &Path); 2] = [("2", &places::firesteel()), ("3", &places::jdk())];
-    let others: Vec<Running> = small
-        .map(|(id, java_home)| {
-            let mut command = hold.executor_command(java_home, &distribution.jars(), id);
-            command.env("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -Xms300m");
-            Running::start(&mut command, &hold.work, &format!("executor-{id}"), false)
-        })
-        .into();
+    let others = small.map(|(id, java_home)| {
+        let mut command = hold.executor_command(java_home, &distribution.jars(), id);
+        command.env("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -Xms300m");
+        Running::start(&mut command, &hold.work, &format!("executor-{id}"), false)
+    });
     hold.wait_for_executors(&["0", "1", "2", "3"]);
     for (one, other) in [("0", "1"), ("2", "3")] {
         for key in ["active", "cores", "max_memory"] {
@@ -70,15 +68,16 @@ fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
         hold.executor("2")["max_memory"]
     );
     hold.restart();
-    assert_eq!(
-        (native.exit_code(20), plain.exit_code(20)),
-        (0, 0),
+    assert_eq!(native.exit_code(20), 0, "{}", native.log());
+    // Spark's own executor means 0 too, but now and then it sees the connection end before it has acted on the message.
+    assert!([0, 1].contains(&plain.exit_code(20)), "{}", plain.log());
+    let [mut small_native, mut small_plain] = others;
+    assert_eq!(small_native.exit_code(20), 0, "{}", small_native.log());
+    assert!(
+        [0, 1].contains(&small_plain.exit_code(20)),
         "{}",
-        native.log()
+        small_plain.log()
     );
-    for mut other in others {
-        assert_eq!(other.exit_code(20), 0, "{}", other.log());
-    }
     let report = report::read(&hold.reports(), "0");
     report::check_all_delegated(&report, distribution.version, 0, 0);
     assert_eq!(report["jvm_started"], false, "no task, no JVM");
@@ -139,7 +138,7 @@ fn mixed_fleet(hold: &mut Hold, distribution: &Distribution) {
     assert_eq!(
         (native.exit_code(20), plain.exit_code(20)),
         (143, 143),
-        "{}",
+        "Firesteel, plain: {}",
         native.log()
     );
     let number = |key: &str| counted[key].as_u64().expect("a count");
@@ -159,7 +158,7 @@ fn mixed_fleet(hold: &mut Hold, distribution: &Distribution) {
     assert_eq!(
         (native.exit_code(10), plain.exit_code(10)),
         (1, 1),
-        "{}",
+        "Firesteel, plain: {}",
         native.log()
     );
     assert!(native.log().contains("Shutting down"), "{}", native.log());
