@@ -69,7 +69,7 @@ fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
     );
     hold.restart();
     assert_eq!(native.exit_code(20), 0, "{}", native.log());
-    // Spark's own executor means 0 too, but now and then it sees the connection end before it has acted on the message.
+    // Spark's own executor ends with 1 if it has not yet made its `Executor`.
     assert!([0, 1].contains(&plain.exit_code(20)), "{}", plain.log());
     let [mut small_native, mut small_plain] = others;
     assert_eq!(small_native.exit_code(20), 0, "{}", small_native.log());
@@ -155,9 +155,10 @@ fn mixed_fleet(hold: &mut Hold, distribution: &Distribution) {
     let mut plain = hold.add_executor(distribution, &places::jdk(), "3", &["2"]);
     hold.ask(json!({"do": "gated", "name": "lost driver"}));
     hold.kill();
+    // Spark's executor, once it is at work, leaves with 0 even then: the 1 that it gives to `exitExecutor` goes nowhere.
     assert_eq!(
         (native.exit_code(10), plain.exit_code(10)),
-        (1, 1),
+        (0, 0),
         "Firesteel, plain: {}",
         native.log()
     );

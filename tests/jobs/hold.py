@@ -7,10 +7,12 @@ import json
 import os
 import sys
 import threading
+import time
 
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
-from support import Rest, mask, wait_for
+from support import Rest, digest, mask, wait_for
 
 
 class Hold:
@@ -34,7 +36,7 @@ class Hold:
         self.rest.drain()
         return {
             e["id"]: {"active": e["isActive"], "host_port": e["hostPort"], "cores": e["totalCores"],
-                      "finished": e["completedTasks"], "failed": e["failedTasks"], "max_memory": e["maxMemory"],
+                      "finished": e["completedTasks"], "failed": e["failedTasks"], "added": e["addTime"], "max_memory": e["maxMemory"],
                       "reason": mask(e.get("removeReason", ""))}
             for e in self.rest.executors(all_of_them=True)
         }
@@ -58,6 +60,28 @@ class Hold:
             return self.squares(command)
         except Exception as error:
             return mask(str(error))
+
+    def tiny(self, command):
+        """Seconds for a JVM job of many tasks that do nothing."""
+        started = time.monotonic()
+        count = self.sc._jvm.probe.Probe.tiny(self.sc._jsc, command["tasks"])
+        assert count == command["tasks"], count
+        return time.monotonic() - started
+
+    def tables(self, command):
+        """Names the Parquet tables below a directory."""
+        self.spark = SparkSession(self.sc)
+        for table in os.listdir(command["directory"]):
+            self.spark.read.parquet(os.path.join(command["directory"], table)).createOrReplaceTempView(table)
+
+    def sql(self, command):
+        """Seconds and rows of each query."""
+        found = []
+        for query in command["queries"]:
+            started = time.monotonic()
+            rows = self.spark.sql(query).collect()
+            found.append({"seconds": time.monotonic() - started, "digest": digest([list(map(str, row)) for row in rows])})
+        return found
 
     def far_blocks(self, command):
         return sorted(set(self.sc._jvm.probe.Probe.farBlocks(self.sc._jsc, command["level"], command["size"])))

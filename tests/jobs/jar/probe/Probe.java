@@ -46,6 +46,11 @@ public final class Probe {
     return sum + " of " + seen.value();
   }
 
+  /** A job of {@code tasks} tasks that do next to nothing. */
+  public static long tiny(JavaSparkContext context, int tasks) {
+    return context.parallelize(numbers(tasks), tasks).count();
+  }
+
   /** What a task sees around it: one line per task, the same for every executor. */
   public static List<String> surroundings(JavaSparkContext context) {
     return context.parallelize(numbers(4), 4).map(i -> {
