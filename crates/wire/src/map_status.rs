@@ -6,7 +6,10 @@
 
 use crate::codec::{Reader, Write};
 use crate::ids::BlockManagerId;
+use crate::messages::java;
 use crate::{WireError, WireVersion};
+use javaser::Catalog;
+use javaser::types::{Body, External, Raw};
 use roaring::RoaringBitmap;
 
 /// `org.apache.spark.scheduler.MapStatus`.
@@ -99,6 +102,41 @@ impl MapStatus {
         match self {
             Self::Compressed(_) => CompressedMapStatus::CLASS,
             Self::HighlyCompressed(_) => HighlyCompressedMapStatus::CLASS,
+        }
+    }
+
+    /// The Java object stream, with the class descriptors of this distribution, whose version is given.
+    ///
+    /// # Errors
+    /// [`WireError::Unsupported`] if the distribution's class does not fit; else as the `write` of the two forms.
+    pub fn encode(&self, catalog: &Catalog, version: &WireVersion) -> Result<Vec<u8>, WireError> {
+        let block = match self {
+            Self::Compressed(status) => status.write(version)?,
+            Self::HighlyCompressed(status) => status.write(version)?,
+        };
+        java::encode(
+            &External::new(self.class(), Body::<Raw>::new().bytes(&block)),
+            self.class(),
+            catalog,
+        )
+    }
+
+    /// Reads a Java object stream.
+    ///
+    /// # Errors
+    /// [`WireError`] if the stream is damaged or holds another class.
+    pub fn decode(content: &[u8]) -> Result<Self, WireError> {
+        let external: External = java::decode_any(content, "MapStatus")?;
+        let block = java::block_of(&external.body, "MapStatus")?;
+        match &*external.class {
+            CompressedMapStatus::CLASS => CompressedMapStatus::read(&block).map(Self::Compressed),
+            HighlyCompressedMapStatus::CLASS => {
+                HighlyCompressedMapStatus::read(&block).map(Self::HighlyCompressed)
+            }
+            other => Err(WireError::UnexpectedClass {
+                expected: "a MapStatus",
+                found: other.to_owned(),
+            }),
         }
     }
 
@@ -271,6 +309,24 @@ impl MergeStatus {
             map_tracker,
             total_size,
         })
+    }
+
+    /// The Java object stream, with the class descriptors of this distribution.
+    ///
+    /// # Errors
+    /// [`WireError::Unsupported`] if the distribution's class does not fit; else as [`MergeStatus::write`].
+    pub fn encode(&self, catalog: &Catalog) -> Result<Vec<u8>, WireError> {
+        let external = External::new(Self::CLASS, Body::<Raw>::new().bytes(&self.write()?));
+        java::encode(&external, Self::CLASS, catalog)
+    }
+
+    /// Reads a Java object stream.
+    ///
+    /// # Errors
+    /// [`WireError`] if the stream is damaged or holds another class.
+    pub fn decode(content: &[u8]) -> Result<Self, WireError> {
+        let external: External = java::decode(content, Self::CLASS)?;
+        Self::read(&java::block_of(&external.body, Self::CLASS)?)
     }
 
     /// The external form.

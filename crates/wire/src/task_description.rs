@@ -77,6 +77,8 @@ pub struct TaskCpus {
 
 impl TaskCpus {
     const NANOS: i64 = 1_000_000_000;
+    /// Digits behind the point.
+    pub(crate) const SCALE: i32 = 9;
 
     /// That many whole cores.
     pub fn whole(cores: i32) -> Self {

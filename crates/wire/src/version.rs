@@ -1,5 +1,9 @@
 //! What a distribution's control messages look like, as far as versions differ.
 
+use crate::WireError;
+use crate::messages::StatusUpdate;
+use javaser::{Catalog, ScalaVersion};
+
 /// The differences between versions that this crate's hand-written formats depend on.
 ///
 /// Differences of Java classes (fields, `serialVersionUID`s) are not here: those the encoder takes from the
@@ -21,6 +25,13 @@ pub struct WireVersion {
     pub block_info_checksum: bool,
     /// How many of [`EXECUTOR_METRICS`] an `ExecutorMetrics` holds.
     pub executor_metrics: usize,
+}
+
+/// What the distribution calls itself, for messages.
+pub(crate) fn spark_version(catalog: &Catalog) -> String {
+    catalog
+        .spark_version()
+        .unwrap_or_else(|_| "unknown".to_owned())
 }
 
 /// Names of the values of `ExecutorMetrics.metrics`, in their order. Spark 3.5 has the first 21.
@@ -51,6 +62,71 @@ pub const EXECUTOR_METRICS: [&str; 23] = [
 ];
 
 impl WireVersion {
+    /// Learns the formats from the classes of a distribution, not from its version number.
+    ///
+    /// # Errors
+    /// [`WireError::Unsupported`] with the class that is missing or of an unknown form.
+    pub fn detect(catalog: &Catalog) -> Result<Self, WireError> {
+        let spark_version = spark_version(catalog);
+        let unsupported = |class: &str, why: String| WireError::Unsupported {
+            class: class.to_owned(),
+            version: spark_version.clone(),
+            why,
+        };
+        let status_update = catalog
+            .lookup(StatusUpdate::CLASS)
+            .map_err(|error| unsupported(StatusUpdate::CLASS, error.to_string()))?;
+        let task_cpus = status_update
+            .fields
+            .iter()
+            .find(|field| field.name == "taskCpus");
+        let decimal_cpus = match task_cpus.map(|field| field.signature.as_str()) {
+            Some("I") => false,
+            Some("Lscala/math/BigDecimal;") => true,
+            other => {
+                let why = format!(
+                    "field taskCpus has the type {}",
+                    other.unwrap_or("of no field")
+                );
+                return Err(unsupported(StatusUpdate::CLASS, why));
+            }
+        };
+        // The other formats are written by hand, so no descriptor tells them apart; but the names that the class
+        // itself uses do.
+        let mentions = |class: &str, word: &str| {
+            let file = catalog.resource(&format!("{}.class", class.replace('.', "/")));
+            let file = file.ok_or_else(|| unsupported(class, "it is missing".to_owned()))?;
+            Ok(file
+                .windows(word.len())
+                .any(|bytes| bytes == word.as_bytes()))
+        };
+        let has_concurrent_gc = mentions(
+            "org.apache.spark.metrics.GarbageCollectionMetrics$",
+            "ConcurrentGCCount",
+        )?;
+        Ok(Self {
+            scala_213: catalog.scala_version() == ScalaVersion::V2_13,
+            decimal_cpus,
+            resource_amounts: !mentions(
+                "org.apache.spark.scheduler.TaskDescription",
+                "ResourceInformation",
+            )?,
+            map_status_checksum: mentions(
+                "org.apache.spark.scheduler.CompressedMapStatus",
+                "checksum",
+            )?,
+            block_info_checksum: mentions(
+                "org.apache.spark.storage.BlockManagerMessages$UpdateBlockInfo",
+                "checksum",
+            )?,
+            executor_metrics: match has_concurrent_gc {
+                true => EXECUTOR_METRICS.len(),
+                false => EXECUTOR_METRICS.len() - 2,
+            },
+            spark_version,
+        })
+    }
+
     /// The formats of Spark 3.5, where no distribution is at hand: tests and decoding of captures.
     pub fn oldest() -> Self {
         Self {
@@ -75,5 +151,45 @@ impl WireVersion {
             block_info_checksum: true,
             executor_metrics: EXECUTOR_METRICS.len(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_vectors::catalog;
+
+    #[test]
+    fn every_distribution_is_known() {
+        let oldest = WireVersion {
+            spark_version: "3.5.9".into(),
+            ..WireVersion::oldest()
+        };
+        let newest = WireVersion {
+            spark_version: "4.3.0".into(),
+            ..WireVersion::newest()
+        };
+        assert_eq!(WireVersion::detect(catalog("3.5.9")).unwrap(), oldest);
+        assert_eq!(WireVersion::detect(catalog("4.3.0")).unwrap(), newest);
+        for version in ["4.0.5", "4.1.4", "4.2.1"] {
+            let between = WireVersion {
+                spark_version: version.into(),
+                decimal_cpus: false,
+                block_info_checksum: false,
+                map_status_checksum: version != "4.0.5",
+                ..WireVersion::newest()
+            };
+            assert_eq!(WireVersion::detect(catalog(version)).unwrap(), between);
+        }
+    }
+
+    #[test]
+    fn a_class_path_without_spark_is_an_error_that_names_the_class() {
+        let empty = Catalog::from_class_path(&[]).unwrap();
+        let error = WireVersion::detect(&empty).unwrap_err();
+        assert!(
+            matches!(&error, WireError::Unsupported { class, .. } if class == StatusUpdate::CLASS),
+            "{error}"
+        );
     }
 }

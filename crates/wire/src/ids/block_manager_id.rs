@@ -1,5 +1,6 @@
 use crate::WireError;
 use crate::codec::{Reader, Write};
+use crate::messages::java::{external, message};
 use std::fmt;
 
 /// `org.apache.spark.storage.BlockManagerId`: where an executor's blocks are served.
@@ -18,9 +19,6 @@ pub struct BlockManagerId {
 }
 
 impl BlockManagerId {
-    /// The Java class.
-    pub const CLASS: &str = "org.apache.spark.storage.BlockManagerId";
-
     /// Reads the external form.
     ///
     /// # Errors
@@ -56,6 +54,21 @@ impl BlockManagerId {
         Ok(())
     }
 }
+
+external!(
+    BlockManagerId,
+    "org.apache.spark.storage.BlockManagerId",
+    |id| {
+        let mut block = Vec::new();
+        id.write(&mut block).map(|()| block)
+    },
+    |block| {
+        let mut r = Reader::new(block);
+        BlockManagerId::read(&mut r).and_then(|id| r.finish(BlockManagerId::CLASS).map(|()| id))
+    }
+);
+
+message!(BlockManagerId, "org.apache.spark.storage.BlockManagerId");
 
 /// Spark's own text: `BlockManagerId(0, 127.0.0.1, 42663, None)`.
 impl fmt::Display for BlockManagerId {

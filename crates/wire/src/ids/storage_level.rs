@@ -1,5 +1,6 @@
 use crate::WireError;
 use crate::codec::Reader;
+use crate::messages::java::{external, message};
 
 /// `org.apache.spark.storage.StorageLevel`: where copies of a block may be.
 ///
@@ -14,8 +15,6 @@ pub struct StorageLevel {
 }
 
 impl StorageLevel {
-    /// The Java class.
-    pub const CLASS: &str = "org.apache.spark.storage.StorageLevel";
     /// Flag: on disk.
     pub const USE_DISK: u8 = 8;
     /// Flag: in memory.
@@ -97,6 +96,22 @@ impl StorageLevel {
         out.extend_from_slice(&[self.flags, self.replication]);
     }
 }
+
+external!(
+    StorageLevel,
+    "org.apache.spark.storage.StorageLevel",
+    |level| {
+        let mut block = Vec::new();
+        level.write(&mut block);
+        Ok(block)
+    },
+    |block| {
+        let mut r = Reader::new(block);
+        StorageLevel::read(&mut r).and_then(|level| r.finish(StorageLevel::CLASS).map(|()| level))
+    }
+);
+
+message!(StorageLevel, "org.apache.spark.storage.StorageLevel");
 
 #[cfg(test)]
 mod tests {

@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Asks whether an endpoint exists. Ask to `endpoint-verifier`; the reply is a Boolean.
@@ -10,3 +11,8 @@ pub struct CheckExistence {
     /// The endpoint.
     pub name: String,
 }
+
+message!(
+    CheckExistence,
+    "org.apache.spark.rpc.netty.RpcEndpointVerifier$CheckExistence"
+);

@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Asks the driver to give this executor no more tasks. Ask to `CoarseGrainedScheduler`; the reply
@@ -11,3 +12,8 @@ pub struct ExecutorDecommissioning {
     /// Who.
     pub executor_id: String,
 }
+
+message!(
+    ExecutorDecommissioning,
+    "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$ExecutorDecommissioning"
+);

@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Asks for an executor id, on Kubernetes. Ask to `CoarseGrainedScheduler`; the reply is a String.
@@ -10,3 +11,8 @@ pub struct GenerateExecId {
     /// The pod the executor runs in.
     pub pod_name: String,
 }
+
+message!(
+    GenerateExecId,
+    "org.apache.spark.scheduler.cluster.k8s.GenerateExecID"
+);

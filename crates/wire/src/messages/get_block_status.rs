@@ -1,3 +1,4 @@
+use super::message;
 use crate::ids::BlockId;
 use serde::{Deserialize, Serialize};
 
@@ -14,3 +15,8 @@ pub struct GetBlockStatus {
     /// Meant for the driver: whether it shall ask the executors.
     pub ask_storage_endpoints: bool,
 }
+
+message!(
+    GetBlockStatus,
+    "org.apache.spark.storage.BlockManagerMessages$GetBlockStatus"
+);

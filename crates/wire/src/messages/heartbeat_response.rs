@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// The driver's reply to [`Heartbeat`](super::Heartbeat).
@@ -10,3 +11,5 @@ pub struct HeartbeatResponse {
     /// The driver has forgotten this executor's block manager: register it again and report its blocks.
     pub reregister_block_manager: bool,
 }
+
+message!(HeartbeatResponse, "org.apache.spark.HeartbeatResponse");

@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Tells the executor to end a task attempt; the attempt may have ended already. One-way to
@@ -17,3 +18,8 @@ pub struct KillTask {
     /// Text for the driver's UI.
     pub reason: String,
 }
+
+message!(
+    KillTask,
+    "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$KillTask"
+);

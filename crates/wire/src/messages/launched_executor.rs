@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Says that the executor accepts tasks. One-way to `CoarseGrainedScheduler`; tasks may arrive at
@@ -11,3 +12,8 @@ pub struct LaunchedExecutor {
     /// Who.
     pub executor_id: String,
 }
+
+message!(
+    LaunchedExecutor,
+    "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$LaunchedExecutor"
+);

@@ -1,3 +1,4 @@
+use super::message;
 use crate::ids::BlockId;
 use serde::{Deserialize, Serialize};
 
@@ -12,3 +13,8 @@ pub struct MarkRddBlockAsVisible {
     /// Which.
     pub block_id: BlockId,
 }
+
+message!(
+    MarkRddBlockAsVisible,
+    "org.apache.spark.storage.BlockManagerMessages$MarkRDDBlockAsVisible"
+);

@@ -1,6 +1,7 @@
 //! Messages between executor and driver, as Java object streams. One file per message.
 
 mod check_existence;
+mod decimal;
 mod decommission_executor;
 mod exception_failure;
 mod executor_decommissioning;
@@ -9,6 +10,8 @@ mod get_block_status;
 mod get_matching_block_ids;
 mod heartbeat;
 mod heartbeat_response;
+mod inbound;
+pub(crate) mod java;
 mod kill_task;
 mod launch_task;
 mod launched_executor;
@@ -21,6 +24,7 @@ mod remove_executor;
 mod remove_rdd;
 mod remove_shuffle;
 mod replicate_block;
+pub mod reply;
 mod resource_profile;
 mod retrieve_spark_app_config;
 mod rpc_endpoint_ref;
@@ -30,7 +34,6 @@ mod status_update;
 mod stop_executor;
 mod task_killed;
 mod task_thread_dump;
-mod throwable;
 mod trigger_heap_histogram;
 mod trigger_thread_dump;
 mod update_block_info;
@@ -44,8 +47,11 @@ pub use executor_decommissioning::ExecutorDecommissioning;
 pub use generate_exec_id::GenerateExecId;
 pub use get_block_status::GetBlockStatus;
 pub use get_matching_block_ids::GetMatchingBlockIds;
-pub use heartbeat::Heartbeat;
+pub use heartbeat::{ExecutorMetrics, Heartbeat, StageAttempt};
 pub use heartbeat_response::HeartbeatResponse;
+pub use inbound::{ExecutorMessage, StorageEndpointMessage};
+pub(crate) use java::message;
+pub use javaser::types::{Raw, StackTraceElement, Throwable};
 pub use kill_task::KillTask;
 pub use launch_task::LaunchTask;
 pub use launched_executor::LaunchedExecutor;
@@ -58,6 +64,7 @@ pub use remove_executor::{ExecutorLossReason, RemoveExecutor};
 pub use remove_rdd::RemoveRdd;
 pub use remove_shuffle::RemoveShuffle;
 pub use replicate_block::ReplicateBlock;
+pub use reply::BlockStatus;
 pub use resource_profile::{
     ExecutorResourceRequest, ResourceInformation, ResourceProfile, TaskResourceRequest,
 };
@@ -69,9 +76,11 @@ pub use status_update::StatusUpdate;
 pub use stop_executor::StopExecutor;
 pub use task_killed::TaskKilled;
 pub use task_thread_dump::TaskThreadDump;
-pub use throwable::{StackTraceElement, Throwable};
 pub use trigger_heap_histogram::TriggerHeapHistogram;
 pub use trigger_thread_dump::TriggerThreadDump;
 pub use update_block_info::UpdateBlockInfo;
 pub use update_delegation_tokens::UpdateDelegationTokens;
 pub use update_executor_log_level::UpdateExecutorLogLevel;
+
+#[cfg(test)]
+mod golden;

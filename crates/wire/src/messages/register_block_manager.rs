@@ -1,10 +1,15 @@
-use super::RpcEndpointRef;
+use super::{RpcEndpointRef, message};
 use crate::ids::BlockManagerId;
+use serde::{Deserialize, Serialize};
 
 /// Introduces the executor's block manager. Ask to `BlockManagerMaster`; the reply is the
 /// `BlockManagerId` with its topology, or one with the executor id `invalid` if a re-registration
 /// was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    rename = "org.apache.spark.storage.BlockManagerMessages$RegisterBlockManager",
+    rename_all = "camelCase"
+)]
 pub struct RegisterBlockManager {
     /// Whose blocks, and where they are served.
     pub block_manager_id: BlockManagerId,
@@ -19,3 +24,8 @@ pub struct RegisterBlockManager {
     /// Whether the driver said that it had forgotten us.
     pub is_re_register: bool,
 }
+
+message!(
+    RegisterBlockManager,
+    "org.apache.spark.storage.BlockManagerMessages$RegisterBlockManager"
+);

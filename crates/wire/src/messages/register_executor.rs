@@ -1,4 +1,4 @@
-use super::{ResourceInformation, RpcEndpointRef};
+use super::{ResourceInformation, RpcEndpointRef, message};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
@@ -27,3 +27,8 @@ pub struct RegisterExecutor {
     /// The resource profile the executor was started for.
     pub resource_profile_id: i32,
 }
+
+message!(
+    RegisterExecutor,
+    "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$RegisterExecutor"
+);

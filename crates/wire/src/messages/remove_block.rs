@@ -1,3 +1,4 @@
+use super::message;
 use crate::ids::BlockId;
 use serde::{Deserialize, Serialize};
 
@@ -11,3 +12,8 @@ pub struct RemoveBlock {
     /// Which.
     pub block_id: BlockId,
 }
+
+message!(
+    RemoveBlock,
+    "org.apache.spark.storage.BlockManagerMessages$RemoveBlock"
+);

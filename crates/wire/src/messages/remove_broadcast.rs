@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Asks the executor to drop all pieces of a broadcast variable. Ask to `BlockManagerEndpoint1`;
@@ -13,3 +14,8 @@ pub struct RemoveBroadcast {
     /// Whether the driver drops its own copy too.
     pub remove_from_driver: bool,
 }
+
+message!(
+    RemoveBroadcast,
+    "org.apache.spark.storage.BlockManagerMessages$RemoveBroadcast"
+);

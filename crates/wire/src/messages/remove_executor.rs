@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Says that the executor is about to leave. One-way to `CoarseGrainedScheduler`; the driver
@@ -13,6 +14,11 @@ pub struct RemoveExecutor {
     /// Why.
     pub reason: ExecutorLossReason,
 }
+
+message!(
+    RemoveExecutor,
+    "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$RemoveExecutor"
+);
 
 /// `org.apache.spark.scheduler.ExecutorLossReason`. Executors send the base class; of a subclass
 /// only the message is kept.

@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Asks the executor to drop all blocks of an RDD. Ask to `BlockManagerEndpoint1`; the reply is
@@ -11,3 +12,8 @@ pub struct RemoveRdd {
     /// Which.
     pub rdd_id: i32,
 }
+
+message!(
+    RemoveRdd,
+    "org.apache.spark.storage.BlockManagerMessages$RemoveRdd"
+);

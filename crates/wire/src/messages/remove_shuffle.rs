@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Asks the executor to delete the files of a shuffle. Ask to `BlockManagerEndpoint1`; the reply
@@ -11,3 +12,8 @@ pub struct RemoveShuffle {
     /// Which.
     pub shuffle_id: i32,
 }
+
+message!(
+    RemoveShuffle,
+    "org.apache.spark.storage.BlockManagerMessages$RemoveShuffle"
+);

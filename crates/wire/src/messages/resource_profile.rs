@@ -12,7 +12,8 @@ pub struct ResourceInformation {
 }
 
 /// `org.apache.spark.resource.ResourceProfile`: what executors and tasks of a stage need.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Java", into = "Java")]
 pub struct ResourceProfile {
     /// 0 for the default profile.
     pub id: i32,
@@ -52,4 +53,77 @@ pub struct TaskResourceRequest {
     pub resource_name: String,
     /// How much; a part of one device if below 1.
     pub amount: f64,
+}
+
+/// The two classes of profiles. What the driver has computed from a profile so far is not kept: every
+/// process computes it again.
+#[derive(Serialize, Deserialize)]
+enum Java {
+    #[serde(rename = "org.apache.spark.resource.ResourceProfile")]
+    Whole(Fields),
+    #[serde(rename = "org.apache.spark.resource.TaskResourceProfile")]
+    TaskOnly(Fields),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields {
+    #[serde(rename = "_id")]
+    id: i32,
+    executor_resources: IndexMap<String, ExecutorResourceRequest>,
+    task_resources: IndexMap<String, TaskResourceRequest>,
+    #[serde(rename = "_coresLimitKnown", skip_deserializing)]
+    cores_limit_known: bool,
+    #[serde(rename = "_executorResourceSlotsPerAddr", skip_deserializing)]
+    executor_resource_slots_per_addr: Option<i32>,
+    #[serde(rename = "_limitingResource", skip_deserializing)]
+    limiting_resource: Option<String>,
+    #[serde(rename = "_maxTasksPerExecutor", skip_deserializing)]
+    max_tasks_per_executor: Option<i32>,
+}
+
+impl From<Java> for ResourceProfile {
+    fn from(java: Java) -> Self {
+        let (fields, task_only) = match java {
+            Java::Whole(fields) => (fields, false),
+            Java::TaskOnly(fields) => (fields, true),
+        };
+        let Fields {
+            id,
+            executor_resources,
+            task_resources,
+            ..
+        } = fields;
+        Self {
+            id,
+            executor_resources,
+            task_resources,
+            task_only,
+        }
+    }
+}
+
+impl From<ResourceProfile> for Java {
+    fn from(profile: ResourceProfile) -> Self {
+        let ResourceProfile {
+            id,
+            executor_resources,
+            task_resources,
+            task_only,
+        } = profile;
+        let fields = Fields {
+            id,
+            executor_resources,
+            task_resources,
+            cores_limit_known: false,
+            executor_resource_slots_per_addr: None,
+            limiting_resource: None,
+            max_tasks_per_executor: None,
+        };
+        if task_only {
+            Self::TaskOnly(fields)
+        } else {
+            Self::Whole(fields)
+        }
+    }
 }

@@ -1,6 +1,15 @@
+use super::ResourceInformation;
+use super::decimal::Decimal;
+use super::java::{self, SerializableBuffer};
+use crate::WireError;
 use crate::ids::TaskState;
 use crate::task_description::{TaskCpus, TaskResource};
 use bytes::Bytes;
+use indexmap::IndexMap;
+use javaser::arena::Graph;
+use javaser::types::ScalaEnumeration;
+use javaser::{Catalog, Limits};
+use serde::{Deserialize, Serialize};
 
 /// Says how a task attempt fares. One-way to `CoarseGrainedScheduler`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,4 +27,174 @@ pub struct StatusUpdate {
     pub task_cpus: TaskCpus,
     /// Custom resources that it occupied, as its task description said.
     pub resources: Vec<TaskResource>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(
+    rename = "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$StatusUpdate",
+    rename_all = "camelCase"
+)]
+struct Java<Cpus> {
+    executor_id: String,
+    task_id: i64,
+    state: ScalaEnumeration,
+    data: SerializableBuffer,
+    task_cpus: Cpus,
+    resources: IndexMap<String, Addresses>,
+}
+
+/// `int` up to Spark 4.2, a `BigDecimal` from 4.3 on.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WrittenCpus {
+    Whole(i32),
+    Decimal(Decimal),
+}
+
+/// A `BigDecimal` is read as text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ReadCpus {
+    Whole(i32),
+    Decimal(String),
+}
+
+/// A `ResourceInformation` in Spark 3.5, amounts by address from 4.0 on.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Addresses {
+    Whole(ResourceInformation),
+    Amounts(IndexMap<String, i64>),
+}
+
+impl StatusUpdate {
+    /// The Java class.
+    pub const CLASS: &str =
+        "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$StatusUpdate";
+
+    /// The Java object stream, with the class descriptors of this distribution.
+    ///
+    /// # Errors
+    /// [`WireError::Unsupported`] if the distribution's class does not fit; [`WireError::Unwritable`] for a part of a
+    /// core in a version that has whole ones only.
+    pub fn encode(&self, catalog: &Catalog) -> Result<Vec<u8>, WireError> {
+        let whole_cpus = catalog.lookup(Self::CLASS).is_ok_and(|class| {
+            class
+                .fields
+                .iter()
+                .any(|field| field.name == "taskCpus" && field.signature == "I")
+        });
+        let task_cpus = match (whole_cpus, self.task_cpus.as_whole()) {
+            (false, _) => WrittenCpus::Decimal(Decimal::new(self.task_cpus.nanos, TaskCpus::SCALE)),
+            (true, Some(cores)) => WrittenCpus::Whole(cores),
+            (true, None) => {
+                return Err(WireError::Unwritable {
+                    what: "StatusUpdate.taskCpus",
+                    why: format!("this version has whole cores only, not {}", self.task_cpus),
+                });
+            }
+        };
+        let java = Java {
+            executor_id: self.executor_id.clone(),
+            task_id: self.task_id,
+            state: ScalaEnumeration::new(TaskState::ENUMERATION, self.state.0),
+            data: SerializableBuffer::new(&self.data)?,
+            task_cpus,
+            resources: self
+                .resources
+                .iter()
+                .map(|r| (r.name.clone(), Addresses::of(r)))
+                .collect(),
+        };
+        java::encode(&java, Self::CLASS, catalog)
+    }
+
+    /// Reads a Java object stream.
+    ///
+    /// # Errors
+    /// [`WireError`] if the stream is damaged or holds another class.
+    pub fn decode(content: &[u8]) -> Result<Self, WireError> {
+        let java: Java<ReadCpus> = java::decode(content, Self::CLASS)?;
+        let task_cpus = match java.task_cpus {
+            ReadCpus::Whole(cores) => TaskCpus::whole(cores),
+            ReadCpus::Decimal(text) => TaskCpus::parse(&text).ok_or_else(|| {
+                WireError::malformed(
+                    "StatusUpdate.taskCpus",
+                    format_args!("{text:?} is not a number of cores"),
+                )
+            })?,
+        };
+        Ok(Self {
+            executor_id: java.executor_id,
+            task_id: java.task_id,
+            state: TaskState(java.state.id),
+            data: java.data.bytes()?,
+            task_cpus,
+            resources: java
+                .resources
+                .into_iter()
+                .map(|(name, of)| of.named(name))
+                .collect(),
+        })
+    }
+
+    /// Task attempt and state of an encoded update, without a copy of its data.
+    ///
+    /// # Errors
+    /// [`WireError`] if the stream is damaged or holds another class.
+    pub fn peek(content: &[u8]) -> Result<(i64, TaskState), WireError> {
+        java::check_class(content, Self::CLASS)?;
+        let damaged = |why: String| WireError::Decode {
+            class: Self::CLASS.to_owned(),
+            why,
+        };
+        let graph = Graph::parse(content, &Limits::default())
+            .map_err(|error| damaged(error.to_string()))?;
+        let update = graph.root().and_then(|root| root.node());
+        let field = |name| update.and_then(|update| graph.field(update, name));
+        let task_id = field("taskId").and_then(|id| graph.int(id));
+        let state = field("state")
+            .and_then(|state| graph.field(state.node()?, "i"))
+            .and_then(|i| graph.int(i));
+        match (task_id, state.and_then(|state| i32::try_from(state).ok())) {
+            (Some(task_id), Some(state)) => Ok((task_id, TaskState(state))),
+            _ => Err(damaged("it has no taskId or no state".to_owned())),
+        }
+    }
+}
+
+impl Addresses {
+    fn of(resource: &TaskResource) -> Self {
+        let amounts: Option<IndexMap<_, _>> = resource
+            .addresses
+            .iter()
+            .map(|(address, amount)| Some((address.clone(), (*amount)?)))
+            .collect();
+        match amounts {
+            Some(amounts) if !amounts.is_empty() => Self::Amounts(amounts),
+            _ => Self::Whole(ResourceInformation {
+                name: resource.name.clone(),
+                addresses: resource
+                    .addresses
+                    .iter()
+                    .map(|(address, _)| address.clone())
+                    .collect(),
+            }),
+        }
+    }
+
+    fn named(self, name: String) -> TaskResource {
+        let addresses = match self {
+            Self::Whole(information) => information
+                .addresses
+                .into_iter()
+                .map(|address| (address, None))
+                .collect(),
+            Self::Amounts(amounts) => amounts
+                .into_iter()
+                .map(|(address, amount)| (address, Some(amount)))
+                .collect(),
+        };
+        TaskResource { name, addresses }
+    }
 }

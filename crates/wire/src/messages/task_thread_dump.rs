@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Asks for the stack of the thread that runs a task, from Spark 4.0. Ask to `Executor`; the reply
@@ -11,3 +12,8 @@ pub struct TaskThreadDump {
     /// The attempt.
     pub task_id: i64,
 }
+
+message!(
+    TaskThreadDump,
+    "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$TaskThreadDump"
+);

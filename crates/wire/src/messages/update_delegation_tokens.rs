@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// New Hadoop credentials for the application. One-way to `Executor`.
@@ -8,5 +9,11 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct UpdateDelegationTokens {
     /// Hadoop's token storage stream.
+    #[serde(with = "super::java::byte_array")]
     pub tokens: Vec<u8>,
 }
+
+message!(
+    UpdateDelegationTokens,
+    "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$UpdateDelegationTokens"
+);

@@ -1,3 +1,4 @@
+use super::message;
 use serde::{Deserialize, Serialize};
 
 /// Changes the log level, from Spark 4.0. One-way to `Executor`.
@@ -10,3 +11,8 @@ pub struct UpdateExecutorLogLevel {
     /// A Log4j level such as `DEBUG`.
     pub log_level: String,
 }
+
+message!(
+    UpdateExecutorLogLevel,
+    "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$UpdateExecutorLogLevel"
+);

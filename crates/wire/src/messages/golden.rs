@@ -1,0 +1,187 @@
+//! Every stream that a real JVM wrote and that we have a type for decodes, and encodes to the same bytes with the
+//! class descriptors of the version it came from.
+//!
+//! Not the same bytes, but an equal object, come out where the JVM's form depends on what a decoded struct does not hold and
+//! no reader cares for: which strings, boxes and empty collections happen to be the same object in its memory, and
+//! which of several collection classes a value was built as. [`NOT_BYTE_FOR_BYTE`] lists them.
+
+use super::*;
+use crate::WireError;
+use crate::ids::{BlockManagerId, StorageLevel};
+use crate::map_status::{CompressedMapStatus, HighlyCompressedMapStatus, MapStatus, MergeStatus};
+use crate::test_vectors::{VERSIONS, catalog, samples};
+use crate::version::WireVersion;
+use javaser::Catalog;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+/// End of the class name, part of the sample's name, and why its bytes differ.
+const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 9] = [
+    (
+        "$StatusUpdate",
+        "3.5.9",
+        "Scala 2.12 writes every value of TaskState$; its reader only takes the id of one",
+    ),
+    (
+        "$SparkAppConfig",
+        "",
+        "settings are in a Tuple2[] instead of an Object[]; equal strings and boxes are one object",
+    ),
+    (
+        "$RegisterExecutor",
+        "frame",
+        "Spark 4 builds the two log URLs as a HashMap instead of a Map2",
+    ),
+    (
+        ".Heartbeat",
+        "frame",
+        "two tasks without updates have the same empty Vector",
+    ),
+    ("$ReplicateBlock", "", "replicas were built as a List"),
+    (
+        "$RemoveExecutor",
+        "ExecutorExited",
+        "of a subclass of ExecutorLossReason only the message is kept",
+    ),
+    (".ExceptionFailure", "", "the empty lists are the same List"),
+    (".TaskKilled", "", "the empty lists are the same List"),
+    (
+        ".RpcFailure",
+        "cause",
+        "the empty lists of suppressed exceptions are the same object",
+    ),
+];
+
+/// Classes in the fixtures that are not read by a type of their own: replies without content, which `reply.rs` tests, and
+/// what only tasks ask and get.
+const NO_TYPE: [&str; 14] = [
+    "[B",
+    "[Ljava.lang.String;",
+    "[Lorg.apache.spark.status.api.v1.ThreadStackTrace;",
+    "scala.None$",
+    "scala.Some",
+    "scala.collection.generic.DefaultSerializationProxy",
+    "scala.collection.immutable.List$SerializationProxy",
+    "scala.collection.immutable.Vector",
+    "scala.runtime.BoxedUnit",
+    "org.apache.spark.GetMapOutputStatuses",
+    "org.apache.spark.RequestToSync",
+    "org.apache.spark.scheduler.AskPermissionToCommitOutput",
+    "org.apache.spark.storage.BlockManagerMessages$GetLocationsAndStatus",
+    "org.apache.spark.storage.BlockManagerMessages$GetPeers",
+];
+
+struct Outcome {
+    bytes: Vec<u8>,
+    /// Whether the encoded bytes decode to an equal value.
+    stable: bool,
+}
+
+fn again<T: PartialEq + Debug>(
+    content: &[u8],
+    decode: impl Fn(&[u8]) -> Result<T, WireError>,
+    encode: impl Fn(&T) -> Result<Vec<u8>, WireError>,
+) -> Result<Outcome, WireError> {
+    let value = decode(content)?;
+    let bytes = encode(&value)?;
+    let stable = decode(&bytes)? == value;
+    Ok(Outcome { bytes, stable })
+}
+
+/// Decodes and encodes a stream of a class we have a type for.
+fn reencode(
+    class: &str,
+    content: &[u8],
+    catalog: &Catalog,
+    version: &WireVersion,
+) -> Option<Result<Outcome, WireError>> {
+    macro_rules! types {
+        ($($type:ty),* $(,)?) => {
+            match class {
+                $(<$type>::CLASS => Some(again(content, <$type>::decode, |value| value.encode(catalog))),)*
+                UpdateBlockInfo::CLASS => Some(again(content, UpdateBlockInfo::decode, |value| value.encode(catalog, version))),
+                CompressedMapStatus::CLASS | HighlyCompressedMapStatus::CLASS => {
+                    Some(again(content, MapStatus::decode, |value| value.encode(catalog, version)))
+                }
+                "java.lang.Boolean" => Some(again(content, reply::read_boolean, |value| reply::boolean(*value, catalog))),
+                "java.lang.Integer" => Some(again(content, reply::read_integer, |value| reply::integer(*value, catalog))),
+                "java.lang.String" => Some(again(content, reply::read_string, |value| reply::string(value, catalog))),
+                _ => None,
+            }
+        };
+    }
+    types![
+        BlockManagerId,
+        StorageLevel,
+        MergeStatus,
+        CheckExistence,
+        DecommissionExecutor,
+        ExceptionFailure,
+        ExecutorDecommissioning,
+        GenerateExecId,
+        GetBlockStatus,
+        GetMatchingBlockIds,
+        Heartbeat,
+        HeartbeatResponse,
+        KillTask,
+        LaunchTask,
+        LaunchedExecutor,
+        MarkRddBlockAsVisible,
+        RegisterBlockManager,
+        RegisterExecutor,
+        RemoveBlock,
+        RemoveBroadcast,
+        RemoveExecutor,
+        RemoveRdd,
+        RemoveShuffle,
+        ReplicateBlock,
+        RetrieveSparkAppConfig,
+        RpcFailure,
+        SparkAppConfig,
+        StatusUpdate,
+        StopExecutor,
+        TaskKilled,
+        TaskThreadDump,
+        TriggerHeapHistogram,
+        TriggerThreadDump,
+        UpdateDelegationTokens,
+        UpdateExecutorLogLevel,
+    ]
+}
+
+#[test]
+fn streams_of_real_jvms() {
+    let mut failures = Vec::new();
+    for version in VERSIONS {
+        let catalog = catalog(version);
+        let formats = WireVersion::detect(catalog).unwrap();
+        let (mut typed, mut untyped) = (BTreeSet::new(), BTreeSet::new());
+        for sample in samples(version) {
+            let class = javaser::peek_class(&sample.content).unwrap().to_owned();
+            let Some(outcome) = reencode(&class, &sample.content, catalog, &formats) else {
+                untyped.insert(class);
+                continue;
+            };
+            typed.insert(class.clone());
+            match outcome {
+                Err(error) => failures.push(format!("{}: {error}", sample.name)),
+                Ok(outcome) if !outcome.stable => {
+                    failures.push(format!("{}: decodes differently", sample.name))
+                }
+                Ok(outcome) if outcome.bytes != sample.content => {
+                    let known = |(end, part, _): &(&str, &str, &str)| {
+                        class.ends_with(end) && sample.name.contains(part)
+                    };
+                    if !NOT_BYTE_FOR_BYTE.iter().any(known) {
+                        failures.push(format!("{} {class}: other bytes", sample.name));
+                    }
+                }
+                Ok(_) => {}
+            }
+        }
+        assert!(typed.len() >= 38, "{version}: only {typed:?}");
+        untyped.retain(|class| !NO_TYPE.contains(&class.as_str()));
+        assert!(untyped.is_empty(), "{version}: no type for {untyped:?}");
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
