@@ -452,6 +452,21 @@ async fn silence_ends_a_connection_only_if_something_is_outstanding() {
         Some("it was idle for 200 ms")
     );
 
+    // A consumer may take its time.
+    let (handler, bytes) = some_file(4 << 20);
+    let (files, _) = serve(handler, &conf);
+    let port = files.local_addr().port();
+    let client = Client::connect("localhost", port, &conf, Arc::new(NoRequests))
+        .await
+        .unwrap();
+    let mut stream = client.open_stream("file").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let mut received = Vec::new();
+    while let Some(piece) = stream.next().await.unwrap() {
+        received.extend_from_slice(&piece);
+    }
+    assert!(received == bytes);
+
     // A stranger who never finishes a frame holds nothing for long.
     let mut stranger = Raw::connect(&server);
     stranger
