@@ -235,6 +235,11 @@ impl Running {
                     warn!(target: LOG, "Decommission signal received, but spark.decommission.enabled is not set; ignored");
                 }
             }
+            Input::JvmWanted(why) => {
+                if self.jvm == Jvm::Absent {
+                    self.start_jvm(now, &why, None, out);
+                }
+            }
             Input::Stop => {
                 return self.exit(
                     now,
@@ -357,23 +362,28 @@ impl Running {
                 request: None,
             }),
             Jvm::Absent => {
-                info!(target: LOG, "Starting the embedded JVM for {}", task.name);
-                let tokens = self.latest_tokens.take().map(|envelope| Pending {
-                    task_id: None,
-                    envelope,
-                    request: None,
-                });
+                let why = task.name.clone();
                 let first = Pending {
                     task_id: Some(task.task_id),
                     envelope,
                     request: None,
                 };
-                self.jvm = Jvm::Starting(tokens.into_iter().chain([first]).collect());
-                self.jvm_asked_at = now;
-                self.report.set_jvm_started();
-                out.push(Output::StartJvm);
+                self.start_jvm(now, &why, Some(first), out);
             }
         }
+    }
+
+    fn start_jvm(&mut self, now: Time, why: &str, first: Option<Pending>, out: &mut Vec<Output>) {
+        info!(target: LOG, "Starting the embedded JVM for {why}");
+        let tokens = self.latest_tokens.take().map(|envelope| Pending {
+            task_id: None,
+            envelope,
+            request: None,
+        });
+        self.jvm = Jvm::Starting(tokens.into_iter().chain(first).collect());
+        self.jvm_asked_at = now;
+        self.report.set_jvm_started();
+        out.push(Output::StartJvm);
     }
 
     /// One line a stage and reason, since a stage may have a hundred thousand tasks.

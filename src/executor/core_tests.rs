@@ -439,3 +439,18 @@ fn unknown_asks_are_answered_even_without_a_jvm() {
         [Output::JvmRequest(2, "x".into())]
     );
 }
+
+#[test]
+fn a_setting_may_want_the_jvm_from_the_start() {
+    let mut b = Bench::new();
+    assert_eq!(
+        b.put(Input::JvmWanted("spark.plugins=x".into())),
+        [Output::StartJvm]
+    );
+    assert_eq!(b.put(Input::JvmWanted("spark.plugins=x".into())), []);
+    assert_eq!(b.launch(1), []);
+    assert_eq!(
+        b.jvm_says(JvmMessage::LaunchedExecutor, None),
+        [Output::JvmOneWay("launch".into())]
+    );
+}

@@ -164,6 +164,8 @@ pub enum Input {
     Terminate,
     /// The decommission signal (while no JVM handles it).
     DecommissionSignal,
+    /// A setting wants a JVM before the first task does; which.
+    JvmWanted(String),
     /// The embedding program wants the executor to stop.
     Stop,
     /// Time has passed.

@@ -1,0 +1,116 @@
+//! Creating the JVM when the first task needs it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tracing::{info, warn};
+
+use super::events::Input;
+use super::jvm_host::Host;
+use super::shared::Shared;
+use crate::lanes::jvm::{Bootstrap, JvmConfig, JvmLane};
+use crate::launch::{ExecutorArguments, JavaCommand, Jdk, jdk};
+
+/// What a JVM is created from, kept from the launch command.
+#[derive(Debug, Clone)]
+pub(super) struct JvmLaunch {
+    /// The launch command: options and class path of the JVM.
+    pub(super) command: JavaCommand,
+    /// The executor's own arguments.
+    pub(super) arguments: ExecutorArguments,
+    /// The driver's answer to `RetrieveSparkAppConfig`, as it came.
+    pub(super) app_config: Bytes,
+}
+
+impl JvmLaunch {
+    pub(super) fn bootstrap(&self, shared: &Shared) -> Bootstrap {
+        let a = &self.arguments;
+        Bootstrap {
+            backend_class: a.backend.class_name().to_owned(),
+            driver_url: a.driver_url.clone(),
+            executor_id: shared.executor_id.clone(),
+            bind_address: "127.0.0.1".to_owned(),
+            hostname: a.hostname.clone(),
+            cores: a.cores,
+            app_id: a.app_id.clone(),
+            resources_file: a
+                .resources_file
+                .as_ref()
+                .map(|p| p.to_string_lossy().into_owned()),
+            resource_profile_id: a.resource_profile_id,
+            pod_name: a.pod_name.clone(),
+            spark_app_config: self.app_config.clone(),
+            local_dirs: shared.local_dirs.dirs().to_vec(),
+        }
+    }
+}
+
+/// Starts the JVM on a thread of its own; what becomes of it arrives through [`Host`].
+pub(super) fn start(shared: Arc<Shared>) {
+    let for_error = Arc::clone(&shared);
+    let spawned = std::thread::Builder::new()
+        .name("jvm-start".to_owned())
+        .spawn(move || {
+            if let Err(why) = create(&shared) {
+                shared.input(Input::JvmFailed(why));
+            }
+        });
+    if let Err(error) = spawned {
+        // Not from here: the state machine is being carried out.
+        let runtime = for_error.runtime.clone();
+        runtime.spawn(async move {
+            for_error.input(Input::JvmFailed(format!(
+                "no thread could be created: {error}"
+            )))
+        });
+    }
+}
+
+fn create(shared: &Arc<Shared>) -> Result<(), String> {
+    let jdk = Jdk::find_on_this_machine().map_err(|error| error.to_string())?;
+    if !jdk.is_supported() {
+        warn!(target: "Firesteel", "JDK {} at {} is not one of the supported versions 17 and 21", jdk.version(), jdk.home().display());
+    }
+    let bridge = bridge_jar(&shared.version.spark_version)?;
+    info!(target: "Firesteel", "Creating a JVM from {} with {}", jdk.home().display(), bridge.display());
+    let config = JvmConfig {
+        libjvm: jdk.libjvm().to_owned(),
+        options: shared.jvm_launch.command.jvm_options(&[bridge]),
+        stack_size: shared.jvm_launch.command.main_thread_stack(),
+    };
+    let lane = JvmLane::start(config, Arc::new(Host(Arc::clone(shared))))
+        .map_err(|error| error.to_string())?;
+    // Only this function sets it, and it runs once: the state machine asks for one JVM.
+    let _ = shared.lane.set(lane);
+    Ok(())
+}
+
+/// The bridge jar for a Spark version, from this installation's `jars/`.
+///
+/// # Errors
+/// A text that names what is missing and what to do.
+pub fn bridge_jar(spark_version: &str) -> Result<PathBuf, String> {
+    let mut parts = spark_version.split('.');
+    let minor = match (parts.next(), parts.next()) {
+        (Some(major), Some(minor)) => format!("{major}.{minor}"),
+        _ => {
+            return Err(format!(
+                "the Spark version {spark_version:?} on the class path is not understood"
+            ));
+        }
+    };
+    let dist = jdk::own_dist().ok_or("this program is not in the bin/ of a Firesteel directory; install the whole directory that the build makes")?;
+    let jar = dist
+        .join("jars")
+        .join(format!("firesteel-bridge-spark-{minor}.jar"));
+    if jar.is_file() {
+        Ok(jar)
+    } else {
+        Err(format!(
+            "{} does not exist: this Firesteel has no bridge to the JVM for Spark {minor}. Use a Firesteel directory as the build makes it, and one of the \
+             supported Spark versions 3.5, 4.0, 4.1, 4.2 and 4.3",
+            jar.display()
+        ))
+    }
+}
