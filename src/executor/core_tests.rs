@@ -317,15 +317,15 @@ fn without_a_jvm_a_stop_is_at_once() {
 }
 
 #[test]
-fn a_lost_driver_ends_the_executor_with_1() {
+fn a_lost_driver_ends_the_executor_as_it_ends_sparks() {
     let lost = || Input::DriverLost {
         driver: "d:1".into(),
     };
-    assert_eq!(Bench::new().put(lost()), [Output::Exit(1)]);
+    assert_eq!(Bench::new().put(lost()), [Output::Exit(0)]);
     let mut b = Bench::with_ready_jvm();
     assert_eq!(b.put(lost()), [Output::JvmDisconnected]);
     assert_eq!(b.at(4), []);
-    assert_eq!(b.at(5), [Output::Exit(1)]);
+    assert_eq!(b.at(5), [Output::Exit(0)]);
 }
 
 #[test]

@@ -157,7 +157,14 @@ pub fn run(options: Options, level: LevelHandle) -> i32 {
     let pid = std::process::id();
     info!(target: "CoarseGrainedExecutorBackend", "Started daemon with process name: {pid}@{}", options.arguments.hostname);
     match ExecutorHandle::start_with(options, level, true) {
-        Ok(handle) => handle.wait(None).unwrap_or(super::exit_code::FAILURE),
+        Ok(handle) => {
+            let code = handle.wait(None).unwrap_or(super::exit_code::FAILURE);
+            if handle.shared.lane.get().is_some() {
+                // A JVM lives in this process, and is not to be destroyed under its threads.
+                crate::lanes::jvm::end_process(code);
+            }
+            code
+        }
         Err(why) => {
             error!(target: "CoarseGrainedExecutorBackend", "{why}");
             std::thread::sleep(LEAST_LIFE.saturating_sub(process_start.elapsed()));

@@ -21,6 +21,8 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
+pub use vm::end_process;
+
 use queue::{Event, EventKind, EventQueue};
 
 /// What the JVM needs before it exists.

@@ -140,7 +140,12 @@ extern "system" fn exit_hook(code: sys::jint) {
         let _ =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| shared.host.exiting(code)));
     }
-    // SAFETY: ends the process without running C++ destructors under running threads, as the JVM's halt does.
+    end_process(code)
+}
+
+/// Ends the process at once, as the JVM's halt does: without running C++ destructors, the JVM's among them, under running threads.
+pub fn end_process(code: i32) -> ! {
+    // SAFETY: `_exit` has no preconditions.
     unsafe { libc::_exit(code) }
 }
 
