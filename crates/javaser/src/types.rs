@@ -365,6 +365,16 @@ impl Throwable {
     }
 }
 
+/// Java's `Throwable.toString`: class and message.
+impl fmt::Display for Throwable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.message {
+            Some(message) => write!(f, "{}: {message}", self.class),
+            None => f.write_str(&self.class),
+        }
+    }
+}
+
 impl Serialize for Throwable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut s = serializer.serialize_struct(magic::THROWABLE, 4)?;

@@ -300,7 +300,15 @@ fn write_cpus(out: &mut Vec<u8>, cpus: TaskCpus, version: &WireVersion) -> Resul
 }
 
 fn read_resource(r: &mut Reader<'_>, version: &WireVersion) -> Result<TaskResource, WireError> {
-    let name = r.utf("TaskDescription.resources")?;
+    const WHAT: &str = "TaskDescription.resources";
+    let name = r.utf(WHAT)?;
+    // Without amounts the value is a ResourceInformation, which has the name once more.
+    if !version.resource_amounts && r.utf(WHAT)? != name {
+        return Err(WireError::malformed(
+            WHAT,
+            format_args!("{name:?} is also called something else"),
+        ));
+    }
     let addresses = read_list(r, "TaskDescription.resources", 2, |r| {
         let address = r.utf("resource address")?;
         let amount = match version.resource_amounts {
@@ -318,6 +326,9 @@ fn write_resource(
     version: &WireVersion,
 ) -> Result<(), WireError> {
     out.put_utf("TaskDescription.resources", &resource.name)?;
+    if !version.resource_amounts {
+        out.put_utf("TaskDescription.resources", &resource.name)?;
+    }
     out.put_count("TaskDescription.resources", resource.addresses.len())?;
     for (address, amount) in &resource.addresses {
         out.put_utf("resource address", address)?;
@@ -342,6 +353,8 @@ fn write_resource(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::LaunchTask;
+    use crate::test_vectors::{VERSIONS, catalog, objects, samples};
     use proptest::prelude::*;
 
     #[test]
@@ -361,6 +374,55 @@ mod tests {
         }
         assert_eq!(TaskCpus::whole(4).as_whole(), Some(4));
         assert_eq!(TaskCpus { nanos: 1 }.as_whole(), None);
+    }
+
+    /// What drivers sent in `LaunchTask`, and what `TaskDescription.encode` gives for one with everything in it.
+    #[test]
+    fn golden() {
+        for version in VERSIONS {
+            let formats = WireVersion::detect(catalog(version)).unwrap();
+            let launched = samples(version)
+                .into_iter()
+                .filter(|s| s.name.contains("frame"));
+            let launched = launched.filter_map(|sample| LaunchTask::decode(&sample.content).ok());
+            let mut descriptions: Vec<Bytes> = launched.map(|launch| launch.data).collect();
+            assert!(!descriptions.is_empty());
+            let (_, full) = objects(version)
+                .into_iter()
+                .find(|(name, _)| name == "TaskDescription")
+                .unwrap();
+            descriptions.push(full.into());
+            for bytes in &descriptions {
+                let description = TaskDescription::read(bytes, &formats).unwrap();
+                assert!(description.write(&formats).unwrap() == *bytes, "{version}");
+            }
+            let of_driver = TaskDescription::read(&descriptions[0], &formats).unwrap();
+            assert_eq!(of_driver.name, "task 0.0 in stage 0.0 (TID 0)");
+            assert_eq!(of_driver.artifacts.jars.len(), 2);
+            assert_eq!(of_driver.cpus, TaskCpus::whole(1));
+            assert!(of_driver.serialized_task.starts_with(&[0xac, 0xed]));
+            let full = TaskDescription::read(descriptions.last().unwrap(), &formats).unwrap();
+            assert_eq!(full.property("k\u{e9}y"), Some("v\u{e4}lue \u{1f600}"));
+            assert_eq!(
+                full.artifacts.state.unwrap().repl_class_dir_uri.unwrap(),
+                "spark://h:1/classes"
+            );
+            let amounts = match formats.resource_amounts {
+                true => [Some(10_000_000_000_000_000), Some(5_000_000_000_000_000)],
+                false => [None, None],
+            };
+            let addresses = vec![("0".to_owned(), amounts[0]), ("1".to_owned(), amounts[1])];
+            assert_eq!(
+                full.resources,
+                [TaskResource {
+                    name: "gpu".into(),
+                    addresses
+                }]
+            );
+            let cpus = if formats.decimal_cpus { "1.5" } else { "2" };
+            assert_eq!(full.cpus.to_string(), cpus);
+            assert_eq!(&full.serialized_task[..], [1, 2, 3]);
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) fn catalog(version: &str) -> &'static Catalog {
         .get_or_init(|| Catalog::from_class_path(&[distribution(version).join("jars/*")]).unwrap())
 }
 
-fn distribution(version: &str) -> PathBuf {
+pub(crate) fn distribution(version: &str) -> PathBuf {
     let variable = format!("FIRESTEEL_SPARK_DIR_{}", version.replace('.', "_"));
     let found = match std::env::var_os(&variable) {
         Some(dir) => Some(PathBuf::from(dir)),

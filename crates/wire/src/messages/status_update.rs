@@ -198,3 +198,116 @@ impl Addresses {
         TaskResource { name, addresses }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_vectors::{VERSIONS, catalog, samples};
+
+    #[test]
+    fn golden() {
+        for version in VERSIONS {
+            let samples = samples(version)
+                .into_iter()
+                .filter(|s| s.name.contains("frame"));
+            let updates: Vec<_> = samples
+                .filter(|s| javaser::peek_class(&s.content) == Some(StatusUpdate::CLASS))
+                .collect();
+            let states: Vec<_> = updates
+                .iter()
+                .map(|s| StatusUpdate::peek(&s.content).unwrap().1)
+                .collect();
+            assert_eq!(
+                states,
+                [
+                    TaskState::RUNNING,
+                    TaskState::FINISHED,
+                    TaskState::FAILED,
+                    TaskState::KILLED
+                ]
+            );
+            for sample in &updates {
+                let update = StatusUpdate::decode(&sample.content).unwrap();
+                assert_eq!(
+                    StatusUpdate::peek(&sample.content).unwrap(),
+                    (update.task_id, update.state)
+                );
+                assert_eq!(update.task_cpus, TaskCpus::whole(1));
+                let class = javaser::peek_class(&update.data);
+                match update.state {
+                    TaskState::RUNNING => assert!(update.data.is_empty()),
+                    TaskState::FINISHED => {
+                        assert_eq!(class, Some("org.apache.spark.scheduler.DirectTaskResult"))
+                    }
+                    TaskState::FAILED => {
+                        let failure = super::super::ExceptionFailure::decode(&update.data).unwrap();
+                        assert!(
+                            failure
+                                .full_stack_trace
+                                .unwrap()
+                                .starts_with(&failure.class_name)
+                        );
+                        assert!(!failure.stack_trace.is_empty() && !failure.accums.is_empty());
+                    }
+                    _ => assert!(
+                        !super::super::TaskKilled::decode(&update.data)
+                            .unwrap()
+                            .reason
+                            .is_empty()
+                    ),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn resources_of_both_kinds() {
+        for version in VERSIONS {
+            let sample = samples(version)
+                .into_iter()
+                .find(|s| s.name.ends_with("StatusUpdate/resources"))
+                .unwrap();
+            let update = StatusUpdate::decode(&sample.content).unwrap();
+            let amounts = if version == "3.5.9" {
+                [None; 2]
+            } else {
+                [Some(10_000_000_000_000_000), Some(5_000_000_000_000_000)]
+            };
+            let addresses = vec![("0".to_owned(), amounts[0]), ("1".to_owned(), amounts[1])];
+            assert_eq!(
+                update.resources,
+                [TaskResource {
+                    name: "gpu".into(),
+                    addresses
+                }]
+            );
+            let cpus = if version == "4.3.0" { "1.5" } else { "2" };
+            assert_eq!(update.task_cpus, TaskCpus::parse(cpus).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_core_needs_spark_4_3() {
+        let update = StatusUpdate {
+            executor_id: "1".into(),
+            task_id: 7,
+            state: TaskState::RUNNING,
+            data: Bytes::new(),
+            task_cpus: TaskCpus { nanos: 500_000_000 },
+            resources: Vec::new(),
+        };
+        let error = update.encode(catalog("4.2.1")).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                WireError::Unwritable {
+                    what: "StatusUpdate.taskCpus",
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        let bytes = update.encode(catalog("4.3.0")).unwrap();
+        assert_eq!(StatusUpdate::decode(&bytes).unwrap(), update);
+    }
+}
