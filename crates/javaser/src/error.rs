@@ -74,6 +74,12 @@ pub enum Error {
         /// The limit.
         max: usize,
     },
+    /// A typed read visits shared objects again each time; a small stream could keep it busy for ever.
+    #[error("the stream's shared objects stand for more than {max} values")]
+    TooManyValues {
+        /// The limit, in proportion to the stream.
+        max: usize,
+    },
     /// [`crate::Limits::max_handles`].
     #[error("byte {at}: more than {max} objects")]
     TooManyHandles {
@@ -181,6 +187,7 @@ impl Error {
             Self::BadString { .. } => "java-stream-string",
             Self::BadValue { .. } => "java-stream-value",
             Self::TooDeep { .. } => "java-limit-depth",
+            Self::TooManyValues { .. } => "java-limit-values",
             Self::TooManyHandles { .. } => "java-limit-handles",
             Self::ArrayTooLong { .. } => "java-limit-array",
             Self::StringTooLong { .. } => "java-limit-string",

@@ -14,13 +14,27 @@ pub(crate) enum Liar {
     IfBlockDataComesFirst,
 }
 
-/// Name of a class with `SC_WRITE_METHOD` and declared fields.
-pub(crate) fn liar(class: &str) -> Option<Liar> {
+/// Whether a class with `SC_WRITE_METHOD` omits its fields; `first_field` is the first one that it declares.
+pub(crate) fn liar(class: &str, first_field: &str) -> Option<Liar> {
     Some(match class {
         // Scala 2.12: elements, ListSerializeEnd$, then `exported` and `len` as block data.
-        "scala.collection.mutable.ListBuffer" => Liar::Always,
-        "org.apache.spark.rdd.ParallelCollectionPartition"
-        | "org.apache.spark.RangePartitioner" => Liar::IfBlockDataComesFirst,
+        "scala.collection.mutable.ListBuffer"
+        // Hashing, equality, then keys and values; the fields are three references too.
+        | "scala.collection.concurrent.TrieMap"
+        | "scala.collection.immutable.OldHashSet$OldHashSetCollision1"
+        | "scala.collection.parallel.mutable.ParHashMap"
+        | "scala.collection.parallel.mutable.ParHashSet"
+        // The pickle file's bytes.
+        | "org.apache.spark.api.python.PythonBroadcast"
+        // Their own binary format.
+        | "org.apache.spark.util.sketch.BloomFilterImpl"
+        | "org.apache.spark.util.sketch.CountMinSketchImpl"
+        | "org.apache.spark.streaming.dstream.QueueInputDStream" => Liar::Always,
+        "org.apache.spark.rdd.ParallelCollectionPartition" | "org.apache.spark.RangePartitioner" => {
+            Liar::IfBlockDataComesFirst
+        }
+        // Thrift's generator gives its classes a writeObject in Thrift's compact protocol.
+        _ if first_field == "__isset_bitfield" => Liar::Always,
         _ => return None,
     })
 }

@@ -130,8 +130,8 @@ impl Graph {
                 continue;
             };
             let has_body = class.is_externalizable() || class.flags() & SC_WRITE_METHOD != 0;
-            let fields_omitted =
-                has_body && !class.fields().is_empty() && liar(class.name()) == Some(Liar::Always);
+            let omits = |first: &Field| liar(class.name(), first.name()) == Some(Liar::Always);
+            let fields_omitted = has_body && class.fields().first().is_some_and(omits);
             if has_body {
                 object.bodies.push(Body {
                     level,

@@ -3,6 +3,7 @@
 mod access;
 mod build;
 mod collections;
+mod json;
 
 mod read;
 mod write;

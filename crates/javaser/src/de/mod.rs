@@ -3,6 +3,8 @@
 mod access;
 mod number;
 
+use std::cell::Cell;
+
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 
 use crate::arena::{Graph, Value};
@@ -36,11 +38,29 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8], limits: &Limits) -> Result<
 /// # Errors
 /// As [`from_slice`].
 pub fn from_value<T: DeserializeOwned>(graph: &Graph, value: Value) -> Result<T, Error> {
-    T::deserialize(De {
-        graph,
-        value,
-        depth: 0,
-    })
+    let max = budget(graph);
+    let left = Cell::new(max);
+    let budget = Budget { max, left: &left };
+    T::deserialize(De { graph, value, depth: 0, budget })
+}
+
+/// Values that a read may visit: generous for objects that are shared, finite for a stream of references to references.
+fn budget(graph: &Graph) -> usize {
+    graph.size().saturating_mul(64).saturating_add(1 << 16)
+}
+
+#[derive(Clone, Copy)]
+struct Budget<'g> {
+    max: usize,
+    left: &'g Cell<usize>,
+}
+
+impl Budget<'_> {
+    fn spend(self, values: usize) -> Result<(), Error> {
+        let left = self.left.get().checked_sub(values).ok_or(Error::TooManyValues { max: self.max })?;
+        self.left.set(left);
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -48,6 +68,7 @@ struct De<'g> {
     graph: &'g Graph,
     value: Value,
     depth: usize,
+    budget: Budget<'g>,
 }
 
 impl<'g> De<'g> {
@@ -58,6 +79,7 @@ impl<'g> De<'g> {
                 max: MAX_DEPTH,
             });
         }
+        self.budget.spend(1)?;
         Ok(Self {
             value,
             depth: self.depth + 1,
@@ -309,6 +331,7 @@ impl<'de> Deserializer<'de> for De<'_> {
                 }
                 let mut graph = Graph::default();
                 let root = graph.import(self.graph, self.value)?;
+                self.budget.spend(graph.size())?;
                 graph.push_root(root)?;
                 visitor.visit_byte_buf(graph.to_bytes())
             }
