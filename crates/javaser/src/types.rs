@@ -32,19 +32,14 @@ pub(crate) mod magic {
 ///
 /// A plain `Option` in a field that Java declares as `scala.Option` is written as a Scala `Option` too; elsewhere it
 /// is `null` or the value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[allow(clippy::exhaustive_enums)]
 pub enum ScalaOption<T> {
     /// `scala.None`
+    #[default]
     None,
     /// `scala.Some`
     Some(T),
-}
-
-impl<T> Default for ScalaOption<T> {
-    fn default() -> Self {
-        Self::None
-    }
 }
 
 impl<T> From<Option<T>> for ScalaOption<T> {

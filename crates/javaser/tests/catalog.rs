@@ -1,5 +1,7 @@
 //! The catalog against what five real distributions' classes say of themselves.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
 mod common;
 
 use std::collections::HashMap;

@@ -1,5 +1,7 @@
 //! Decoding and encoding real streams gives the same bytes.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
 mod common;
 
 use javaser::Limits;

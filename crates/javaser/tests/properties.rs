@@ -1,5 +1,7 @@
 //! Properties over random graphs, values and bytes.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
 mod common;
 
 use std::collections::BTreeMap;
@@ -42,7 +44,11 @@ fn op() -> impl Strategy<Value = Op> {
         prop::collection::vec(place.clone(), 0..6).prop_map(Op::Array),
         (place.clone(), place.clone()).prop_map(|(a, b)| Op::Pair(a, b)),
         any::<i64>().prop_map(Op::Boxed),
-        (prop::collection::vec(place.clone(), 0..6), prop::collection::vec(any::<u8>(), 0..2500)).prop_map(|(o, b)| Op::List(o, b)),
+        (
+            prop::collection::vec(place.clone(), 0..6),
+            prop::collection::vec(any::<u8>(), 0..2500)
+        )
+            .prop_map(|(o, b)| Op::List(o, b)),
         Just(Op::Constant),
         (place.clone(), place.clone()).prop_map(|(a, b)| Op::Set(a, b)),
         place.prop_map(Op::Root),
@@ -55,23 +61,34 @@ fn build(ops: &[Op]) -> Graph {
     let mut graph = Graph::default();
     let mut nodes: Vec<NodeId> = Vec::new();
     let mut pairs: Vec<NodeId> = Vec::new();
-    let desc = |graph: &mut Graph, class: &str| graph.add_desc(&catalog.lookup(class).unwrap()).unwrap();
+    let desc =
+        |graph: &mut Graph, class: &str| graph.add_desc(&catalog.lookup(class).unwrap()).unwrap();
     for op in ops {
-        let pick = |at: &usize| nodes.get(at % (nodes.len() + 1)).map_or(Value::Null, |id| Value::Ref(*id));
+        let pick = |at: &usize| {
+            nodes
+                .get(at % (nodes.len() + 1))
+                .map_or(Value::Null, |id| Value::Ref(*id))
+        };
         let node = match op {
             Op::Text(text) => graph.new_string(text),
             Op::Bytes(bytes) => {
                 let class = desc(&mut graph, "[B");
-                graph.new_array(class, Elements::Primitive(b'B', bytes.as_slice().into())).unwrap()
+                graph
+                    .new_array(class, Elements::Primitive(b'B', bytes.as_slice().into()))
+                    .unwrap()
             }
             Op::Longs(values) => {
                 let class = desc(&mut graph, "[J");
                 let bytes = values.iter().flat_map(|v| v.to_be_bytes()).collect();
-                graph.new_array(class, Elements::Primitive(b'J', bytes)).unwrap()
+                graph
+                    .new_array(class, Elements::Primitive(b'J', bytes))
+                    .unwrap()
             }
             Op::Array(places) => {
                 let class = desc(&mut graph, "[Ljava.lang.Object;");
-                graph.new_ref_array(class, places.iter().map(pick).collect()).unwrap()
+                graph
+                    .new_ref_array(class, places.iter().map(pick).collect())
+                    .unwrap()
             }
             Op::Pair(a, b) => {
                 let class = desc(&mut graph, "scala.Tuple2");
@@ -84,14 +101,20 @@ fn build(ops: &[Op]) -> Graph {
             Op::Boxed(value) => {
                 let class = desc(&mut graph, "java.lang.Long");
                 let boxed = graph.new_object(class).unwrap();
-                graph.set_field(boxed, "value", Value::Long(*value)).unwrap();
+                graph
+                    .set_field(boxed, "value", Value::Long(*value))
+                    .unwrap();
                 boxed
             }
             Op::List(objects, bytes) => {
                 let class = desc(&mut graph, "java.util.LinkedList");
                 let list = graph.new_object(class).unwrap();
                 let mut body = Graph::blocks(bytes);
-                body.extend(objects.iter().map(|at| javaser::arena::Content::Value(pick(at))));
+                body.extend(
+                    objects
+                        .iter()
+                        .map(|at| javaser::arena::Content::Value(pick(at))),
+                );
                 graph.set_body(list, None, body).unwrap();
                 list
             }
@@ -112,7 +135,9 @@ fn build(ops: &[Op]) -> Graph {
         };
         nodes.push(node);
     }
-    graph.push_root(nodes.last().map_or(Value::Null, |id| Value::Ref(*id))).unwrap();
+    graph
+        .push_root(nodes.last().map_or(Value::Null, |id| Value::Ref(*id)))
+        .unwrap();
     graph
 }
 
@@ -128,28 +153,46 @@ struct Typical {
 }
 
 fn typical() -> impl Strategy<Value = Typical> {
-    let frame = (any::<String>(), any::<i32>(), any::<Option<String>>()).prop_map(|(class, line_number, file_name)| StackTraceElement {
-        declaring_class: class.clone(),
-        method_name: class,
-        line_number,
-        file_name,
-        ..StackTraceElement::default()
-    });
-    let throwable = (any::<Option<String>>(), prop::collection::vec(frame, 0..4), any::<bool>()).prop_map(|(message, stack_trace, nested)| Throwable {
-        class: "java.lang.RuntimeException".into(),
-        message,
-        stack_trace,
-        cause: nested.then(|| Box::new(Throwable::new("java.io.IOException", "cause"))),
-    });
+    let frame = (any::<String>(), any::<i32>(), any::<Option<String>>()).prop_map(
+        |(class, line_number, file_name)| StackTraceElement {
+            declaring_class: class.clone(),
+            method_name: class,
+            line_number,
+            file_name,
+            ..StackTraceElement::default()
+        },
+    );
+    let throwable = (
+        any::<Option<String>>(),
+        prop::collection::vec(frame, 0..4),
+        any::<bool>(),
+    )
+        .prop_map(|(message, stack_trace, nested)| Throwable {
+            class: "java.lang.RuntimeException".into(),
+            message,
+            stack_trace,
+            cause: nested.then(|| Box::new(Throwable::new("java.io.IOException", "cause"))),
+        });
     (
         prop::collection::vec(any::<(String, i64)>(), 0..40),
-        prop::collection::btree_map(any::<String>(), prop::collection::vec(any::<bool>(), 0..4), 0..12),
+        prop::collection::btree_map(
+            any::<String>(),
+            prop::collection::vec(any::<bool>(), 0..4),
+            0..12,
+        ),
         any::<Option<String>>(),
         prop::option::of(-1e300..1e300f64),
         prop::collection::vec(any::<i16>(), 0..40),
         throwable,
     )
-        .prop_map(|(_1, _2, _3, _4, _5, _6)| Typical { _1, _2, _3: _3.into(), _4, _5: Typed::new("[S", _5), _6 })
+        .prop_map(|(_1, _2, _3, _4, _5, _6)| Typical {
+            _1,
+            _2,
+            _3: _3.into(),
+            _4,
+            _5: Typed::new("[S", _5),
+            _6,
+        })
 }
 
 proptest! {

@@ -1,5 +1,7 @@
 //! Typed values to streams of both Scala versions and back.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};

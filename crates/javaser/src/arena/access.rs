@@ -76,9 +76,17 @@ impl Graph {
     /// Nodes, values and elements: in proportion to the stream's length.
     pub(crate) fn size(&self) -> usize {
         let of_node = |node: &Node| match node {
-            Node::Object(o) => o.fields.len() + o.bodies.iter().map(|b| b.items.len()).sum::<usize>(),
-            Node::Array(Array { elements: Elements::Refs { values, .. }, .. }) => values.len(),
-            Node::Array(Array { elements: Elements::Primitive(_, bytes), .. }) => bytes.len(),
+            Node::Object(o) => {
+                o.fields.len() + o.bodies.iter().map(|b| b.items.len()).sum::<usize>()
+            }
+            Node::Array(Array {
+                elements: Elements::Refs { values, .. },
+                ..
+            }) => values.len(),
+            Node::Array(Array {
+                elements: Elements::Primitive(_, bytes),
+                ..
+            }) => bytes.len(),
             Node::Str(s) => s.bytes.len() / 64,
             Node::Desc(d) => d.fields().len() + d.annotations.len(),
             Node::Class { .. } | Node::Enum { .. } => 0,

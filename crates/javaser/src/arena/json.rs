@@ -22,7 +22,12 @@ impl Graph {
     /// continued under `deeper`, by id. Behind 64 MiB of names and strings only ids follow.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let mut printer = Printer { graph: self, seen: HashSet::new(), later: Vec::new(), text_left: MAX_TEXT };
+        let mut printer = Printer {
+            graph: self,
+            seen: HashSet::new(),
+            later: Vec::new(),
+            text_left: MAX_TEXT,
+        };
         let roots: Vec<Json> = self.roots.iter().map(|c| printer.content(c, 0)).collect();
         let mut deeper = Map::new();
         while let Some(id) = printer.later.pop() {
@@ -67,13 +72,18 @@ impl Printer<'_> {
             Value::Long(v) => v.into(),
             Value::Float(v) => number(v.into()),
             Value::Double(v) => number(v),
-            Value::Aborted(exception) => json!({ "@aborted": self.value(Value::Ref(exception), depth) }),
+            Value::Aborted(exception) => {
+                json!({ "@aborted": self.value(Value::Ref(exception), depth) })
+            }
             Value::Ref(id) => {
                 if !self.afford(id) {
                     return json!({ "@ref": id.0 });
                 }
                 // Strings and classes have no id in the JSON: printed each time.
-                let short = matches!(self.graph.node(id), Some(Node::Str(_) | Node::Class { .. } | Node::Desc(_)));
+                let short = matches!(
+                    self.graph.node(id),
+                    Some(Node::Str(_) | Node::Class { .. } | Node::Desc(_))
+                );
                 if !short && !self.seen.insert(id) {
                     return json!({ "@ref": id.0 });
                 }
@@ -88,7 +98,8 @@ impl Printer<'_> {
 
     /// Pays for the texts of a node, those of its class included.
     fn afford(&mut self, id: NodeId) -> bool {
-        let of_desc = |d: &Desc| d.name().len() + d.fields().iter().map(|f| f.name().len()).sum::<usize>();
+        let of_desc =
+            |d: &Desc| d.name().len() + d.fields().iter().map(|f| f.name().len()).sum::<usize>();
         let texts = match self.graph.node(id) {
             Some(Node::Str(s)) => s.bytes.len(),
             Some(Node::Desc(desc)) => of_desc(desc),
@@ -112,15 +123,27 @@ impl Printer<'_> {
         let class = self.graph.class_name(Value::Ref(id)).unwrap_or_default();
         match self.graph.node(id) {
             None => Json::Null,
-            Some(Node::Str(_)) => self.graph.str(Value::Ref(id)).map_or(Json::Null, |s| s.into_owned().into()),
-            Some(Node::Class { .. }) => json!({ "@class": class, "name": self.graph.class_value(Value::Ref(id)) }),
-            Some(Node::Enum { .. }) => json!({ "@class": class, "constant": self.graph.enum_constant(Value::Ref(id)) }),
+            Some(Node::Str(_)) => self
+                .graph
+                .str(Value::Ref(id))
+                .map_or(Json::Null, |s| s.into_owned().into()),
+            Some(Node::Class { .. }) => {
+                json!({ "@class": class, "name": self.graph.class_value(Value::Ref(id)) })
+            }
+            Some(Node::Enum { .. }) => {
+                json!({ "@class": class, "constant": self.graph.enum_constant(Value::Ref(id)) })
+            }
             Some(Node::Desc(desc)) => self.desc(desc),
             Some(Node::Array(Array { elements, .. })) => match elements {
-                Elements::Primitive(b'B', bytes) => json!({ "@class": class, "@id": id.0, "bytes": hex(bytes) }),
+                Elements::Primitive(b'B', bytes) => {
+                    json!({ "@class": class, "@id": id.0, "bytes": hex(bytes) })
+                }
                 _ => {
                     let values = self.graph.array(Value::Ref(id)).unwrap_or_default();
-                    let values: Vec<Json> = values.into_iter().map(|v| self.value(v, depth + 1)).collect();
+                    let values: Vec<Json> = values
+                        .into_iter()
+                        .map(|v| self.value(v, depth + 1))
+                        .collect();
                     json!({ "@class": class, "@id": id.0, "elements": values })
                 }
             },
@@ -143,7 +166,11 @@ impl Printer<'_> {
                 }
             }
             if !level.body.is_empty() {
-                let items = level.body.iter().map(|c| self.content(c, depth + 1)).collect();
+                let items = level
+                    .body
+                    .iter()
+                    .map(|c| self.content(c, depth + 1))
+                    .collect();
                 data.insert(level.desc.name().to_owned(), Json::Array(items));
             }
         }
@@ -155,15 +182,28 @@ impl Printer<'_> {
 
     /// Nearest super class of `class` that declares the field.
     fn declared_above(&self, id: NodeId, class: &str, field: &str) -> String {
-        let levels = self.graph.levels(id).rev().skip_while(|l| l.desc.name() != class).skip(1);
+        let levels = self
+            .graph
+            .levels(id)
+            .rev()
+            .skip_while(|l| l.desc.name() != class)
+            .skip(1);
         let mut declaring = levels.filter(|l| l.field(field).is_some());
-        declaring.next().map_or_else(String::new, |l| l.desc.name().to_owned())
+        declaring
+            .next()
+            .map_or_else(String::new, |l| l.desc.name().to_owned())
     }
 
     fn desc(&self, desc: &Desc) -> Json {
-        let fields: Vec<Json> =
-            desc.fields().iter().map(|f| json!({ "name": f.name(), "type": self.graph.field_signature(f) })).collect();
-        let above = desc.super_desc().and_then(|s| self.graph.desc(s)).map(Desc::name);
+        let fields: Vec<Json> = desc
+            .fields()
+            .iter()
+            .map(|f| json!({ "name": f.name(), "type": self.graph.field_signature(f) }))
+            .collect();
+        let above = desc
+            .super_desc()
+            .and_then(|s| self.graph.desc(s))
+            .map(Desc::name);
         json!({
             "@class": "java.io.ObjectStreamClass",
             "name": desc.name(),

@@ -5,7 +5,9 @@ mod items;
 
 use std::sync::Arc;
 
-use super::{Array, Body, Content, Desc, Elements, Graph, Node, NodeId, Object, Value, primitive_size};
+use super::{
+    Array, Body, Content, Desc, Elements, Graph, Node, NodeId, Object, Value, primitive_size,
+};
 use crate::liars::{Liar, liar};
 use crate::stream::*;
 use crate::{Error, Limits};
@@ -173,7 +175,9 @@ impl<'a> Parser<'a> {
                                 root = id;
                             }
                             // It would have to be written half; Spark never annotates descriptors.
-                            Frame::AwaitsDesc(_) | Frame::Annotations(_) | Frame::AwaitsSuper(_) => {
+                            Frame::AwaitsDesc(_)
+                            | Frame::Annotations(_)
+                            | Frame::AwaitsSuper(_) => {
                                 let place = "an annotation of a class descriptor";
                                 return Err(self.bad_code(TC_EXCEPTION, place));
                             }

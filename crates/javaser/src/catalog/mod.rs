@@ -286,7 +286,7 @@ impl Catalog {
             )));
         }
         let file = ClassFile::parse(&content).map_err(broken)?;
-        if dotted(file.name) != name {
+        if file.name() != name {
             return Err(broken(ClassFileError("it has another name")));
         }
         let super_class = match file.super_name {

@@ -103,9 +103,17 @@ impl<'a> ClassFile<'a> {
         })
     }
 
-    /// The declared constant `serialVersionUID`, or the computed one. `Err` if the constant is declared but its
-    /// value is only known to the class initializer.
-    pub(crate) fn serial_version_uid(&self) -> Result<i64, ClassFileError> {
+    /// Name of the class with dots.
+    #[must_use]
+    pub fn name(&self) -> String {
+        dotted(self.name)
+    }
+
+    /// The declared constant `serialVersionUID`, or the computed one.
+    ///
+    /// # Errors
+    /// [`ClassFileError`] if it is declared but its value is only known to the class initializer.
+    pub fn serial_version_uid(&self) -> Result<i64, ClassFileError> {
         let declared = self.fields.iter().find(|f| {
             f.name == b"serialVersionUID"
                 && f.access & (ACC_STATIC | ACC_FINAL) == ACC_STATIC | ACC_FINAL
@@ -119,8 +127,9 @@ impl<'a> ClassFile<'a> {
         }
     }
 
-    /// Fields that default serialization writes: primitives first, each group by name.
-    pub(crate) fn serial_fields(&self) -> Vec<(String, String)> {
+    /// Name and signature of the fields that default serialization writes: primitives first, each group by name.
+    #[must_use]
+    pub fn serial_fields(&self) -> Vec<(String, String)> {
         let mut fields: Vec<_> = self
             .fields
             .iter()
@@ -134,7 +143,9 @@ impl<'a> ClassFile<'a> {
             .collect()
     }
 
-    pub(crate) fn has_write_object(&self) -> bool {
+    /// Whether the class has the `writeObject` that serialization calls.
+    #[must_use]
+    pub fn has_write_object(&self) -> bool {
         !self.is_record
             && self.methods.iter().any(|m| {
                 m.name == b"writeObject"

@@ -41,7 +41,12 @@ pub fn from_value<T: DeserializeOwned>(graph: &Graph, value: Value) -> Result<T,
     let max = budget(graph);
     let left = Cell::new(max);
     let budget = Budget { max, left: &left };
-    T::deserialize(De { graph, value, depth: 0, budget })
+    T::deserialize(De {
+        graph,
+        value,
+        depth: 0,
+        budget,
+    })
 }
 
 /// Values that a read may visit: generous for objects that are shared, finite for a stream of references to references.
@@ -57,7 +62,11 @@ struct Budget<'g> {
 
 impl Budget<'_> {
     fn spend(self, values: usize) -> Result<(), Error> {
-        let left = self.left.get().checked_sub(values).ok_or(Error::TooManyValues { max: self.max })?;
+        let left = self
+            .left
+            .get()
+            .checked_sub(values)
+            .ok_or(Error::TooManyValues { max: self.max })?;
         self.left.set(left);
         Ok(())
     }

@@ -125,7 +125,7 @@ impl Encoder<'_> {
                 );
             }
         };
-        self.from_factory(
+        self.by_factory(
             "scala.collection.IterableFactory$ToFactory",
             factory,
             values,
@@ -154,7 +154,7 @@ impl Encoder<'_> {
                     values,
                 )
             }
-            _ => self.from_factory(
+            _ => self.by_factory(
                 "scala.collection.IterableFactory$ToFactory",
                 "scala.collection.immutable.HashSet$",
                 values,
@@ -216,7 +216,7 @@ impl Encoder<'_> {
             }
             _ => {
                 let tuples = self.tuples(pairs)?;
-                self.from_factory(
+                self.by_factory(
                     "scala.collection.MapFactory$ToFactory",
                     "scala.collection.immutable.HashMap$",
                     tuples,
@@ -294,7 +294,7 @@ impl Encoder<'_> {
     }
 
     /// Scala 2.13: the factory of a companion object, and how many elements to feed it.
-    fn from_factory(
+    fn by_factory(
         &mut self,
         factory_class: &str,
         companion: &str,

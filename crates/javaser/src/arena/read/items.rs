@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::{Block, Content, Desc, DescKind, Field, Node, NodeId, Str, Value, primitive_size};
+use super::super::{
+    Block, Content, Desc, DescKind, Field, Node, NodeId, Str, Value, primitive_size,
+};
 use super::{Frame, Item, Opened, Parser};
 use crate::stream::*;
 use crate::{Error, mutf8};
