@@ -274,10 +274,18 @@ impl ser::Serializer for TreeSerializer {
     ) -> Result<Tree, Error> {
         Ok(match (name, variant, self.inner(value)?) {
             (magic::BODY_ITEM, "Block", Tree::Bytes(bytes)) => Tree::Block(bytes),
-                // One Rust struct for several Java classes: the variant says which.
-                (_, class, Tree::Struct { class: of_struct, fields }) if class.contains('.') && !of_struct.contains('.') => {
-                    Tree::Struct { class: class.to_owned(), fields }
-                }
+            // One Rust struct for several Java classes: the variant says which.
+            (
+                _,
+                class,
+                Tree::Struct {
+                    class: of_struct,
+                    fields,
+                },
+            ) if class.contains('.') && !of_struct.contains('.') => Tree::Struct {
+                class: class.to_owned(),
+                fields,
+            },
             (_, _, inner) => inner,
         })
     }
