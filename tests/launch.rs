@@ -13,7 +13,8 @@ fn dist(dir: &Path) -> PathBuf {
     let bin = dir.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     for name in ["firesteel", "java"] {
-        std::fs::copy(env!("CARGO_BIN_EXE_firesteel"), bin.join(name)).unwrap();
+        // Linked, as in the real one; a fresh copy could still be open for writing in a child of another test.
+        std::fs::hard_link(env!("CARGO_BIN_EXE_firesteel"), bin.join(name)).unwrap();
     }
     bin.join("java")
 }
@@ -33,7 +34,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn other_programs_run_on_the_real_jdk_as_if_it_had_been_called() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let java = dist(dir.path());
     let jdk = Jdk::find_on_this_machine().unwrap();
     let source = dir.path().join("Show.java");
@@ -70,7 +71,7 @@ fn other_programs_run_on_the_real_jdk_as_if_it_had_been_called() {
 
 #[test]
 fn a_jdk_that_is_not_there_is_one_clear_error() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let java = dist(dir.path());
     let output = run(
         &java,
@@ -97,7 +98,7 @@ fn a_jdk_that_is_not_there_is_one_clear_error() {
 
 #[test]
 fn bad_executor_arguments_show_sparks_usage() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let java = dist(dir.path());
     let usage = include_str!("../src/launch/usage/coarse_grained.txt");
     let class = Backend::CoarseGrained.class_name();

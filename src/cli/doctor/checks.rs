@@ -7,6 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use javaser::Catalog;
+use wire::WireVersion;
+use wire::messages::check_fit;
 
 use super::Finding;
 use crate::cli::environment;
@@ -137,18 +139,17 @@ fn check_distribution(class_path: Option<&str>) -> (Option<Catalog>, Finding) {
 }
 
 fn check_classes(catalog: &Catalog) -> Finding {
+    const CURE: &str = "use one of the supported Spark versions: 3.5, 4.0, 4.1, 4.2, 4.3";
     for class in distribution::STARTUP_CLASSES {
         if let Err(error) = catalog.lookup(class) {
-            return Finding::bad(
-                format!("{class} does not fit: {error}"),
-                "use one of the supported Spark versions: 3.5, 4.0, 4.1, 4.2, 4.3",
-            );
+            return Finding::bad(format!("{class} does not fit: {error}"), CURE);
         }
     }
-    Finding::Good(format!(
-        "all {} that an executor needs from its start fit",
-        distribution::STARTUP_CLASSES.len()
-    ))
+    let fits = WireVersion::detect(catalog).and_then(|version| check_fit(catalog, &version));
+    match fits {
+        Ok(()) => Finding::Good("every message of an executor can be written".to_owned()),
+        Err(error) => Finding::bad(error.to_string(), CURE),
+    }
 }
 
 fn check_bridge(version: &str) -> Finding {
