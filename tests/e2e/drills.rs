@@ -67,6 +67,11 @@ fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
         hold.executor("0")["max_memory"],
         hold.executor("2")["max_memory"]
     );
+    let dump = hold.ask(json!({"do": "threads", "id": "0"}));
+    assert_eq!(
+        dump["status"], 200,
+        "a thread dump of an executor without a JVM"
+    );
     hold.restart();
     assert_eq!(native.exit_code(20), 0, "{}", native.log());
     // Spark's own executor ends with 1 if it has not yet made its `Executor`.
@@ -82,6 +87,11 @@ fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
     report::check_all_delegated(&report, distribution.version, 0, 0);
     assert_eq!(report["jvm_started"], false, "no task, no JVM");
     assert_eq!(report["exit_code"], 0);
+    let resident = report["peak_rss_bytes"].as_u64().expect("a number");
+    assert!(
+        resident < 64 << 20,
+        "{resident} bytes resident without a task"
+    );
 }
 
 /// One executor of each kind in one job; strangers at the block port; a duplicate; the ends by SIGTERM and by a lost driver.

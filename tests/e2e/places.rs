@@ -118,8 +118,8 @@ pub(crate) fn fresh_dir(name: &str) -> PathBuf {
     dir
 }
 
-/// A number that changes with the content of the jobs, and with `extra`.
-pub(crate) fn jobs_fingerprint(extra: &[&str]) -> u64 {
+/// A number that changes with the jobs and the JDK.
+pub(crate) fn jobs_fingerprint() -> u64 {
     fn visit(dir: &Path, hasher: &mut DefaultHasher) {
         let mut entries: Vec<PathBuf> = fs::read_dir(dir)
             .unwrap()
@@ -139,7 +139,9 @@ pub(crate) fn jobs_fingerprint(extra: &[&str]) -> u64 {
     }
     let mut hasher = DefaultHasher::new();
     visit(&jobs(), &mut hasher);
-    extra.hash(&mut hasher);
+    // The settings are part of the jobs.
+    (include_str!("jobs.rs"), include_str!("submit.rs")).hash(&mut hasher);
+    fs::read(jdk().join("release")).ok().hash(&mut hasher);
     hasher.finish()
 }
 

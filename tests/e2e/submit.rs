@@ -60,6 +60,8 @@ pub(crate) fn environment(command: &mut Command, distribution: &Distribution, wo
     command
         .env_remove("SPARK_CONF_DIR")
         .env_remove("FIRESTEEL_REPORT")
+        .env_remove("JAVA_TOOL_OPTIONS")
+        .env_remove("JDK_JAVA_OPTIONS")
         .env("JAVA_HOME", &java)
         .env("FIRESTEEL_JAVA_HOME", &java)
         .env("SPARK_HOME", work.join("home"))
@@ -190,7 +192,7 @@ impl Application {
     }
 
     fn known_answer(&self, distribution: &Distribution) -> PathBuf {
-        let fingerprint = places::jobs_fingerprint(&[self.name, &places::jdk().to_string_lossy()]);
+        let fingerprint = places::jobs_fingerprint();
         places::cache().join(format!(
             "e2e/plain-{}-{}-{fingerprint:016x}.json",
             distribution.version, self.name

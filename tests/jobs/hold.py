@@ -41,6 +41,11 @@ class Hold:
             for e in self.rest.executors(all_of_them=True)
         }
 
+    def threads(self, command):
+        """HTTP status of an executor's thread dump, and how many threads it shows."""
+        status, body = self.rest.fetch(f"{self.rest.api}/executors/{command['id']}/threads")
+        return {"status": status, "threads": len(json.loads(body)) if status == 200 else 0}
+
     def wait(self, command):
         """Waits until exactly the executors named in `ids` are active."""
         ids = set(command["ids"])

@@ -9,14 +9,15 @@ import subprocess
 import sys
 import venv
 
-GENERATOR = "tpchgen-cli==4.0.0"
+VERSION = "4.0.0"
+GENERATOR = f"tpchgen-cli=={VERSION}"
 
 
 def main(scale, parts):
     cache = pathlib.Path(os.environ.get("FIRESTEEL_CACHE") or pathlib.Path.home() / ".cache" / "firesteel")
-    target = cache / f"tpch-{scale}-{parts}"
+    target = cache / f"tpch-{scale}-{parts}-{VERSION}"
     if not target.is_dir():
-        tools = cache / "tpchgen"
+        tools = cache / f"tpchgen-{VERSION}"
         program = tools / "bin" / "tpchgen-cli"
         if not program.exists():
             print(f"installing {GENERATOR}", file=sys.stderr)
@@ -24,7 +25,7 @@ def main(scale, parts):
             subprocess.run([tools / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", GENERATOR],
                            check=True, stdout=sys.stderr)
         print(f"making TPC-H tables of scale {scale}", file=sys.stderr)
-        unfinished = cache / f"tpch-{scale}-{parts}.unfinished-{os.getpid()}"
+        unfinished = target.with_name(f"{target.name}.unfinished-{os.getpid()}")
         subprocess.run([program, "parquet", "-s", scale, "--parts", parts, "-o", unfinished], check=True,
                        stdout=sys.stderr)
         try:
