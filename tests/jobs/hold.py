@@ -59,12 +59,17 @@ class Hold:
     def squares(self, command):
         return self.sc._jvm.probe.Probe.squares(self.sc._jsc, command.get("count", 1000))
 
-    def try_squares(self, command):
-        """Like `squares`, for jobs that may fail: gives the failure's text."""
-        try:
-            return self.squares(command)
-        except Exception as error:
-            return mask(str(error))
+    def begin(self, command):
+        """Starts `squares` and does not wait for it."""
+        outcome = []
+        thread = threading.Thread(target=lambda: outcome.append(self.squares(command)), daemon=True)
+        thread.start()
+        self.jobs[command["name"]] = (thread, None, outcome)
+
+    def finish(self, command):
+        thread, _, outcome = self.jobs[command["name"]]
+        thread.join(60)
+        return outcome[0] if outcome else "still running after 60 s"
 
     def tiny(self, command):
         """Seconds for a JVM job of many tasks that do nothing."""
