@@ -42,6 +42,21 @@ for vectors in sorted((fuzz.parent / "tests/fixtures/vectors").glob("*.jsonl")):
             if len(stream) <= 16384:
                 seed("java_graph", stream)
                 seed("java_serde", stream)
+                seed("messages", stream)
+                seed("frame_json", frame)
+                # Behind the length, the type and, in a request, the id: the envelope.
+                seed("envelope", frame[21:] if frame[8] == 3 else frame[13:])
+
+for vectors in sorted((fuzz.parent / "tests/fixtures/wire").glob("*.jsonl")):
+    for line in vectors.read_text().splitlines():
+        sample = json.loads(line)
+        data = bytes.fromhex(sample["hex"])
+        if sample["name"] == "TaskDescription":
+            seed("task_description", data)
+        elif data.startswith(header):
+            seed("messages", data)
+            if sample["name"].startswith("RemoveBlock/"):
+                seed("block_id", sample["name"].partition("/")[2].encode())
 
 seed("class_file", class_file())
 for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -10,9 +10,10 @@
 use crate::WireError;
 use crate::codec::{Reader, Write};
 use bytes::Bytes;
+use serde::Serialize;
 
 /// One message. The fields carry Spark's names and mean what they mean there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the fields carry Spark's names")]
 pub enum BlockTransferMessage {
     /// Asks for blocks by name; answered with [`Self::StreamHandle`], chunk `i` is block `i`.
@@ -26,7 +27,9 @@ pub enum BlockTransferMessage {
         app_id: String,
         exec_id: String,
         block_id: String,
+        #[serde(serialize_with = "crate::json::serialize_bytes")]
         metadata: Bytes,
+        #[serde(serialize_with = "crate::json::serialize_bytes")]
         block_data: Bytes,
     },
     /// An executor makes itself known to the external shuffle service.
@@ -38,7 +41,11 @@ pub enum BlockTransferMessage {
     /// A stream was opened.
     StreamHandle { stream_id: i64, num_chunks: i32 },
     /// A block to be stored whose data follow the frame.
-    UploadBlockStream { block_id: String, metadata: Bytes },
+    UploadBlockStream {
+        block_id: String,
+        #[serde(serialize_with = "crate::json::serialize_bytes")]
+        metadata: Bytes,
+    },
     /// Asks the external shuffle service to remove blocks.
     RemoveBlocks {
         app_id: String,
@@ -79,6 +86,7 @@ pub enum BlockTransferMessage {
     MergeStatuses {
         shuffle_id: i32,
         shuffle_merge_id: i32,
+        #[serde(serialize_with = "crate::json::serialize_byte_arrays")]
         bitmaps: Vec<Bytes>,
         reduce_ids: Vec<i32>,
         sizes: Vec<i64>,
@@ -119,7 +127,7 @@ pub enum BlockTransferMessage {
 }
 
 /// Blocks of one shuffle.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FetchShuffleBlocks {
     /// Application id.
     pub app_id: String,
@@ -136,7 +144,7 @@ pub struct FetchShuffleBlocks {
 }
 
 /// Where an executor keeps its shuffle files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExecutorShuffleInfo {
     /// Its `blockmgr-…` directories.
     pub local_dirs: Vec<String>,
@@ -147,7 +155,7 @@ pub struct ExecutorShuffleInfo {
 }
 
 /// Why a shuffle block arrived damaged. An unknown value survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cause(pub u8);
 
 impl Cause {

@@ -12,6 +12,7 @@
 //! | [`ids`] | block ids, block manager ids, storage levels, task states |
 //! | [`messages`] | one file per Spark message, as Java object streams |
 //! | [`task_description`] | the task as `LaunchTask` carries it |
+//! | [`json`] | all of it as JSON, for people |
 //! | [`map_status`] | where a map task's output is and how large its blocks are |
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ pub mod envelope;
 mod error;
 pub mod frame;
 pub mod ids;
+pub mod json;
 pub mod map_status;
 pub mod messages;
 pub mod task_description;

@@ -1,5 +1,7 @@
 //! A real JVM with Spark's own classes reads what we write, and what it writes back is what we meant.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use bytes::Bytes;
 use javaser::Catalog;
 use std::io::Write as _;
@@ -96,11 +98,14 @@ fn echo(classes: &Path, version: &str, streams: &[Vec<u8>]) -> Vec<Result<Vec<u8
     answers
 }
 
+/// Whether a stream holds the message of a [`Case`].
+type Same = Box<dyn Fn(&[u8]) -> Result<bool, WireError>>;
+
 /// A message, its bytes, and whether other bytes hold the same message.
 struct Case {
     name: String,
     bytes: Vec<u8>,
-    same: Box<dyn Fn(&[u8]) -> Result<bool, WireError>>,
+    same: Same,
 }
 
 fn case<T: PartialEq + std::fmt::Debug + 'static>(
