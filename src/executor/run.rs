@@ -156,6 +156,7 @@ pub fn run(options: Options, level: LevelHandle) -> i32 {
     let process_start = options.process_start;
     let pid = std::process::id();
     info!(target: "CoarseGrainedExecutorBackend", "Started daemon with process name: {pid}@{}", options.arguments.hostname);
+    raise_file_limit();
     match ExecutorHandle::start_with(options, level, true) {
         Ok(handle) => {
             let code = handle.wait(None).unwrap_or(super::exit_code::FAILURE);
@@ -170,6 +171,16 @@ pub fn run(options: Options, level: LevelHandle) -> i32 {
             std::thread::sleep(LEAST_LIFE.saturating_sub(process_start.elapsed()));
             why.exit_code()
         }
+    }
+}
+
+/// Lets this process have as many files open as the system allows it, as the JVM does by default.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(why) = setrlimit(Resource::Nofile, limit) {
+        warn!(target: "Firesteel", "Cannot raise the limit of open files: {why}");
     }
 }
 

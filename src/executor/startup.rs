@@ -158,6 +158,7 @@ pub(super) async fn register(
     let settings = Settings::new(&properties, heap.max_memory).map_err(setting)?;
     let rpc_conf = RpcConf::new(|key| properties.get(key))
         .map_err(|e| ExecutorError::Setting(e.to_string()))?;
+    log_memory(&heap, &settings);
     let resources = resources::allocated(&arguments, &config.resource_profile, &properties).await?;
 
     let tmpdir = command.system_property("java.io.tmpdir");
@@ -296,6 +297,17 @@ pub(super) async fn register(
         settings,
         block_server,
     })
+}
+
+/// Says what the memory that the user gave is for.
+fn log_memory(heap: &HeapSize, settings: &Settings) {
+    const MIB: u64 = 1 << 20;
+    let memory = &settings.memory;
+    info!(
+        target: "Firesteel",
+        "Memory: Java heap {} MiB, taken when a JVM is created, of it {} MiB for execution and storage; off-heap {} MiB",
+        heap.max_heap / MIB, memory.max_on_heap / MIB, memory.max_off_heap / MIB
+    );
 }
 
 /// Environment variables that are text, as Spark's settings are.
