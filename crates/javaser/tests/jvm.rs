@@ -1,7 +1,7 @@
 //! A real JVM with the class path of a real distribution reads what the serializer writes, and the deserializer reads what
 //! that JVM writes.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod common;
 

@@ -86,29 +86,35 @@ impl ClassPath {
     /// A distribution has hundreds of jars, whose directories are not worth reading for a class that bears the name
     /// of its jar. So likely jars are tried first; the others count only if they come before the hit and from another
     /// directory, which is where somebody would shadow a class of the distribution.
+    ///
+    /// Like the JVM, this passes over what is no jar; it is the answer only if nothing else has the file.
     fn search(&self, file: &str) -> Result<Option<&Entry>, CatalogError> {
+        let mut damaged = None;
+        let mut has = |entry: &Entry| {
+            entry.contains(file).unwrap_or_else(|e| {
+                damaged.get_or_insert(e);
+                false
+            })
+        };
         let likely = likely_jars(file);
-        let mut hit = None;
-        'prefixes: for prefix in likely {
-            for (index, entry) in self.entries.iter().enumerate() {
-                if entry.name.starts_with(prefix) && entry.contains(file)? {
-                    hit = Some((index, entry));
-                    break 'prefixes;
-                }
-            }
-        }
+        let entries = || self.entries.iter().enumerate();
+        let hit = likely
+            .iter()
+            .find_map(|p| entries().find(|(_, e)| e.name.starts_with(p) && has(e)));
         let (end, directory) = match hit {
             Some((index, entry)) => (index, entry.path.parent()),
             None => (self.entries.len(), None),
         };
-        for entry in self.entries.iter().take(end) {
-            let same_prefix = likely.iter().any(|p| entry.name.starts_with(p));
-            let elsewhere = directory.is_none() || entry.path.parent() != directory || same_prefix;
-            if elsewhere && entry.contains(file)? {
-                return Ok(Some(entry));
-            }
+        let may_shadow = |e: &Entry| directory.is_none() || e.path.parent() != directory;
+        let earlier = self
+            .entries
+            .iter()
+            .take(end)
+            .find(|e| may_shadow(e) && has(e));
+        match (earlier.or(hit.map(|(_, entry)| entry)), damaged) {
+            (None, Some(error)) => Err(error),
+            (found, _) => Ok(found),
         }
-        Ok(hit.map(|(_, entry)| entry))
     }
 }
 
