@@ -117,9 +117,29 @@ typedef uint32_t firesteel_code;
 typedef struct firesteel_error firesteel_error;
 
 /**
+ * An executor inside this process. All functions may be called from any thread and at the same time, except
+ * `firesteel_executor_free`.
+ */
+typedef struct firesteel_executor firesteel_executor;
+
+/**
  * A text that the library made. Freed with `firesteel_text_free`.
  */
 typedef struct firesteel_text firesteel_text;
+
+/**
+ * `len` bytes at `data`. `data` may be NULL if `len` is 0.
+ */
+typedef struct firesteel_bytes {
+  /**
+   * First byte.
+   */
+  const uint8_t *data;
+  /**
+   * Number of bytes.
+   */
+  size_t len;
+} firesteel_bytes;
 
 /**
  * Text in UTF-8: `len` bytes at `data`, with no NUL at the end. `data` may be NULL if `len` is 0.
@@ -135,9 +155,128 @@ typedef struct firesteel_str {
   size_t len;
 } firesteel_str;
 
+/**
+ * How task attempts ended in one lane.
+ */
+typedef struct firesteel_task_counts {
+  /**
+   * Attempts that ended as FINISHED.
+   */
+  uint64_t finished;
+  /**
+   * Attempts that ended as FAILED.
+   */
+  uint64_t failed;
+  /**
+   * Attempts that ended as KILLED.
+   */
+  uint64_t killed;
+} firesteel_task_counts;
+
+/**
+ * What an executor did so far. Later versions add fields at the end.
+ */
+typedef struct firesteel_counters {
+  /**
+   * Before the call: `sizeof(firesteel_counters)`, set by the caller. After it: the number of bytes that were filled in, less if
+   * the library is older than the header.
+   */
+  size_t struct_size;
+  /**
+   * Milliseconds from the start to the driver's acceptance; `FIRESTEEL_UNKNOWN` before that.
+   */
+  uint64_t ms_to_registered;
+  /**
+   * Milliseconds that the start of the JVM took; `FIRESTEEL_UNKNOWN` if no JVM is ready.
+   */
+  uint64_t ms_to_jvm_ready;
+  /**
+   * Largest resident set size of the process so far, in bytes.
+   */
+  uint64_t peak_rss_bytes;
+  /**
+   * Attempts given to the JVM, whatever the reason. The reasons are in the JSON form.
+   */
+  uint64_t delegated;
+  /**
+   * Attempts that a native lane gave up before anything of them was visible.
+   */
+  uint64_t bailed_out;
+  /**
+   * Attempts that ran in the JVM.
+   */
+  struct firesteel_task_counts jvm;
+  /**
+   * Attempts that ran in the python lane.
+   */
+  struct firesteel_task_counts python;
+  /**
+   * Attempts that ran in the sql lane.
+   */
+  struct firesteel_task_counts sql;
+  /**
+   * Attempts that ran in the lane of native functions.
+   */
+  struct firesteel_task_counts native;
+  /**
+   * 1 if a JVM was created, else 0.
+   */
+  uint32_t jvm_started;
+  /**
+   * 1 if the executor has stopped, else 0.
+   */
+  uint32_t stopped;
+  /**
+   * Its exit code if it has stopped, else 0.
+   */
+  int32_t exit_code;
+  /**
+   * Zero.
+   */
+  uint32_t reserved;
+} firesteel_counters;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/**
+ * Decodes a Java object stream (`AC ED 00 05 …`) to JSON: the root objects with class names, fields by name, and shared objects by
+ * reference. No class is loaded and no code of the stream's classes runs; any bytes may be given.
+ *
+ * @param bytes the whole stream.
+ * @param json takes the JSON text, which the caller frees; NULL after a failure.
+ * @param error takes the error, which the caller frees; may be NULL.
+ * @return `FIRESTEEL_OK`, `FIRESTEEL_MALFORMED` (also for a stream that ends too early), `FIRESTEEL_LIMIT_EXCEEDED`,
+ *   `FIRESTEEL_NULL_ARGUMENT`, `FIRESTEEL_INVALID_ARGUMENT`.
+ *
+ * # Safety
+ * `bytes.data` points to `bytes.len` readable bytes; `json` and `error` are NULL or writable.
+ */
+firesteel_code firesteel_decode_java(struct firesteel_bytes bytes,
+                                     struct firesteel_text **json,
+                                     struct firesteel_error **error);
+
+/**
+ * Decodes the transport frame that the bytes begin with to JSON: its type, its fields, and the Java object or block transfer message in
+ * its body. What follows the frame is not looked at, so a recorded connection is decoded by calling again at `bytes.data + size`
+ * (behind the raw bytes, if the JSON has a `byte_count`).
+ *
+ * @param bytes the bytes; any bytes may be given.
+ * @param size takes the number of bytes that the frame has. After `FIRESTEEL_INCOMPLETE`: the number of bytes that are needed to
+ *   go on. Zero after a failure.
+ * @param json takes the JSON text, which the caller frees; NULL unless the answer is `FIRESTEEL_OK`.
+ * @param error takes the error, which the caller frees; may be NULL.
+ * @return `FIRESTEEL_OK`, `FIRESTEEL_INCOMPLETE`, `FIRESTEEL_MALFORMED`, `FIRESTEEL_LIMIT_EXCEEDED` (a frame beyond 2 GiB),
+ *   `FIRESTEEL_NULL_ARGUMENT`, `FIRESTEEL_INVALID_ARGUMENT`.
+ *
+ * # Safety
+ * `bytes.data` points to `bytes.len` readable bytes; `size`, `json` and `error` are NULL or writable.
+ */
+firesteel_code firesteel_decode_frame(struct firesteel_bytes bytes,
+                                      size_t *size,
+                                      struct firesteel_text **json,
+                                      struct firesteel_error **error);
 
 /**
  * The code of an error, the same that the failing call returned; `FIRESTEEL_OK` if `error` is NULL.
@@ -162,6 +301,113 @@ struct firesteel_str firesteel_error_message(const struct firesteel_error *error
  * `error` is NULL or an error that has not been freed; neither it nor its message is used afterwards.
  */
 void firesteel_error_free(struct firesteel_error *error);
+
+/**
+ * Reads the arguments of an executor, as `firesteel executor` takes them (without `firesteel executor` itself). Nothing is
+ * started and nothing is connected to yet.
+ *
+ * @param arguments `count` texts; copied.
+ * @param count how many; may be 0, which is answered with the usage text.
+ * @param executor takes the executor, which the caller frees; NULL after a failure.
+ * @param error takes the error, which the caller frees; may be NULL.
+ * @return `FIRESTEEL_OK`, `FIRESTEEL_INVALID_ARGUMENT` (the message is Spark's usage text, or names the argument),
+ *   `FIRESTEEL_NOT_UTF8`, `FIRESTEEL_NULL_ARGUMENT`.
+ *
+ * # Safety
+ * `arguments` points to `count` texts whose bytes are readable; `executor` and `error` are NULL or writable.
+ */
+firesteel_code firesteel_executor_new(const struct firesteel_str *arguments,
+                                      size_t count,
+                                      struct firesteel_executor **executor,
+                                      struct firesteel_error **error);
+
+/**
+ * Starts the executor on threads of its own. It connects to the driver and registers before the call returns. An executor can be
+ * started once; if that fails, it can be tried again.
+ *
+ * @param executor an executor.
+ * @param error takes the error, which the caller frees; may be NULL.
+ * @return `FIRESTEEL_OK`, `FIRESTEEL_ALREADY_STARTED`, `FIRESTEEL_NULL_ARGUMENT`, `FIRESTEEL_INVALID_ARGUMENT`,
+ *   `FIRESTEEL_INVALID_SETTING`, `FIRESTEEL_DRIVER_REFUSED`, `FIRESTEEL_UNSUPPORTED`, `FIRESTEEL_DRIVER_UNREACHABLE`,
+ *   `FIRESTEEL_LOCAL_RESOURCE`, `FIRESTEEL_CLASS_PATH`, `FIRESTEEL_JDK`.
+ *
+ * # Safety
+ * `executor` is NULL or an executor that has not been freed; `error` is NULL or writable.
+ */
+firesteel_code firesteel_executor_start(const struct firesteel_executor *executor,
+                                        struct firesteel_error **error);
+
+/**
+ * Waits until the executor has ended.
+ *
+ * @param executor a started executor.
+ * @param timeout_ms how long, in milliseconds; 0 only looks; a negative number waits for ever.
+ * @param exit_code takes the code with which Spark's executor process would have ended: 0 after an orderly stop, 1 if the driver
+ *   was lost, 56 if it stopped answering heartbeats, and so on. 0 while it runs. May be NULL.
+ * @param error takes the error, which the caller frees; may be NULL.
+ * @return `FIRESTEEL_OK` if it has ended, in whatever way; asked again, it gives the same answer. `FIRESTEEL_TIMED_OUT` if it still
+ *   runs. `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_NULL_ARGUMENT`.
+ *
+ * # Safety
+ * `executor` is NULL or an executor that is not freed before the call returns; `exit_code` and `error` are NULL or writable.
+ */
+firesteel_code firesteel_executor_wait(const struct firesteel_executor *executor,
+                                       int64_t timeout_ms,
+                                       int32_t *exit_code,
+                                       struct firesteel_error **error);
+
+/**
+ * Asks the executor to stop, and returns at once; `firesteel_executor_wait` tells when it has. Asking again changes nothing.
+ *
+ * @param executor a started executor.
+ * @param error takes the error, which the caller frees; may be NULL.
+ * @return `FIRESTEEL_OK` (also if it has ended), `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_NULL_ARGUMENT`.
+ *
+ * # Safety
+ * `executor` is NULL or an executor that has not been freed; `error` is NULL or writable.
+ */
+firesteel_code firesteel_executor_stop(const struct firesteel_executor *executor,
+                                       struct firesteel_error **error);
+
+/**
+ * Reads what the executor did so far, or did until it ended.
+ *
+ * @param executor a started executor.
+ * @param counters takes the numbers; its `struct_size` must be set to `sizeof(firesteel_counters)` before. Untouched after a
+ *   failure.
+ * @param error takes the error, which the caller frees; may be NULL.
+ * @return `FIRESTEEL_OK`, `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_INVALID_ARGUMENT` (for `struct_size`), `FIRESTEEL_NULL_ARGUMENT`.
+ *
+ * # Safety
+ * `executor` is NULL or an executor that has not been freed; `counters` is NULL or as many writable bytes as its `struct_size`
+ * says; `error` is NULL or writable.
+ */
+firesteel_code firesteel_executor_counters(const struct firesteel_executor *executor,
+                                           struct firesteel_counters *counters,
+                                           struct firesteel_error **error);
+
+/**
+ * Reads what the executor did so far as JSON: the report that `FIRESTEEL_REPORT` would write.
+ *
+ * @param executor a started executor.
+ * @param json takes the JSON text, which the caller frees; NULL after a failure.
+ * @param error takes the error, which the caller frees; may be NULL.
+ * @return `FIRESTEEL_OK`, `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_NULL_ARGUMENT`.
+ *
+ * # Safety
+ * `executor` is NULL or an executor that has not been freed; `json` and `error` are NULL or writable.
+ */
+firesteel_code firesteel_executor_counters_json(const struct firesteel_executor *executor,
+                                                struct firesteel_text **json,
+                                                struct firesteel_error **error);
+
+/**
+ * Frees an executor; NULL is ignored. One that runs is stopped first, and the call returns when it has ended.
+ *
+ * # Safety
+ * `executor` is NULL or an executor that has not been freed; no other call with it is under way or follows.
+ */
+void firesteel_executor_free(struct firesteel_executor *executor);
 
 /**
  * The text itself; empty if `text` is NULL. It lives as long as `text`.

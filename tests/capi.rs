@@ -1,8 +1,13 @@
 //! The C interface as C programs see it: the header, the exported names, and programs that run under valgrind.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+
+use serde_json::Value;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -77,9 +82,302 @@ fn compile_and_run(source: &str, args: &[&str]) {
     run(valgrind(&program).args(args), "valgrind");
 }
 
+/// A Spark distribution in a Python environment, as the set-up installs it.
+struct Spark {
+    python: PathBuf,
+    jars: String,
+}
+
+impl Spark {
+    fn find() -> Self {
+        let cache = std::env::var_os("FIRESTEEL_CACHE").map_or_else(
+            || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache/firesteel"),
+            PathBuf::from,
+        );
+        let environment = cache.join("spark-4.3.0");
+        let jars = std::fs::read_dir(environment.join("lib"))
+            .ok()
+            .and_then(|mut pythons| pythons.next()?.ok())
+            .map(|python| python.path().join("site-packages/pyspark/jars"))
+            .filter(|jars| jars.is_dir())
+            .unwrap_or_else(|| {
+                panic!(
+                    "no Spark in {}: scripts/test installs it",
+                    environment.display()
+                )
+            });
+        Self {
+            python: environment.join("bin/python"),
+            jars: format!("{}/*", jars.display()),
+        }
+    }
+}
+
+fn executor_arguments(spark: &Spark, driver_url: &str, app: &str) -> Vec<String> {
+    [
+        "--driver-url",
+        driver_url,
+        "--executor-id",
+        "7",
+        "--hostname",
+        "localhost",
+        "--cores",
+        "2",
+        "--app-id",
+        app,
+        "--class-path",
+        &spark.jars,
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn line_of(output: &mut BufReader<ChildStdout>, what: &str) -> String {
+    let mut line = String::new();
+    assert!(
+        output.read_line(&mut line).unwrap() > 0,
+        "{what} ended early"
+    );
+    line
+}
+
+/// `driver.py`
+struct Driver {
+    process: Child,
+    commands: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    url: String,
+    app: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Driver {
+    fn start() -> (Self, Spark) {
+        let spark = Spark::find();
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = Command::new(&spark.python)
+            .arg(root().join("tests/c/driver.py"))
+            .current_dir(folder.path())
+            .env("SPARK_LOCAL_IP", "127.0.0.1")
+            .env("SPARK_LOCAL_HOSTNAME", "localhost")
+            .env("SPARK_WORKER_DIR", folder.path())
+            .env("PYSPARK_PYTHON", &spark.python)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let commands = process.stdin.take();
+        let answers = BufReader::new(process.stdout.take().unwrap());
+        let mut driver = Self {
+            process,
+            commands,
+            answers,
+            url: String::new(),
+            app: String::new(),
+            _folder: folder,
+        };
+        let hello = driver.answer();
+        let text = |key: &str| hello[key].as_str().unwrap().to_owned();
+        (driver.url, driver.app) = (text("url"), text("app"));
+        (driver, spark)
+    }
+
+    fn answer(&mut self) -> Value {
+        loop {
+            let line = line_of(&mut self.answers, "the driver");
+            if let Some(answer) = line.strip_prefix("driver> ") {
+                return serde_json::from_str(answer).unwrap();
+            }
+        }
+    }
+
+    fn ask(&mut self, command: &str) -> Value {
+        writeln!(self.commands.as_ref().unwrap(), "{command}").unwrap();
+        self.answer()
+    }
+
+    fn stop(&mut self) {
+        self.commands = None;
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.stop();
+        let _ = self.process.wait();
+    }
+}
+
+/// `executor_run.c`: a program with an executor inside, registered.
+struct Host {
+    process: Child,
+    reports: BufReader<ChildStdout>,
+}
+
+impl Host {
+    fn start(mut command: Command, ended_by: &str, driver: &Driver, spark: &Spark) -> Self {
+        let mut process = command
+            .arg(ended_by)
+            .args(executor_arguments(spark, &driver.url, &driver.app))
+            .env("SPARK_LOCAL_IP", "127.0.0.1")
+            .env_remove("FIRESTEEL_REPORT")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let reports = BufReader::new(process.stdout.take().unwrap());
+        Self { process, reports }
+    }
+
+    fn report(&mut self) -> Value {
+        let line = line_of(&mut self.reports, "the host program");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    fn go_on(&mut self) {
+        drop(self.process.stdin.take());
+    }
+
+    fn end(&mut self) {
+        let status = self.process.wait().unwrap();
+        assert!(status.success(), "host program: {status}");
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 #[test]
 fn versions_and_absent_objects() {
     compile_and_run("version.c", &[]);
+}
+
+#[test]
+fn java_object_streams() {
+    compile_and_run("decode_java.c", &[]);
+}
+
+#[test]
+fn transport_frames() {
+    let vectors = root().join("tests/fixtures/vectors/4.3.0.jsonl");
+    let vectors = std::fs::read_to_string(vectors).unwrap();
+    let frame = vectors
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .find(|frame| {
+            frame["type"] == "RpcRequest" && frame["endpoint"] == "CoarseGrainedScheduler"
+        })
+        .expect("a request to the scheduler");
+    let hex = frame["hex"].as_str().unwrap();
+    let bytes: Vec<u8> = (0..hex.len() / 2)
+        .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("frame");
+    std::fs::write(&path, bytes).unwrap();
+    let message = frame["message"].as_str().unwrap();
+    compile_and_run(
+        "decode_frame.c",
+        &[
+            path.to_str().unwrap(),
+            "RpcRequest",
+            "CoarseGrainedScheduler",
+            message,
+        ],
+    );
+}
+
+#[test]
+fn arguments_of_an_executor() {
+    compile_and_run("executor_arguments.c", &[]);
+}
+
+#[test]
+fn driver_that_nobody_can_reach() {
+    // The port was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let address = format!("127.0.0.1:{port}");
+    let url = format!("spark://CoarseGrainedScheduler@{address}");
+    let executor = executor_arguments(&Spark::find(), &url, "app-1");
+    let executor = executor.iter().map(String::as_str);
+    let args: Vec<&str> = std::iter::once(address.as_str()).chain(executor).collect();
+    compile_and_run("executor_unreachable.c", &args);
+}
+
+#[test]
+fn executor_that_its_driver_stops() {
+    let (mut driver, spark) = Driver::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start(
+        valgrind(&compile("executor_run.c", folder.path())),
+        "driver",
+        &driver,
+        &spark,
+    );
+    assert_eq!(host.report()["executor_id"], "7");
+    host.go_on();
+    driver.stop();
+    let report = host.report();
+    assert_eq!(
+        (&report["exit_code"], &report["jvm_started"]),
+        (&0.into(), &false.into())
+    );
+    host.end();
+}
+
+#[test]
+fn executor_that_its_host_stops() {
+    let (mut driver, spark) = Driver::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start(
+        valgrind(&compile("executor_run.c", folder.path())),
+        "host",
+        &driver,
+        &spark,
+    );
+    host.report();
+    host.go_on();
+    assert_eq!(host.report()["exit_code"], 0);
+    host.end();
+    driver.stop();
+}
+
+/// A JVM cannot run under valgrind, so this one is without.
+#[test]
+fn tasks_run_inside_a_host_program() {
+    let library = std::env::var_os("FIRESTEEL_DIST")
+        .map_or_else(|| root().join("dist/firesteel"), PathBuf::from)
+        .join("lib");
+    assert!(
+        library.join("libfiresteel.so").exists(),
+        "no libfiresteel.so in {}: build the distribution first, with scripts/test",
+        library.display()
+    );
+    let (mut driver, spark) = Driver::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(compile("executor_run.c", folder.path()));
+    // Only there does the library find its bridge jars.
+    command.env("LD_LIBRARY_PATH", library);
+    let mut host = Host::start(command, "driver", &driver, &spark);
+    host.report();
+    assert_eq!(driver.ask("squares"), 332_833_500);
+    host.go_on();
+    driver.stop();
+    let report = host.report();
+    assert_eq!(report["tasks"]["jvm"]["finished"], 4);
+    assert_eq!(
+        (&report["exit_code"], &report["jvm_started"]),
+        (&0.into(), &true.into())
+    );
+    host.end();
 }
 
 #[test]

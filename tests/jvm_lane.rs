@@ -19,7 +19,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use firesteel::lanes::jvm::{Bootstrap, JvmBlock, JvmConfig, JvmError, JvmHost, JvmLane};
+use firesteel::lanes::jvm::{
+    AfterExit, Bootstrap, JvmBlock, JvmConfig, JvmError, JvmHost, JvmLane,
+};
 use wire::envelope::RequestEnvelope;
 
 const VERSIONS: [&str; 5] = ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"];
@@ -218,8 +220,9 @@ impl JvmHost for Host {
         // The code that such a JVM ends with.
         self.exiting(1);
     }
-    fn exiting(&self, code: i32) {
+    fn exiting(&self, code: i32) -> AfterExit {
         std::fs::write(self.dir.join(HOOK), code.to_string()).unwrap();
+        AfterExit::EndProcess
     }
 }
 

@@ -8,7 +8,7 @@ use tracing::{info, warn};
 use super::events::Input;
 use super::jvm_messages::classify;
 use super::shared::Shared;
-use crate::lanes::jvm::{Bootstrap, JvmBlock, JvmHost};
+use crate::lanes::jvm::{AfterExit, Bootstrap, JvmBlock, JvmHost};
 
 /// Hands what the JVM says to the state machine.
 pub(super) struct Host(pub(super) Arc<Shared>);
@@ -93,10 +93,15 @@ impl JvmHost for Host {
         self.0.input(Input::JvmFailed(message));
     }
 
-    fn exiting(&self, code: i32) {
+    fn exiting(&self, code: i32) -> AfterExit {
         // The process ends with the low byte, as the driver and the cluster manager see it.
         info!(target: "Firesteel", "The embedded JVM exits with {code}");
         self.0.finish(code);
+        if self.0.own_process {
+            return AfterExit::EndProcess;
+        }
+        self.0.exit(code);
+        AfterExit::StopJvm
     }
 
     fn aborting(&self) {

@@ -22,6 +22,9 @@ use crate::transport::{Client, NoRequests, TransportConf};
 /// How long last messages to the driver may take.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long an embedded executor's threads may take to end.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long a process that cannot start lives at least. Cluster managers start a failed executor again at once; the seconds that a JVM
 /// needs to fail are what keeps them from doing so a hundred times a second.
 const LEAST_LIFE: Duration = Duration::from_secs(1);
@@ -70,7 +73,12 @@ impl ExecutorHandle {
             options.report.as_deref(),
         ));
         let worker_url = options.arguments.worker_url.clone();
-        let registered = runtime.block_on(startup::register(options, report, Arc::new(level)))?;
+        let registered = runtime.block_on(startup::register(
+            options,
+            report,
+            Arc::new(level),
+            own_process,
+        ))?;
         let Registered {
             shared,
             events,
@@ -146,7 +154,8 @@ impl ExecutorHandle {
 impl Drop for ExecutorHandle {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+            // A host program may unload the library next: no thread of ours may then be inside it.
+            runtime.shutdown_timeout(SHUTDOWN_PATIENCE);
         }
     }
 }
@@ -164,6 +173,8 @@ pub fn run(options: Options, level: LevelHandle) -> i32 {
                 // A JVM lives in this process, and is not to be destroyed under its threads.
                 crate::lanes::jvm::end_process(code);
             }
+            // The process ends now: its threads are not waited for.
+            std::mem::forget(handle);
             code
         }
         Err(why) => {

@@ -69,6 +69,8 @@ pub(super) struct Shared {
     pub(super) streams: Mutex<HashMap<i64, Arc<FileStream>>>,
     pub(super) next_id: AtomicI64,
     pub(super) next_request: AtomicU64,
+    /// Whether the process is the executor's; else it belongs to a host program and outlives the executor.
+    pub(super) own_process: bool,
     pub(super) exit: watch::Sender<Option<i32>>,
     pub(super) finished: AtomicBool,
     pub(super) rearm: Notify,
@@ -169,10 +171,17 @@ impl Shared {
                     warn!(target: "CoarseGrainedExecutorBackend", "Unknown log level {level}");
                 }
             }
-            Output::Exit(code) => {
-                self.exit.send_replace(Some(code));
-            }
+            Output::Exit(code) => self.exit(code),
         }
+    }
+
+    /// Ends the executor; the first code counts.
+    pub(super) fn exit(&self, code: i32) {
+        self.exit.send_if_modified(|exit| {
+            let first = exit.is_none();
+            exit.get_or_insert(code);
+            first
+        });
     }
 
     /// The JVM lane. Only asked for after [`Output::StartJvm`], whose thread fills it in before the JVM can say anything that needs an answer.

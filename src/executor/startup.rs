@@ -75,6 +75,7 @@ pub(super) async fn register(
     options: Options,
     report: Arc<Report>,
     level: Arc<LevelHandle>,
+    own_process: bool,
 ) -> Result<Registered, ExecutorError> {
     let Options {
         command,
@@ -281,6 +282,7 @@ pub(super) async fn register(
         streams: Mutex::new(HashMap::new()),
         next_id: AtomicI64::new(1),
         next_request: AtomicU64::new(1),
+        own_process,
         exit: exit_sender,
         finished: AtomicBool::new(false),
         rearm: Notify::new(),

@@ -113,10 +113,19 @@ pub trait JvmHost: Send + Sync {
     /// The JVM could not be created or the backend's main method failed; with the whole stack trace.
     fn failed(&self, message: String);
     /// The JVM is about to end the process with this code (`System.exit`, `Runtime.halt`): last words. Called on a
-    /// JVM-internal thread at a safepoint: Java is stopped for good. The process ends when this returns.
-    fn exiting(&self, code: i32);
+    /// JVM-internal thread at a safepoint: Java is stopped for good. The answer says whether the process ends too.
+    fn exiting(&self, code: i32) -> AfterExit;
     /// The JVM is about to abort (fatal error, or bad options during creation). The JVM ends the process afterwards.
     fn aborting(&self) {}
+}
+
+/// What becomes of the process when Java code ends "the process".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterExit {
+    /// It ends, with the same code.
+    EndProcess,
+    /// It goes on, for it belongs to a host program. The JVM stays as it is, stopped for ever.
+    StopJvm,
 }
 
 /// Why the JVM could not be started.
@@ -338,7 +347,9 @@ mod tests {
         }
         fn started(&self) {}
         fn failed(&self, _: String) {}
-        fn exiting(&self, _: i32) {}
+        fn exiting(&self, _: i32) -> AfterExit {
+            AfterExit::EndProcess
+        }
     }
 
     #[test]

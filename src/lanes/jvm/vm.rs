@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jni::sys;
 use jni::{EnvUnowned, JavaVM, jni_sig, jni_str};
 
-use super::{Shared, natives};
+use super::{AfterExit, Shared, natives};
 
 /// Java's `main` thread has 8 MiB on Linux when `java` starts it.
 const DEFAULT_STACK: usize = 8 << 20;
@@ -136,9 +136,15 @@ fn leave_crash_signals_to_the_jvm() {
 /// Called by the JVM instead of `exit`, on its VM thread with all Java threads stopped.
 extern "system" fn exit_hook(code: sys::jint) {
     if let Some(shared) = Shared::get() {
-        // The process ends whatever the host's last words did.
-        let _ =
+        // A panic in the host's last words ends the process like any others.
+        let after =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| shared.host.exiting(code)));
+        if matches!(after, Ok(AfterExit::StopJvm)) {
+            // The JVM would end the process if this returned. As long as its VM thread is here, no Java code runs.
+            loop {
+                std::thread::park();
+            }
+        }
     }
     end_process(code)
 }
