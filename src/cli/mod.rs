@@ -1,5 +1,6 @@
-//! The command line: `firesteel executor | doctor`, and the `java` launcher that the same binary is under that name.
+//! The command line: `firesteel executor | doctor | decode`, and the `java` launcher that the same binary is under that name.
 
+mod decode;
 mod doctor;
 mod java;
 
@@ -42,6 +43,8 @@ enum Command {
     },
     /// Check whether executors can run on this machine, and say what to do if not.
     Doctor(DoctorArgs),
+    /// Show Spark messages or serialized Java objects as JSON.
+    Decode(DecodeArgs),
 }
 
 #[derive(Args)]
@@ -52,6 +55,15 @@ struct DoctorArgs {
     /// The class path of executors, as the `-cp` of `java`.
     #[arg(long, value_name = "CP")]
     class_path: Option<String>,
+}
+
+#[derive(Args)]
+struct DecodeArgs {
+    /// A file with one or more frames of Spark's network protocol, or with one stream of serialized Java objects; `-` is standard input.
+    file: PathBuf,
+    /// One line of JSON for each, instead of indented JSON.
+    #[arg(long)]
+    compact: bool,
 }
 
 /// Does what the command line `argv` says. `argv[0]` decides who we are: a program named `java` is the Java launcher.
@@ -78,6 +90,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     match cli.command {
         Command::Executor { args } => executor(&args),
         Command::Doctor(args) => doctor::main(args.spark_home, args.class_path),
+        Command::Decode(args) => decode::main(&args.file, args.compact),
     }
 }
 
