@@ -9,6 +9,7 @@ use super::events::Input;
 use super::jvm_messages::classify;
 use super::shared::Shared;
 use crate::lanes::jvm::{AfterExit, Bootstrap, JvmBlock, JvmHost};
+use crate::rpc::FetchError;
 
 /// Hands what the JVM says to the state machine.
 pub(super) struct Host(pub(super) Arc<Shared>);
@@ -59,11 +60,15 @@ impl JvmHost for Host {
     }
 
     fn open_stream(&self, uri: &str) -> Result<i64, String> {
-        let stream = self
-            .0
-            .runtime
-            .block_on(self.0.files.open(uri))
-            .map_err(|error| error.to_string())?;
+        let stream =
+            self.0
+                .runtime
+                .block_on(self.0.files.open(uri))
+                .map_err(|error| match error {
+                    // Spark's class loader for REPL classes matches the driver's whole text.
+                    FetchError::Stream { error, .. } => error.to_string(),
+                    other => other.to_string(),
+                })?;
         let id = self.0.next_id();
         self.0.streams.lock().insert(id, Arc::new(stream));
         Ok(id)
