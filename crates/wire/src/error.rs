@@ -82,11 +82,95 @@ pub enum WireError {
 }
 
 impl WireError {
+    /// Stable code of the error, for reports and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Truncated { .. } => "wire-truncated",
+            Self::Length { .. } => "wire-length",
+            Self::Trailing { .. } => "wire-trailing",
+            Self::Malformed { .. } => "wire-malformed",
+            Self::UnexpectedClass { .. } => "wire-class",
+            Self::Decode { .. } => "wire-message",
+            Self::Unsupported { .. } => "wire-unsupported",
+            Self::Unwritable { .. } => "wire-unwritable",
+        }
+    }
+
     /// A value is not one of those the format allows.
     pub(crate) fn malformed(what: &'static str, why: impl fmt::Display) -> Self {
         Self::Malformed {
             what,
             why: why.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::WireError;
+    use crate::codec::{Reader, Write};
+    use crate::envelope::RequestEnvelope;
+    use crate::map_status::MergeStatus;
+    use crate::messages::{KillTask, LaunchTask, UpdateBlockInfo, reply};
+    use crate::test_vectors::{catalog, samples};
+    use crate::version::WireVersion;
+    use bytes::Bytes;
+
+    #[test]
+    fn codes_are_stable() {
+        let catalog = catalog("4.3.0");
+        let kill = samples("4.3.0")
+            .into_iter()
+            .find(|s| s.name.ends_with("KillTask"))
+            .unwrap()
+            .content;
+        let truncated = RequestEnvelope::read(&Bytes::new()).unwrap_err();
+        let length = Reader::new(&[0xff; 4]).bytes32("x").unwrap_err();
+        let trailing = Reader::new(&[1]).finish("x").unwrap_err();
+        let malformed = Reader::new(&[0, 1, 0xff]).utf("x").unwrap_err();
+        let class = LaunchTask::decode(&kill).unwrap_err();
+        let message = KillTask::decode(&kill[..kill.len() - 1]).unwrap_err();
+        let empty = javaser::Catalog::from_class_path(&[]).unwrap();
+        let unsupported = reply::none(&empty).unwrap_err();
+        let mut update = samples("4.3.0")
+            .into_iter()
+            .find_map(|s| UpdateBlockInfo::decode(&s.content).ok())
+            .unwrap();
+        update.checksum = Some(1);
+        let unwritable = update.encode(catalog, &WireVersion::oldest()).unwrap_err();
+        let found = [
+            truncated,
+            length,
+            trailing,
+            malformed,
+            class,
+            message,
+            unsupported,
+            unwritable,
+        ];
+        assert_eq!(
+            found.each_ref().map(WireError::code),
+            [
+                "wire-truncated",
+                "wire-length",
+                "wire-trailing",
+                "wire-malformed",
+                "wire-class",
+                "wire-message",
+                "wire-unsupported",
+                "wire-unwritable",
+            ]
+        );
+        assert!(
+            Vec::new()
+                .put_utf("x", &"a".repeat(70_000))
+                .is_err_and(|error| error.code() == "wire-length")
+        );
+        assert_eq!(
+            MergeStatus::read(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+                .unwrap_err()
+                .code(),
+            "wire-malformed"
+        );
     }
 }

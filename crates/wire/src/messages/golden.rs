@@ -11,7 +11,9 @@ use crate::ids::{BlockManagerId, StorageLevel};
 use crate::map_status::{CompressedMapStatus, HighlyCompressedMapStatus, MapStatus, MergeStatus};
 use crate::test_vectors::{VERSIONS, catalog, samples};
 use crate::version::WireVersion;
+use indexmap::IndexMap;
 use javaser::Catalog;
+use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
@@ -184,4 +186,60 @@ fn streams_of_real_jvms() {
         assert!(untyped.is_empty(), "{version}: no type for {untyped:?}");
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![".{0,20}", "[\\x00-\\x7f]{0,20}", "\\PC{0,300}"]
+}
+
+fn map() -> impl Strategy<Value = IndexMap<String, String>> {
+    proptest::collection::vec((text(), text()), 0..9).prop_map(IndexMap::from_iter)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any text, number and map arrives as it was sent, in the forms of every version.
+    #[test]
+    fn messages_survive(id in text(), other in text(), number: i64, map in map(), data in proptest::collection::vec(any::<u8>(), 0..3000)) {
+        for version in VERSIONS {
+            let catalog = catalog(version);
+            let kill = KillTask { task_id: number, executor: id.clone(), interrupt_thread: number < 0, reason: other.clone() };
+            prop_assert_eq!(KillTask::decode(&kill.encode(catalog).unwrap()).unwrap(), kill);
+            let launch = LaunchTask { data: data.clone().into() };
+            prop_assert_eq!(LaunchTask::decode(&launch.encode(catalog).unwrap()).unwrap(), launch);
+            let register = RegisterExecutor {
+                executor_id: id.clone(),
+                executor_ref: RpcEndpointRef::client(&other, number),
+                hostname: other.clone(),
+                cores: number as i32,
+                log_urls: map.clone(),
+                attributes: map.clone(),
+                resources: IndexMap::from([(id.clone(), ResourceInformation { name: id.clone(), addresses: vec![other.clone(); 3] })]),
+                resource_profile_id: 0,
+            };
+            prop_assert_eq!(RegisterExecutor::decode(&register.encode(catalog).unwrap()).unwrap(), register);
+        }
+    }
+
+    /// No byte of a real message, changed or cut off, makes a reader panic.
+    #[test]
+    fn damaged_messages_are_errors(index: prop::sample::Index, at: prop::sample::Index, byte: u8, cut: bool) {
+        let version = VERSIONS[index.index(VERSIONS.len())];
+        let samples = samples(version);
+        let mut content = samples[index.index(samples.len())].content.to_vec();
+        let class = javaser::peek_class(&content).unwrap().to_owned();
+        let at = at.index(content.len());
+        if cut {
+            content.truncate(at);
+        } else {
+            content[at] = byte;
+        }
+        let formats = WireVersion::newest();
+        let again = reencode(&class, &content, catalog(version), &formats);
+        if cut && let Some(again) = again {
+            prop_assert!(again.is_err(), "{class} cut at {at} was read");
+        }
+        let _ = (ExecutorMessage::decode(&content), StorageEndpointMessage::decode(&content), StatusUpdate::peek(&content));
+    }
 }
