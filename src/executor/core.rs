@@ -300,7 +300,7 @@ impl Running {
             },
             DriverCommand::UpdateLogLevel(level) => {
                 out.push(Output::SetLogLevel(level));
-                self.to_jvm_if_any(envelope, request, out);
+                self.hand_to_jvm_if_any(envelope, request, out);
             }
             DriverCommand::TaskThreadDump => match (&mut self.jvm, request) {
                 (Jvm::Ready, Some(id)) => out.push(Output::JvmRequest(id, envelope)),
@@ -314,14 +314,14 @@ impl Running {
                     (Jvm::Absent, None) => {
                         warn!(target: LOG, "Ignored message {class}: no JVM runs that could take it")
                     }
-                    _ => self.to_jvm_if_any(envelope, request, out),
+                    _ => self.hand_to_jvm_if_any(envelope, request, out),
                 }
             }
         }
         State::Running(self)
     }
 
-    fn to_jvm_if_any(
+    fn hand_to_jvm_if_any(
         &mut self,
         envelope: Bytes,
         request: Option<RequestId>,

@@ -44,6 +44,9 @@ pub(super) struct TaskHeader {
     pub(super) resources: Vec<TaskResource>,
 }
 
+/// Takes the JVM's answer to an upload.
+pub(super) type UploadAnswer = oneshot::Sender<Result<Vec<u8>, String>>;
+
 /// Everything that the parts of a running executor share.
 pub(super) struct Shared {
     pub(super) core: Mutex<Core>,
@@ -65,7 +68,7 @@ pub(super) struct Shared {
     pub(super) replies: Mutex<HashMap<RequestId, transport::Reply>>,
     pub(super) waiting_tasks: Mutex<HashMap<i64, TaskHeader>>,
     pub(super) blocks: Mutex<HashMap<i64, oneshot::Sender<JvmBlock>>>,
-    pub(super) uploads: Mutex<HashMap<i64, oneshot::Sender<Result<Vec<u8>, String>>>>,
+    pub(super) uploads: Mutex<HashMap<i64, UploadAnswer>>,
     pub(super) streams: Mutex<HashMap<i64, Arc<FileStream>>>,
     pub(super) next_id: AtomicI64,
     pub(super) next_request: AtomicU64,

@@ -32,7 +32,8 @@ use super::source::JvmBlocks;
 use crate::blocks::{BlockServer, LocalDirs};
 use crate::config::{self, Settings, SparkProperties};
 use crate::launch::{
-    DriverUrl, ExecutorArguments, ExecutorDetails, HeapSize, JavaCommand, Machine,
+    DriverUrl, ExecutorArguments, ExecutorDetails, HeapSize, JavaCommand, Machine, environment,
+    hadoop,
 };
 use crate::logging::LevelHandle;
 use crate::report::Report;
@@ -94,7 +95,8 @@ pub(super) async fn register(
     })?;
     report.set_spark_version(&version.spark_version);
 
-    let mut properties = SparkProperties::from_launch(command.system_properties(), environment());
+    let mut properties =
+        SparkProperties::from_launch(command.system_properties(), environment::variables());
     config::refuse_unsupported(&properties).map_err(setting)?;
     let url = DriverUrl::parse(&arguments.driver_url)?;
     let driver = Driver {
@@ -172,8 +174,10 @@ pub(super) async fn register(
     let block_server = serve_blocks(&arguments, &settings, &properties, &local_dirs, &source)?;
 
     let ask_seconds = i64::try_from(rpc_conf.ask_timeout.as_secs()).unwrap_or(i64::MAX);
-    let details = ExecutorDetails::collect(arguments.backend, environment(), |key| {
-        properties.get(&format!("spark.hadoop.{key}"))
+    let details = ExecutorDetails::collect(arguments.backend, environment::variables(), |key| {
+        properties
+            .get(&format!("spark.hadoop.{key}"))
+            .or_else(|| hadoop::setting(&class_path, key))
     });
     let message = RegisterExecutor {
         executor_id: arguments.executor_id.clone(),
@@ -310,12 +314,6 @@ fn log_memory(heap: &HeapSize, settings: &Settings) {
         "Memory: Java heap {} MiB, taken when a JVM is created, of it {} MiB for execution and storage; off-heap {} MiB",
         heap.max_heap / MIB, memory.max_on_heap / MIB, memory.max_off_heap / MIB
     );
-}
-
-/// Environment variables that are text, as Spark's settings are.
-fn environment() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 fn setting(error: config::SettingError) -> ExecutorError {
