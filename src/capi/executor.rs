@@ -470,7 +470,7 @@ mod tests {
         // SAFETY: the executor is alive; other pointers are NULL or local variables.
         unsafe {
             firesteel_executor_start(executor, null_mut());
-            let read = || firesteel_executor_counters_json(executor, &raw mut json, null_mut());
+            let mut read = || firesteel_executor_counters_json(executor, &raw mut json, null_mut());
             assert_eq!(read(), firesteel_code::FIRESTEEL_OK);
             firesteel_text_free(json);
             firesteel_executor_stop(executor, null_mut());

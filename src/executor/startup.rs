@@ -296,6 +296,8 @@ pub(super) async fn register(
     if shared.driver.tell(scheduler, launched.into()).is_err() {
         return Err(driver.refused_with("LaunchedExecutor", "its name is too long".to_owned()));
     }
+    // What reading jars and settings took is not needed again.
+    crate::memory::trim();
     Ok(Registered {
         shared,
         events,

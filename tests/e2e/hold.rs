@@ -75,10 +75,10 @@ impl Hold {
         let (sender, answers) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if let Some(answer) = line.strip_prefix("hold> ") {
-                    if sender.send(answer.to_owned()).is_err() {
-                        break;
-                    }
+                if let Some(answer) = line.strip_prefix("hold> ")
+                    && sender.send(answer.to_owned()).is_err()
+                {
+                    break;
                 }
             }
         });

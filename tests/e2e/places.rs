@@ -83,10 +83,10 @@ pub(crate) fn firesteel() -> PathBuf {
 /// The JDK of drivers and of plain executors.
 pub(crate) fn jdk() -> PathBuf {
     for variable in ["FIRESTEEL_JAVA_HOME", "JAVA_HOME"] {
-        if let Some(home) = std::env::var_os(variable).map(PathBuf::from) {
-            if home.join("bin/javac").is_file() || home.join("bin/java").is_file() {
-                return home;
-            }
+        if let Some(home) = std::env::var_os(variable).map(PathBuf::from)
+            && (home.join("bin/javac").is_file() || home.join("bin/java").is_file())
+        {
+            return home;
         }
     }
     let mut found: Vec<PathBuf> = fs::read_dir("/usr/lib/jvm")

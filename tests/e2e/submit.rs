@@ -114,17 +114,17 @@ impl Application {
     /// Runs it, unless plain Spark's answer is known already.
     pub(crate) fn run(&self, distribution: &Distribution, side: Side) -> Outcome {
         let known = self.known_answer(distribution);
-        if side == Side::Plain && std::env::var_os("FIRESTEEL_E2E_FRESH").is_none() {
-            if let Some(result) = fs::read(&known)
+        if side == Side::Plain
+            && std::env::var_os("FIRESTEEL_E2E_FRESH").is_none()
+            && let Some(result) = fs::read(&known)
                 .ok()
                 .and_then(|text| serde_json::from_slice(&text).ok())
-            {
-                return Outcome {
-                    result,
-                    reports: PathBuf::new(),
-                    executor_logs: None,
-                };
-            }
+        {
+            return Outcome {
+                result,
+                reports: PathBuf::new(),
+                executor_logs: None,
+            };
         }
         let _turn = one_at_a_time();
         let work = places::fresh_dir(&format!(
