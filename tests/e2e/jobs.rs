@@ -106,17 +106,36 @@ fn both_sides(application: &Application, version: &'static str) -> Option<Outcom
     (!myself).then_some(other)
 }
 
-/// Holds the executors' reports against the driver's counts. Executors in `lost` were killed by a signal: no report.
-fn check_reports(outcome: &Outcome, version: &str, lost: &[String]) {
+/// What becomes of the report of an executor that is lost during the job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// Killed by SIGKILL: no report.
+    Silently,
+    /// Ended by its own task: a report with tasks that have no outcome.
+    ByTask,
+}
+
+/// Holds the executors' reports against the driver's counts.
+fn check_reports(outcome: &Outcome, version: &str, losses: usize, kind: Lost) {
     let counters = outcome.result["counters"].as_object().expect("counters");
     assert!(counters.len() >= 2, "{counters:?}");
+    let lost: Vec<&str> = outcome.result["lost"]
+        .as_array()
+        .expect("lost executors")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(lost.len(), losses, "{lost:?}");
     for (id, counted) in counters {
-        if lost.contains(id) {
-            continue;
-        }
         let number = |key: &str| counted[key].as_u64().expect("a count");
-        let report = report::read(&outcome.reports, id);
-        report::check_all_delegated(&report, version, number("finished"), number("failed"));
+        let (finished, failed) = (number("finished"), number("failed"));
+        if !lost.contains(&id.as_str()) {
+            let report = report::read(&outcome.reports, id);
+            report::check_all_delegated(&report, version, finished, failed);
+        } else if kind == Lost::ByTask {
+            let report = report::read(&outcome.reports, id);
+            report::check_lost(&report, version, finished, failed);
+        }
     }
     let logs = logs_below(outcome.executor_logs.as_deref().expect("a run of our own"));
     assert!(
@@ -130,20 +149,13 @@ fn check_reports(outcome: &Outcome, version: &str, lost: &[String]) {
 
 fn parity(version: &'static str) {
     if let Some(outcome) = both_sides(&PARITY, version) {
-        let lost = outcome.result["lost"].as_array().expect("lost executors");
-        let lost: Vec<String> = lost
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect();
-        assert_eq!(lost.len(), 1);
-        check_reports(&outcome, version, &lost);
+        check_reports(&outcome, version, 1, Lost::Silently);
     }
 }
 
 fn shell(version: &'static str) {
     if let Some(outcome) = both_sides(&SHELL, version) {
-        check_reports(&outcome, version, &[]);
+        check_reports(&outcome, version, 2, Lost::ByTask);
     }
 }
 

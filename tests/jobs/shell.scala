@@ -10,11 +10,12 @@ import scala.jdk.CollectionConverters._
 
 def mask(text: String): String = {
   val ids = text.replaceAll("executor \\d+", "executor n").replaceAll("TID \\d+", "TID n").replaceAll("stage \\d+\\.\\d+", "stage n")
-  ids.replaceAll("\\$Lambda[$/0-9a-fx.]+", "\\$Lambda").replaceAll("@[0-9a-f]{5,8}\\b", "@hash")
+  ids.replaceAll("ExecutorLostFailure\\(\\d+", "ExecutorLostFailure(n").replaceAll("\\$Lambda[$/0-9a-fx.]+", "\\$Lambda").replaceAll("@[0-9a-f]{5,8}\\b", "@hash")
 }
 
 @transient val ended = new ConcurrentLinkedQueue[String]()
 @transient val removed = new ConcurrentLinkedQueue[String]()
+@transient val lost = new ConcurrentLinkedQueue[String]()
 @transient val counts = new java.util.concurrent.ConcurrentHashMap[String, Array[Int]]()
 @transient val listener = new SparkListener {
   override def onTaskEnd(end: SparkListenerTaskEnd): Unit = {
@@ -30,7 +31,10 @@ def mask(text: String): String = {
         ended.add(s"task ${end.taskInfo.index} attempt ${end.taskInfo.attemptNumber}: " + mask(reason.toString.takeWhile(_ != '\n')))
     }
   }
-  override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit = removed.add(mask(event.reason))
+  override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit = {
+    removed.add(mask(event.reason))
+    lost.add(event.executorId)
+  }
 }
 sc.addSparkListener(listener)
 
@@ -147,6 +151,7 @@ answers.put("removed executors", removed.asScala.toSeq.asJava)
 val result = new java.util.TreeMap[String, Object]()
 result.put("answers", answers)
 result.put("errors", errors)
+result.put("lost", lost)
 result.put("version", sc.version)
 result.put("counters", counts.asScala.map { case (id, c) => id -> Map("finished" -> c(0), "failed" -> c(1)).asJava }.asJava)
 new com.fasterxml.jackson.databind.ObjectMapper().writeValue(new java.io.File(System.getenv("E2E_RESULT")), result)
