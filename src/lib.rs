@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod blocks;
+pub mod cancel;
 pub mod capi;
 pub mod cli;
 pub mod config;

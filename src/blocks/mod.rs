@@ -1,11 +1,14 @@
 //! Blocks: where their files are, and the server that other executors read them from.
 
+mod env;
 mod local_dirs;
+pub mod metrics;
 mod server;
 mod shuffle_files;
 mod streams;
 mod uploads;
 
+pub use env::BlockEnv;
 pub use local_dirs::{LocalDirs, NoLocalDir};
 pub use server::{BindError, BlockServer};
 pub use shuffle_files::ShuffleFiles;

@@ -15,6 +15,7 @@ mod run;
 mod shared;
 mod source;
 mod startup;
+pub mod task;
 
 pub use error::ExecutorError;
 pub use jvm_start::bridge_jar;

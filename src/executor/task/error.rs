@@ -1,0 +1,75 @@
+//! How a native attempt ends when it does not finish.
+
+use std::sync::Arc;
+
+use wire::ids::BlockManagerId;
+
+/// A block that a shuffle should have and cannot be read: `org.apache.spark.FetchFailed`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchFailure {
+    /// Who should have it; unknown when the driver knows of no output.
+    pub address: Option<BlockManagerId>,
+    /// The shuffle.
+    pub shuffle_id: i32,
+    /// Task id of the map task; -1 if unknown.
+    pub map_id: i64,
+    /// Map partition; -1 if unknown.
+    pub map_index: i32,
+    /// Reduce partition.
+    pub reduce_id: i32,
+    /// Spark's text for it.
+    pub message: String,
+}
+
+/// An exception as Spark's driver and UI show it: `org.apache.spark.ExceptionFailure`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskException {
+    /// Java class of the exception.
+    pub class_name: String,
+    /// Its message.
+    pub message: String,
+    /// What `Utils.exceptionString` would print; made of class and message if empty.
+    pub full_stack_trace: String,
+}
+
+/// Why an attempt did not finish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskError {
+    /// The task failed as it would have in Spark.
+    Exception(TaskException),
+    /// Python code raised; the worker's traceback, as received.
+    Python(String),
+    /// A shuffle block cannot be read: the map stage runs again.
+    FetchFailed(FetchFailure),
+    /// The task was told to stop.
+    Killed(Arc<str>),
+    /// This lane cannot go on, and nothing of the attempt is visible to anybody: another lane shall run it. The reason is one of a few texts.
+    BailOut(String),
+}
+
+impl TaskError {
+    /// An exception of class `java.io.IOException`.
+    pub fn io(message: impl std::fmt::Display) -> Self {
+        Self::exception("java.io.IOException", message)
+    }
+
+    /// An exception of class `org.apache.spark.SparkException`.
+    pub fn spark(message: impl std::fmt::Display) -> Self {
+        Self::exception("org.apache.spark.SparkException", message)
+    }
+
+    /// An exception of a Java class.
+    pub fn exception(class_name: &str, message: impl std::fmt::Display) -> Self {
+        Self::Exception(TaskException {
+            class_name: class_name.to_owned(),
+            message: message.to_string(),
+            full_stack_trace: String::new(),
+        })
+    }
+}
+
+impl From<std::io::Error> for TaskError {
+    fn from(error: std::io::Error) -> Self {
+        Self::io(error)
+    }
+}

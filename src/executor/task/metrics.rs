@@ -1,0 +1,35 @@
+//! What a native task counts: `org.apache.spark.executor.TaskMetrics`.
+
+use crate::blocks::metrics::{Counter, ShuffleReadMetrics, ShuffleWriteMetrics, SpillMetrics};
+
+/// Bytes and records that came from outside.
+#[derive(Debug, Default)]
+pub struct InputMetrics {
+    /// Bytes read.
+    pub bytes_read: Counter,
+    /// Records read.
+    pub records_read: Counter,
+}
+
+/// The numbers of one attempt. Times are taken by the executor; lanes fill in the rest.
+#[derive(Debug, Default)]
+pub struct TaskMetrics {
+    /// Time from launch to the start of work, in milliseconds.
+    pub executor_deserialize_time: Counter,
+    /// CPU time for it, in nanoseconds.
+    pub executor_deserialize_cpu_time: Counter,
+    /// Time of work, in milliseconds.
+    pub executor_run_time: Counter,
+    /// CPU time of work, in nanoseconds.
+    pub executor_cpu_time: Counter,
+    /// Time to write the result, in milliseconds.
+    pub result_serialization_time: Counter,
+    /// What spilled.
+    pub spill: SpillMetrics,
+    /// What was read from shuffles.
+    pub shuffle_read: ShuffleReadMetrics,
+    /// What was written for a shuffle.
+    pub shuffle_write: ShuffleWriteMetrics,
+    /// What was read from files and cached blocks.
+    pub input: InputMetrics,
+}
