@@ -1,6 +1,7 @@
 //! Lanes: the ways to run a task. Exactly one lane runs a task attempt.
 
 pub mod jvm;
+pub mod python;
 
 /// A way to run a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,9 +1,13 @@
 //! The interface between the executor and the lanes: a task, what it runs with, and how it ends.
 
 mod context;
+mod decoded;
 mod error;
 mod metrics;
+mod value;
 
 pub use context::{Resources, TaskContext};
+pub use decoded::{DecodeError, DecodedTask, StageBinary, StageTarget, TaskKind, TaskObject};
 pub use error::{FetchFailure, TaskError, TaskException};
 pub use metrics::{InputMetrics, TaskMetrics};
+pub use value::TaskValue;
