@@ -1,6 +1,7 @@
 //! Blocks: where their files are, and the server that other executors read them from.
 
 mod env;
+pub mod kryo;
 mod local_dirs;
 pub mod metrics;
 mod server;
