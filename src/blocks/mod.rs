@@ -1,5 +1,6 @@
 //! Blocks: where their files are, and the server that other executors read them from.
 
+pub mod codec;
 mod env;
 pub mod kryo;
 mod local_dirs;
