@@ -77,6 +77,8 @@ class Driver:
         submit = ["--master", "local-cluster[0,1,1024]", "--jars", str(probe)]
         for entry in ["spark.ui.port=0", "spark.ui.liveUpdate.period=0", "spark.driver.bindAddress=127.0.0.1",
                       "spark.driver.host=localhost", "spark.sql.shuffle.partitions=8",
+                      # This measures the jvm lane: Firesteel delegates everything.
+                      "spark.firesteel.lanes=jvm",
                       f"spark.sql.warehouse.dir={self.work}/warehouse"]:
             submit += ["--conf", entry]
         self.environment = {

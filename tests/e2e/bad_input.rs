@@ -205,7 +205,7 @@ fn missing_jdk_ends_the_executor_at_the_first_task() {
     let _turn = one_at_a_time();
     let distribution = Distribution::find("4.3.0");
     places::firesteel();
-    let mut hold = Hold::start(&distribution, "no-jdk", &[]);
+    let mut hold = Hold::start(&distribution, "no-jdk", &["spark.firesteel.lanes=jvm"]);
     let mut command = hold.executor_command(&places::firesteel(), &distribution.jars(), "0");
     command.env("FIRESTEEL_JAVA_HOME", "/nowhere/jdk");
     let mut lame = Running::start(&mut command, &hold.work, "executor-0", false);

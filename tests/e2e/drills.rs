@@ -29,6 +29,8 @@ fn drills(version: &'static str) {
             "spark.shuffle.readHostLocalDisk=false",
             "spark.network.maxRemoteBlockSizeFetchToMem=512k",
             "spark.executor.heartbeatInterval=2s",
+            // The counts below are of delegated tasks.
+            "spark.firesteel.lanes=jvm",
         ],
     );
     idle_executors_stop(&mut hold, &distribution);

@@ -10,22 +10,37 @@ use crate::places::{self, Distribution, Inputs};
 use crate::report;
 use crate::submit::{Application, Outcome, Side, logs_below};
 
-/// Python: RDDs, DataFrames, dependencies, exceptions, cancellation, web UI, a killed executor.
+/// Every task delegated. Python: RDDs, DataFrames, dependencies, exceptions, cancellation, web UI, a killed executor.
 const PARITY: Application = Application {
     name: "parity",
     program: "spark-submit",
     seconds: 400,
     arguments: parity_arguments,
     stdin: None,
+    lanes: Some("jvm"),
+    sources: &[
+        "jobs/parity.py",
+        "jobs/support.py",
+        "jobs/rdd_themes.py",
+        "jobs/sql_themes.py",
+        "jobs/cluster_themes.py",
+        "jobs/make_tpch.py",
+        "jobs/tpch",
+        "jobs/jar",
+        "e2e/jobs.rs",
+        "e2e/submit.rs",
+    ],
 };
 
-/// Scala, typed into the shell.
+/// Every task delegated. Scala, typed into the shell.
 const SHELL: Application = Application {
     name: "shell",
     program: "spark-shell",
     seconds: 240,
     arguments: |_, _| Vec::new(),
     stdin: Some("shell.scala"),
+    lanes: Some("jvm"),
+    sources: &["jobs/shell.scala", "e2e/jobs.rs", "e2e/submit.rs"],
 };
 
 fn parity_arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
@@ -81,7 +96,7 @@ fn parity_arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
 
 /// Runs both sides and compares answers and metrics. `FIRESTEEL_E2E_SELF=1` puts plain Spark on both sides: a check of
 /// the jobs themselves.
-fn both_sides(application: &Application, version: &'static str) -> Option<Outcome> {
+pub(crate) fn both_sides(application: &Application, version: &'static str) -> Option<Outcome> {
     let distribution = Distribution::find(version);
     let myself = std::env::var_os("FIRESTEEL_E2E_SELF").is_some();
     if !myself {

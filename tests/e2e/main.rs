@@ -15,6 +15,8 @@ mod hold;
 mod jobs;
 mod places;
 mod process;
+mod pyspark_modules;
+mod python_lane;
 mod report;
 mod submit;
 

@@ -106,11 +106,14 @@ pub(crate) fn jdk() -> PathBuf {
         .expect("a JDK 17 or 21 with javac under /usr/lib/jvm, or JAVA_HOME set")
 }
 
+/// Where the directories of all runs are.
+pub(crate) fn logs() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("e2e")
+}
+
 /// An empty directory for one run; it stays after the test, for its logs.
 pub(crate) fn fresh_dir(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("e2e")
-        .join(name);
+    let dir = logs().join(name);
     if dir.exists() {
         fs::remove_dir_all(&dir).unwrap();
     }
@@ -118,29 +121,28 @@ pub(crate) fn fresh_dir(name: &str) -> PathBuf {
     dir
 }
 
-/// A number that changes with the jobs and the JDK.
-pub(crate) fn jobs_fingerprint() -> u64 {
-    fn visit(dir: &Path, hasher: &mut DefaultHasher) {
-        let mut entries: Vec<PathBuf> = fs::read_dir(dir)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        entries.sort();
-        for path in entries {
-            if path.is_dir() {
-                if !path.ends_with("__pycache__") {
-                    visit(&path, hasher);
-                }
-            } else {
-                path.file_name().hash(hasher);
-                fs::read(&path).unwrap().hash(hasher);
-            }
+/// A number that changes with the JDK and with `sources`: files and directories below `tests`.
+pub(crate) fn fingerprint(sources: &[&str]) -> u64 {
+    fn visit(path: &Path, hasher: &mut DefaultHasher) {
+        if path.is_dir() {
+            let mut entries: Vec<PathBuf> = fs::read_dir(path)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| !path.ends_with("__pycache__"))
+                .collect();
+            entries.sort();
+            entries.iter().for_each(|path| visit(path, hasher));
+        } else {
+            path.file_name().hash(hasher);
+            fs::read(path)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+                .hash(hasher);
         }
     }
     let mut hasher = DefaultHasher::new();
-    visit(&jobs(), &mut hasher);
-    // The settings are part of the jobs.
-    (include_str!("jobs.rs"), include_str!("submit.rs")).hash(&mut hasher);
+    for source in sources {
+        visit(&repository().join("tests").join(source), &mut hasher);
+    }
     fs::read(jdk().join("release")).ok().hash(&mut hasher);
     hasher.finish()
 }
@@ -201,8 +203,7 @@ pub(crate) struct Inputs {
 
 impl Inputs {
     pub(crate) fn make(distribution: &Distribution, work: &Path) -> Self {
-        let dir = work.join("inputs");
-        fs::create_dir_all(dir.join("archive")).unwrap();
+        let dir = dependencies(distribution, work);
         let probe_jar = dir.join("probe.jar");
         let late_jar = dir.join("late.jar");
         make_jar(distribution, &jobs().join("jar/probe"), work, &probe_jar);
@@ -212,26 +213,6 @@ impl Inputs {
             work,
             &late_jar,
         );
-        fs::write(dir.join("early.txt"), "early file").unwrap();
-        fs::write(dir.join("archive/inner.txt"), "early archive").unwrap();
-        fs::write(
-            dir.join("early_module.py"),
-            "def answer():\n    return 'early module'\n",
-        )
-        .unwrap();
-        run(Command::new("tar")
-            .arg("-czf")
-            .arg(dir.join("early.tgz"))
-            .arg("-C")
-            .arg(dir.join("archive"))
-            .arg("inner.txt"));
-        run(Command::new(&distribution.python).current_dir(&dir).args([
-            "-m",
-            "zipfile",
-            "-c",
-            "early_module.zip",
-            "early_module.py",
-        ]));
         Self {
             dir,
             probe_jar,
@@ -240,16 +221,50 @@ impl Inputs {
     }
 }
 
+/// A file, a module and an archive that come with an application, in a directory of `work` that is made here.
+pub(crate) fn dependencies(distribution: &Distribution, work: &Path) -> PathBuf {
+    let dir = work.join("inputs");
+    fs::create_dir_all(dir.join("archive")).unwrap();
+    fs::write(dir.join("early.txt"), "early file").unwrap();
+    fs::write(dir.join("archive/inner.txt"), "early archive").unwrap();
+    fs::write(
+        dir.join("early_module.py"),
+        "def answer():\n    return 'early module'\n",
+    )
+    .unwrap();
+    run(Command::new("tar")
+        .arg("-czf")
+        .arg(dir.join("early.tgz"))
+        .arg("-C")
+        .arg(dir.join("archive"))
+        .arg("inner.txt"));
+    run(Command::new(&distribution.python).current_dir(&dir).args([
+        "-m",
+        "zipfile",
+        "-c",
+        "early_module.zip",
+        "early_module.py",
+    ]));
+    dir
+}
+
 /// A directory that serves as `SPARK_HOME`: the distribution by symbolic links, with a `work` directory of its own, so
 /// that executors' logs do not land in the installed package.
 pub(crate) fn spark_home(distribution: &Distribution, work: &Path) -> PathBuf {
     let home = work.join("home");
     fs::create_dir_all(&home).unwrap();
-    for part in ["bin", "data", "jars", "python", "sbin"] {
+    for part in ["bin", "data", "examples", "jars", "sbin"] {
         let source = distribution.home.join(part);
         if source.exists() {
             std::os::unix::fs::symlink(source, home.join(part)).unwrap();
         }
+    }
+    // Jobs may put files of their own beside these.
+    fs::create_dir(home.join("python")).unwrap();
+    for entry in fs::read_dir(distribution.home.join("python")).unwrap() {
+        let entry = entry.unwrap();
+        std::os::unix::fs::symlink(entry.path(), home.join("python").join(entry.file_name()))
+            .unwrap();
     }
     home
 }

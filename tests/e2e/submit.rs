@@ -60,6 +60,7 @@ pub(crate) fn environment(command: &mut Command, distribution: &Distribution, wo
     command
         .env_remove("SPARK_CONF_DIR")
         .env_remove("FIRESTEEL_REPORT")
+        .env_remove("E2E_REPORTS")
         .env_remove("JAVA_TOOL_OPTIONS")
         .env_remove("JDK_JAVA_OPTIONS")
         .env("JAVA_HOME", &java)
@@ -81,21 +82,17 @@ pub(crate) fn environment(command: &mut Command, distribution: &Distribution, wo
         .stdin(Stdio::null());
 }
 
-/// Settings that make executors Firesteel's: the one a user gives, and the report's.
-pub(crate) fn firesteel_conf(reports: &Path) -> Vec<String> {
-    [
-        format!(
-            "spark.executorEnv.JAVA_HOME={}",
-            places::firesteel().display()
-        ),
-        format!(
-            "spark.executorEnv.FIRESTEEL_REPORT={}/{{id}}.json",
-            reports.display()
-        ),
-    ]
-    .into_iter()
-    .flat_map(|entry| ["--conf".to_owned(), entry])
-    .collect()
+/// Settings that make executors Firesteel's, as lines of `spark-defaults.conf`: the one a user gives, and the report's.
+fn firesteel_defaults(reports: &Path, lanes: Option<&str>) -> String {
+    let mut lines = format!(
+        "spark.executorEnv.JAVA_HOME {}\nspark.executorEnv.FIRESTEEL_REPORT {}/{{id}}.json\n",
+        places::firesteel().display(),
+        reports.display()
+    );
+    if let Some(lanes) = lanes {
+        lines.push_str(&format!("spark.firesteel.lanes {lanes}\n"));
+    }
+    lines
 }
 
 /// One application: what differs between the jobs.
@@ -108,6 +105,10 @@ pub(crate) struct Application {
     pub(crate) arguments: fn(&Distribution, &Path) -> Vec<String>,
     /// A file for standard input.
     pub(crate) stdin: Option<&'static str>,
+    /// The lanes that Firesteel may use; without it, all.
+    pub(crate) lanes: Option<&'static str>,
+    /// Files and directories below `tests` that plain Spark's answer depends on.
+    pub(crate) sources: &'static [&'static str],
 }
 
 impl Application {
@@ -140,13 +141,20 @@ impl Application {
         let mut command = Command::new(home.join("bin").join(self.program));
         command.args(["--master", "local-cluster[2,2,1024]", "--name", self.name]);
         command.args(common_conf(&work));
-        if side == Side::Firesteel {
-            command.args(firesteel_conf(&reports));
-        }
         command
             .args((self.arguments)(distribution, &work))
             .current_dir(&work);
         environment(&mut command, distribution, &work);
+        if side == Side::Firesteel {
+            // Not on the command line: applications that this one starts are to have them too.
+            fs::create_dir_all(home.join("conf")).unwrap();
+            fs::write(
+                home.join("conf/spark-defaults.conf"),
+                firesteel_defaults(&reports, self.lanes),
+            )
+            .unwrap();
+            command.env("E2E_REPORTS", &reports);
+        }
         if let Some(file) = self.stdin {
             command.stdin(fs::File::open(places::jobs().join(file)).unwrap());
         }
@@ -192,7 +200,7 @@ impl Application {
     }
 
     fn known_answer(&self, distribution: &Distribution) -> PathBuf {
-        let fingerprint = places::jobs_fingerprint();
+        let fingerprint = places::fingerprint(self.sources);
         places::cache().join(format!(
             "e2e/plain-{}-{}-{fingerprint:016x}.json",
             distribution.version, self.name

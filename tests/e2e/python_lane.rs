@@ -1,0 +1,194 @@
+//! Python RDD jobs: the examples of the distribution, themes of which every task belongs to the python lane, and themes
+//! that need several lanes.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::each_version;
+use crate::jobs::both_sides;
+use crate::places::{self, Distribution};
+use crate::report::{self, contexts};
+use crate::submit::{Application, Outcome};
+
+const EXAMPLES: Application = Application {
+    name: "examples",
+    program: "spark-submit",
+    seconds: 600,
+    arguments: example_arguments,
+    stdin: None,
+    lanes: None,
+    sources: &["jobs/examples.py", "jobs/clustered.py"],
+};
+
+const RDD: Application = Application {
+    name: "python-rdd",
+    program: "spark-submit",
+    seconds: 400,
+    arguments: |distribution, work| lane_arguments(distribution, work, "rdd"),
+    stdin: None,
+    lanes: None,
+    sources: LANE_SOURCES,
+};
+
+const MIXED: Application = Application {
+    name: "python-mixed",
+    program: "spark-submit",
+    seconds: 400,
+    arguments: |distribution, work| lane_arguments(distribution, work, "mixed"),
+    stdin: None,
+    lanes: None,
+    sources: LANE_SOURCES,
+};
+
+const LANE_SOURCES: &[&str] = &[
+    "jobs/python_lane.py",
+    "jobs/support.py",
+    "jobs/rdd_themes.py",
+    "jobs/cluster_themes.py",
+    "jobs/failure_themes.py",
+    "jobs/mixed_themes.py",
+];
+
+/// An example, and whether all of its tasks are of the python lane; the others read their input with `spark.read.text`,
+/// whose stage is one of Spark SQL.
+const SHIPPED: [(&str, bool); 8] = [
+    ("pi", true),
+    ("als", true),
+    ("transitive_closure", true),
+    ("wordcount", false),
+    ("sort", false),
+    ("pagerank", false),
+    ("kmeans", false),
+    ("logistic_regression", false),
+];
+
+fn confs(entries: &[&str]) -> Vec<String> {
+    entries
+        .iter()
+        .flat_map(|entry| ["--conf".to_owned(), (*entry).to_owned()])
+        .collect()
+}
+
+fn example_arguments(_: &Distribution, work: &Path) -> Vec<String> {
+    let mut arguments = confs(&[
+        "spark.ui.enabled=false",
+        "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    ]);
+    for path in [
+        places::jobs().join("examples.py"),
+        work.join("result.json"),
+        work.join("scratch"),
+    ] {
+        arguments.push(path.display().to_string());
+    }
+    arguments.extend(SHIPPED.map(|(name, _)| name.to_owned()));
+    arguments
+}
+
+fn lane_arguments(distribution: &Distribution, work: &Path, kind: &str) -> Vec<String> {
+    let jobs = places::jobs();
+    let dependencies = places::dependencies(distribution, work);
+    let dependency = |name: &str| dependencies.join(name).display().to_string();
+    let mut arguments = confs(&[
+        "spark.task.maxDirectResultSize=64k",
+        "spark.network.maxRemoteBlockSizeFetchToMem=512k",
+        "spark.shuffle.readHostLocalDisk=false",
+        "spark.executor.heartbeatInterval=2s",
+        "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
+    ]);
+    let modules = [
+        "support.py",
+        "rdd_themes.py",
+        "cluster_themes.py",
+        "failure_themes.py",
+        "mixed_themes.py",
+    ]
+    .map(|name| jobs.join(name).display().to_string())
+    .join(",");
+    for (option, value) in [
+        ("--files", dependency("early.txt")),
+        ("--archives", dependency("early.tgz")),
+        (
+            "--py-files",
+            format!("{modules},{}", dependency("early_module.zip")),
+        ),
+    ] {
+        arguments.extend([option.to_owned(), value]);
+    }
+    for path in [
+        jobs.join("python_lane.py"),
+        work.join("result.json"),
+        work.join("scratch"),
+        work.join("local"),
+    ] {
+        arguments.push(path.display().to_string());
+    }
+    arguments.push(kind.to_owned());
+    arguments
+}
+
+fn examples(version: &'static str) {
+    let Some(outcome) = both_sides(&EXAMPLES, version) else {
+        return;
+    };
+    let contexts = contexts(&outcome);
+    assert_eq!(contexts.len(), SHIPPED.len(), "a context of each example");
+    for (name, whole) in SHIPPED {
+        let context = contexts
+            .iter()
+            .find(|context| context.label == name)
+            .expect("a context of each example");
+        context.check_counts(version);
+        let python: u64 = context.reports.iter().map(|r| r.ended("python")).sum();
+        if whole {
+            context.check_native();
+        }
+        // The only stage of this one is Spark SQL's.
+        if name != "logistic_regression" {
+            assert!(python > 0, "{name}: {:#?}", context.reports);
+        }
+    }
+}
+
+/// Reports of the executors that were not lost, held against the driver's counts.
+fn surviving(outcome: &Outcome, version: &str) -> Vec<report::Report> {
+    let lost: Vec<&str> = outcome.result["lost"]
+        .as_array()
+        .expect("lost executors")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let counters = outcome.result["counters"].as_object().expect("counters");
+    counters
+        .iter()
+        .filter(|(id, _)| !lost.contains(&id.as_str()))
+        .map(|(id, counted)| {
+            let report = report::Report::new(report::read(&outcome.reports, id));
+            report.check_counts(version, counted);
+            report
+        })
+        .collect()
+}
+
+fn rdd_jobs(version: &'static str) {
+    if let Some(outcome) = both_sides(&RDD, version) {
+        for report in surviving(&outcome, version) {
+            report.check_native();
+        }
+    }
+}
+
+fn mixed_jobs(version: &'static str) {
+    if let Some(outcome) = both_sides(&MIXED, version) {
+        let reports = surviving(&outcome, version);
+        for lane in ["python", "jvm"] {
+            let tasks: u64 = reports.iter().map(|report| report.ended(lane)).sum();
+            assert!(tasks > 0, "lane {lane}: {reports:#?}");
+        }
+    }
+}
+
+each_version!(examples_equal_plain_spark, super::examples);
+each_version!(rdd_jobs_equal_plain_spark, super::rdd_jobs);
+each_version!(mixed_jobs_equal_plain_spark, super::mixed_jobs);

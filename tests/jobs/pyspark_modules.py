@@ -1,0 +1,156 @@
+"""Runs PySpark's own test modules, as the distribution ships them (`pyspark.zip`), on a local cluster, and writes what
+became of every test case.
+
+usage: pyspark_modules.py RESULT MODULE[:CLASS[.TEST]]...      (modules of `pyspark.tests`)"""
+
+import faulthandler
+import importlib
+import os
+import signal
+import sys
+import time
+import traceback
+import unittest
+import warnings
+import zipfile
+
+import clustered
+
+# One test case that takes longer is a hang.
+SECONDS = 120
+
+
+class Overdue(BaseException):
+    """Not an `Exception`: tests that expect one must not take this for it."""
+
+
+def overdue(_signal, _frame):
+    raise Overdue(f"not done after {SECONDS} s")
+
+
+class Result(unittest.TestResult):
+    def __init__(self, cases, done):
+        super().__init__()
+        self.cases, self.done = cases, done
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.started = time.monotonic()
+        signal.alarm(SECONDS)
+        print(f"{time.strftime('%H:%M:%S')} {name(test)}", file=sys.stderr, flush=True)
+
+    def stopTest(self, test):
+        signal.alarm(0)
+        super().stopTest(test)
+        self.cases.setdefault(name(test), {"outcome": "passed"})
+        self.cases[name(test)]["seconds"] = round(time.monotonic() - self.started, 2)
+        self.done()
+
+    def note(self, test, outcome, detail):
+        # The first word counts: a tear-down may fail after its test has.
+        self.cases.setdefault(name(test), {"outcome": outcome, "detail": detail[-3000:]})
+
+    def addError(self, test, error):
+        self.note(test, "error", "".join(traceback.format_exception(*error)))
+
+    def addFailure(self, test, error):
+        self.note(test, "failed", "".join(traceback.format_exception(*error)))
+
+    def addSkip(self, test, reason):
+        self.note(test, "skipped", reason)
+
+    def addExpectedFailure(self, test, error):
+        self.note(test, "passed", "expected failure")
+
+    def addUnexpectedSuccess(self, test):
+        self.note(test, "failed", "unexpected success")
+
+    def addSubTest(self, test, subtest, error):
+        if error is not None:
+            self.note(test, "failed", "".join(traceback.format_exception(*error)))
+
+
+def name(test):
+    """`Class.test`, also for what unittest puts in a test's place when `setUpClass` fails."""
+    return test.id().split(".tests.", 1)[-1].split(".", 1)[-1]
+
+
+def support_files(home):
+    """The few files that the tests expect in a source tree and the distribution does not have."""
+    base = os.path.join(home, "python", "test_support")
+    files = {
+        "hello/hello.txt": "Hello World!\n",
+        "hello/sub_hello/sub_hello.txt": "Sub Hello World!\n",
+        "SimpleHTTPServer.py": '__name__ = "My Server"\n',
+        "userlibrary.py": 'class UserClass:\n    def hello(self):\n        return "Hello World!"\n',
+    }
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(base, path)), exist_ok=True)
+        with open(os.path.join(base, path), "w") as out:
+            out.write(text)
+    with zipfile.ZipFile(os.path.join(base, "userlib-0.1.zip"), "w") as out:
+        out.writestr("userlib/__init__.py",
+                     'class UserClass:\n    def hello(self):\n        return "Hello World from inside a package!"\n')
+
+
+def stop_context():
+    """Tests that failed half-way must not take the next ones with them."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        SparkContext._active_spark_context.stop()
+
+
+def run_class(suite, module_name, result):
+    # unittest itself runs `setUpClass` and `tearDownClass`, which may hang too.
+    signal.alarm(2 * SECONDS)
+    try:
+        suite.run(result)
+    except Overdue as error:
+        result.cases[f"({module_name}: {error})"] = {"outcome": "error", "detail": traceback.format_exc()[-3000:]}
+    finally:
+        signal.alarm(0)
+        try:
+            stop_context()
+        except Exception:
+            traceback.print_exc()
+
+
+def main(path, *wanted):
+    warnings.simplefilter("ignore")
+    faulthandler.enable()
+    signal.signal(signal.SIGALRM, overdue)
+    support_files(os.environ["SPARK_HOME"])
+    import pyspark
+    from pyspark.testing.utils import ReusedPySparkTestCase
+
+    result = {"version": pyspark.__version__, "modules": {}, "errors": {}}
+    for request in wanted:
+        module_name, _, only = request.partition(":")
+        started = time.monotonic()
+        entry = result["modules"].setdefault(module_name, {"cases": {}})
+        try:
+            module = importlib.import_module(f"pyspark.tests.{module_name}")
+        except Exception:
+            entry["cases"]["(import)"] = {"outcome": "error", "detail": traceback.format_exc()[-3000:]}
+            continue
+        outcomes = Result(entry["cases"], lambda: clustered.write(path, result))
+        classes = {cls.__name__: cls for cls in vars(module).values()
+                   if isinstance(cls, type) and issubclass(cls, unittest.TestCase) and cls.__module__ == module.__name__}
+        for class_name, cls in classes.items():
+            suite = unittest.defaultTestLoader.loadTestsFromTestCase(cls)
+            if only:
+                chosen = [test for test in suite if f"{class_name}.{test._testMethodName}".startswith(only)]
+                suite = unittest.TestSuite(chosen)
+            if suite.countTestCases():
+                clustered.label = f"{module_name}.{class_name}"
+                # Where every test has a context of its own, half of the time would go into second executors.
+                clustered.cluster = clustered.TWO if issubclass(cls, ReusedPySparkTestCase) else clustered.ONE
+                # A suite of suites is what makes unittest set up and tear down the class.
+                run_class(unittest.TestSuite([suite]), clustered.label, outcomes)
+        entry["seconds"] = round(time.monotonic() - started, 1)
+        clustered.write(path, result)
+    clustered.write(path, result)
+
+
+main(*sys.argv[1:])
