@@ -15,8 +15,6 @@ mod hold;
 mod jobs;
 mod places;
 mod process;
-mod pyspark_modules;
-mod python_lane;
 mod report;
 mod submit;
 

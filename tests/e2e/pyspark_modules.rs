@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::each_version;
+use crate::lanes::{Context, contexts};
 use crate::places::{self, Distribution};
-use crate::report::{Context, contexts};
 use crate::submit::{Application, Side};
 
 const MODULES: Application = Application {

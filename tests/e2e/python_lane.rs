@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::each_version;
 use crate::jobs::both_sides;
+use crate::lanes::{Report, contexts};
 use crate::places::{self, Distribution};
-use crate::report::{self, contexts};
+use crate::report;
 use crate::submit::{Application, Outcome};
 
 const EXAMPLES: Application = Application {
@@ -93,10 +94,37 @@ fn lane_arguments(distribution: &Distribution, work: &Path, kind: &str) -> Vec<S
     let mut arguments = confs(&[
         "spark.task.maxDirectResultSize=64k",
         "spark.network.maxRemoteBlockSizeFetchToMem=512k",
-        "spark.shuffle.readHostLocalDisk=false",
         "spark.executor.heartbeatInterval=2s",
         "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
     ]);
+    // One application with Spark's defaults otherwise, one with what else there is.
+    arguments.extend(confs(match (kind, distribution.version) {
+        ("rdd", _) => &["spark.shuffle.readHostLocalDisk=false"],
+        (_, "3.5.9") => &[
+            "spark.io.compression.codec=snappy",
+            "spark.io.encryption.enabled=true",
+        ],
+        (_, "4.0.5") => &[
+            "spark.io.compression.codec=zstd",
+            "spark.serializer=org.apache.spark.serializer.KryoSerializer",
+        ],
+        (_, "4.1.4") => &[
+            "spark.io.compression.codec=lzf",
+            "spark.python.worker.reuse=false",
+            "spark.python.unix.domain.socket.enabled=true",
+        ],
+        (_, "4.2.1") => &[
+            "spark.shuffle.compress=false",
+            "spark.rdd.compress=false",
+            "spark.broadcast.compress=false",
+            "spark.python.use.daemon=false",
+        ],
+        _ => &[
+            "spark.io.compression.codec=zstd",
+            "spark.io.encryption.enabled=true",
+            "spark.python.unix.domain.socket.enabled=true",
+        ],
+    }));
     let modules = [
         "support.py",
         "rdd_themes.py",
@@ -152,7 +180,7 @@ fn examples(version: &'static str) {
 }
 
 /// Reports of the executors that were not lost, held against the driver's counts.
-fn surviving(outcome: &Outcome, version: &str) -> Vec<report::Report> {
+fn surviving(outcome: &Outcome, version: &str) -> Vec<Report> {
     let lost: Vec<&str> = outcome.result["lost"]
         .as_array()
         .expect("lost executors")
@@ -164,7 +192,7 @@ fn surviving(outcome: &Outcome, version: &str) -> Vec<report::Report> {
         .iter()
         .filter(|(id, _)| !lost.contains(&id.as_str()))
         .map(|(id, counted)| {
-            let report = report::Report::new(report::read(&outcome.reports, id));
+            let report = Report::new(report::read(&outcome.reports, id));
             report.check_counts(version, counted);
             report
         })

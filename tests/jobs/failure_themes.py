@@ -103,7 +103,7 @@ def wrong_python(run):
         sc.pythonVer = version
         sc.pythonExec = "/nowhere/bin/python"
         found["missing"] = told(lambda: numbers.map(lambda i: i).collect())
-        for name, body in [("talking", "echo hello from the wrapper; exec sleep 20"), ("failing", "echo I cannot >&2; exit 7")]:
+        for name, body in [("talking", "echo hello from the wrapper; sleep 0.3"), ("failing", "echo I cannot >&2; exit 7")]:
             script = f"{run.scratch}/{name}-python"
             with open(script, "w") as out:
                 out.write(f"#!/bin/sh\n{body}\n")

@@ -8,8 +8,9 @@ import os
 import sys
 import threading
 import time
+import zlib
 
-from pyspark import SparkContext
+from pyspark import SparkContext, StorageLevel
 from pyspark.sql import SparkSession
 
 from support import Rest, digest, mask, wait_for
@@ -99,6 +100,45 @@ class Hold:
     def counts(self, command):
         return self.sc.parallelize(range(100), command["tasks"]).map(lambda i: (i % 3, 1)).reduceByKey(
             lambda a, b: a + b, 2).collect()
+
+    def exchange(self, _):
+        """Python jobs in which every executor needs blocks of the others: shuffles, cached partitions, broadcasts, results
+        that travel as blocks. Says which of their answers are wrong."""
+        sc, wrong = self.sc, []
+
+        def check(name, found, expected):
+            if found != expected:
+                wrong.append(f"{name}: {str(found)[:300]} instead of {str(expected)[:300]}")
+
+        pairs = sc.parallelize(range(20_000), 8).map(lambda i: (i % 500, i)).persist(StorageLevel.MEMORY_AND_DISK)
+        expected = {key: sum(range(key, 20_000, 500)) for key in range(500)}
+        check("count", pairs.count(), 20_000)
+        # Nothing waits for the executor that has a partition: the other one reads it from there.
+        check("far partitions", pairs.values().sum(), sum(range(20_000)))
+        self.kept = pairs.reduceByKey(lambda a, b: a + b, 6), expected
+        check("sums", dict(self.kept[0].collect()), expected)
+        check("groups", sorted(pairs.groupByKey(5).mapValues(len).collect()), [(key, 40) for key in range(500)])
+        names = sc.parallelize(range(500), 3).map(lambda key: (key, f"name {key}"))
+        check("join", pairs.join(names, 4).map(lambda found: found[1][1]).distinct().count(), 500)
+        check("sort", pairs.keys().sortBy(lambda key: -key, numPartitions=5).take(50), [499] * 40 + [498] * 10)
+        payload = os.urandom(5 << 20)
+        table, seen = sc.broadcast(payload), sc.accumulator(0)
+
+        def look(part):
+            seen.add(len(part))
+            return zlib.crc32(table.value)
+
+        check("broadcast", set(sc.parallelize(range(80), 8).glom().map(look).collect()), {zlib.crc32(payload)})
+        check("accumulator", seen.value, 80)
+        large = sc.parallelize(range(6), 6).map(lambda i: bytes([i]) * 2_000_000).collect()
+        check("large results", [(part[0], len(part)) for part in large], [(i, 2_000_000) for i in range(6)])
+        pairs.unpersist(blocking=True)
+        return wrong
+
+    def exchange_again(self, _):
+        """The answer of a shuffle of `exchange`, whose files may be gone with an executor."""
+        rdd, expected = self.kept
+        return dict(rdd.collect()) == expected
 
     def gated(self, command):
         """Starts a job whose tasks wait for `ungate`."""

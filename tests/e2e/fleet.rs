@@ -1,0 +1,51 @@
+//! Python jobs on one plain Spark executor and one of Firesteel's, each of which needs the other's blocks.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::each_version;
+use crate::hold::Hold;
+use crate::lanes::Report;
+use crate::places::{self, Distribution};
+use crate::process::one_at_a_time;
+use crate::report;
+
+fn fleet(version: &'static str) {
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find(version);
+    places::firesteel();
+    let mut hold = Hold::start(
+        &distribution,
+        "fleet",
+        &[
+            "spark.locality.wait=0",
+            "spark.task.maxDirectResultSize=64k",
+        ],
+    );
+    let native = hold.add_executor(&distribution, &places::firesteel(), "0", &[]);
+    let plain = hold.add_executor(&distribution, &places::jdk(), "1", &["0"]);
+    let nothing_wrong = json!([]);
+    assert_eq!(hold.ask(json!({"do": "exchange"})), nothing_wrong);
+    for id in ["0", "1"] {
+        let finished = hold.executor(id)["finished"].as_u64().expect("a count");
+        assert!(finished > 20, "executor {id} finished {finished} tasks");
+    }
+
+    // Each in turn takes its map outputs along; another one makes them again.
+    native.signal(Signal::KILL);
+    let mut second = hold.add_executor(&distribution, &places::firesteel(), "2", &["1"]);
+    assert_eq!(hold.ask(json!({"do": "exchange_again"})), true);
+    plain.signal(Signal::KILL);
+    let _other = hold.add_executor(&distribution, &places::jdk(), "3", &["2"]);
+    assert_eq!(hold.ask(json!({"do": "exchange_again"})), true);
+    assert_eq!(hold.ask(json!({"do": "exchange"})), nothing_wrong);
+
+    let counted = hold.executor("2");
+    hold.ask(json!({"do": "stop"}));
+    assert_eq!(second.exit_code(20), 0, "{}", second.log());
+    let report = Report::new(report::read(&hold.reports(), "2"));
+    report.check_counts(version, &counted);
+    report.check_native();
+}
+
+each_version!(python_jobs_on_executors_of_both_kinds, super::fleet);
