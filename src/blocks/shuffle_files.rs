@@ -4,6 +4,7 @@
 //! `shuffle_<shuffle>_<map>_0.data`. `shuffle_<shuffle>_<map>_0.checksum.<ALGORITHM>` holds one i64 per reducer. All are big-endian.
 
 use super::LocalDirs;
+use super::checksum::Algorithm;
 use crate::transport::Body;
 use bytes::Bytes;
 use std::fs::File;
@@ -12,9 +13,6 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use wire::block_transfer::Cause;
-
-/// Bytes read at a time when a segment is checked.
-const CHECK_SIZE: usize = 256 << 10;
 
 /// The shuffle files below the local directories. All methods read from disk and may block.
 #[derive(Clone, Debug)]
@@ -213,53 +211,6 @@ impl Read for Section {
         self.offset += count as u64;
         self.len -= count as u64;
         Ok(count)
-    }
-}
-
-/// An algorithm of `spark.shuffle.checksum.algorithm`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Algorithm {
-    Adler32,
-    Crc32,
-    Crc32c,
-}
-
-impl Algorithm {
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Adler32, Self::Crc32, Self::Crc32c]
-            .into_iter()
-            .find(|algorithm| algorithm.name() == name)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Adler32 => "ADLER32",
-            Self::Crc32 => "CRC32",
-            Self::Crc32c => "CRC32C",
-        }
-    }
-
-    fn of(self, mut bytes: impl Read) -> io::Result<u32> {
-        let mut adler = adler2::Adler32::new();
-        let mut crc = crc32fast::Hasher::new();
-        let mut crc_c = 0;
-        let mut buffer = vec![0; CHECK_SIZE];
-        loop {
-            let count = bytes.read(&mut buffer)?;
-            if count == 0 {
-                return Ok(match self {
-                    Self::Adler32 => adler.checksum(),
-                    Self::Crc32 => crc.finalize(),
-                    Self::Crc32c => crc_c,
-                });
-            }
-            let piece = buffer.get(..count).unwrap_or_default();
-            match self {
-                Self::Adler32 => adler.write_slice(piece),
-                Self::Crc32 => crc.update(piece),
-                Self::Crc32c => crc_c = crc32c::crc32c_append(crc_c, piece),
-            }
-        }
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`task_description`] | the task as `LaunchTask` carries it |
 //! | [`json`] | all of it as JSON, for people |
 //! | [`map_status`] | where a map task's output is and how large its blocks are |
+//! | [`map_status_rules`] | how exact sizes become such a status |
 #![forbid(unsafe_code)]
 
 pub mod block_transfer;
@@ -24,6 +25,7 @@ pub mod frame;
 pub mod ids;
 pub mod json;
 pub mod map_status;
+pub mod map_status_rules;
 pub mod messages;
 pub mod task_description;
 #[cfg(test)]

@@ -8,7 +8,8 @@ use crate::codec::{Reader, Write};
 use crate::ids::BlockManagerId;
 use crate::messages::java;
 use crate::{WireError, WireVersion};
-use javaser::Catalog;
+use javaser::arena::{Graph, Value};
+use javaser::{Catalog, Limits};
 use javaser::types::{Body, External, Raw};
 use roaring::RoaringBitmap;
 
@@ -138,6 +139,53 @@ impl MapStatus {
                 found: other.to_owned(),
             }),
         }
+    }
+
+    /// Reads the object stream of a `MapStatus[]`; an element is `None` where the driver knows of no output.
+    ///
+    /// # Errors
+    /// [`WireError`] if the stream is damaged, holds another class, or exceeds `limits`.
+    pub fn decode_array(content: &[u8], limits: &Limits) -> Result<Vec<Option<Self>>, WireError> {
+        const WHAT: &str = "MapStatus[]";
+        let damaged = |why: String| WireError::Decode {
+            class: WHAT.to_owned(),
+            why,
+        };
+        let (graph, _) =
+            Graph::parse_first(content, limits).map_err(|error| damaged(error.to_string()))?;
+        let root = graph.root().unwrap_or(Value::Null);
+        let class = graph.class_name(root).unwrap_or("null");
+        if class != "[Lorg.apache.spark.scheduler.MapStatus;" {
+            return Err(WireError::UnexpectedClass {
+                expected: WHAT,
+                found: class.to_owned(),
+            });
+        }
+        let elements = graph
+            .array(root)
+            .ok_or_else(|| damaged("no elements".to_owned()))?;
+        elements
+            .into_iter()
+            .map(|element| {
+                let Some(id) = element.node() else {
+                    return Ok(None);
+                };
+                let class = graph.class_name(element).unwrap_or_default();
+                let block = graph.level(id, class).map(|level| level.block_bytes());
+                let block = block.unwrap_or_default();
+                match class {
+                    CompressedMapStatus::CLASS => {
+                        CompressedMapStatus::read(&block).map(|status| Some(Self::Compressed(status)))
+                    }
+                    HighlyCompressedMapStatus::CLASS => HighlyCompressedMapStatus::read(&block)
+                        .map(|status| Some(Self::HighlyCompressed(status))),
+                    other => Err(WireError::UnexpectedClass {
+                        expected: "a MapStatus",
+                        found: other.to_owned(),
+                    }),
+                }
+            })
+            .collect()
     }
 
     /// Who serves the output.

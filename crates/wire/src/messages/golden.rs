@@ -56,7 +56,7 @@ const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 9] = [
 
 /// Classes in the fixtures that are not read by a type of their own: replies without content, which `reply.rs` tests, and
 /// what only tasks ask and get.
-const NO_TYPE: [&str; 14] = [
+const NO_TYPE: [&str; 13] = [
     "[B",
     "[Ljava.lang.String;",
     "[Lorg.apache.spark.status.api.v1.ThreadStackTrace;",
@@ -66,7 +66,6 @@ const NO_TYPE: [&str; 14] = [
     "scala.collection.immutable.List$SerializationProxy",
     "scala.collection.immutable.Vector",
     "scala.runtime.BoxedUnit",
-    "org.apache.spark.GetMapOutputStatuses",
     "org.apache.spark.RequestToSync",
     "org.apache.spark.scheduler.AskPermissionToCommitOutput",
     "org.apache.spark.storage.BlockManagerMessages$GetLocationsAndStatus",
@@ -122,6 +121,7 @@ fn reencode(
         ExecutorDecommissioning,
         GenerateExecId,
         GetBlockStatus,
+        GetMapOutputStatuses,
         GetMatchingBlockIds,
         Heartbeat,
         HeartbeatResponse,

@@ -1,0 +1,210 @@
+//! Where map outputs are: the executor's side of Spark's `MapOutputTracker`.
+
+use super::error::{FetchFailure, ShuffleError};
+use crate::blocks::BlockEnv;
+use crate::blocks::codec::Codec;
+use crate::config::SettingError;
+use bytes::Bytes;
+use javaser::arena::{Graph, NodeId};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+use wire::map_status::MapStatus;
+use wire::messages::{GetMapOutputStatuses, MapOutputs, RpcFailure};
+
+/// The driver's endpoint.
+const ENDPOINT: &str = "MapOutputTracker";
+const CODEC_KEY: &str = "spark.shuffle.mapStatus.compression.codec";
+
+/// Statuses by map partition; `None` where the driver knows of no output.
+pub type MapStatuses = Arc<[Option<MapStatus>]>;
+
+/// Reads broadcasts of the driver.
+pub trait BroadcastValues: Send + Sync {
+    /// The value of a `TorrentBroadcast` object, as the Java object stream that it was serialized to, uncompressed.
+    fn value<'a>(
+        &'a self,
+        graph: &'a Graph,
+        broadcast: NodeId,
+    ) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send + 'a>>;
+}
+
+/// Asks the driver once per shuffle and epoch, whoever wants to know.
+pub struct MapOutputTracker {
+    env: Arc<BlockEnv>,
+    broadcasts: Arc<dyn BroadcastValues>,
+    codec: Codec,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    epoch: i64,
+    shuffles: HashMap<i32, Arc<OnceCell<MapStatuses>>>,
+}
+
+impl std::fmt::Debug for MapOutputTracker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = self.known.lock();
+        f.debug_struct("MapOutputTracker")
+            .field("epoch", &known.epoch)
+            .field("shuffles", &known.shuffles.len())
+            .finish()
+    }
+}
+
+impl MapOutputTracker {
+    /// Asks the driver of `env`; large answers come through `broadcasts`.
+    ///
+    /// # Errors
+    /// `spark.shuffle.mapStatus.compression.codec` is wrong.
+    pub fn new(
+        env: Arc<BlockEnv>,
+        broadcasts: Arc<dyn BroadcastValues>,
+    ) -> Result<Self, SettingError> {
+        let codec = env.properties.text(CODEC_KEY, "zstd");
+        Ok(Self {
+            codec: Codec::by_name(&codec, CODEC_KEY, &env.properties)?,
+            env,
+            broadcasts,
+            known: Mutex::default(),
+        })
+    }
+
+    /// Forgets everything if a task comes with a later epoch: outputs have been lost since.
+    pub fn update_epoch(&self, epoch: i64) {
+        let mut known = self.known.lock();
+        if epoch > known.epoch {
+            tracing::info!("Updating epoch to {epoch} and clearing cache");
+            known.epoch = epoch;
+            known.shuffles.clear();
+        }
+    }
+
+    /// Forgets a shuffle that the driver removes.
+    pub fn unregister_shuffle(&self, shuffle_id: i32) {
+        self.known.lock().shuffles.remove(&shuffle_id);
+    }
+
+    /// Forgets everything, after something that was known turned out wrong.
+    pub(super) fn clear(&self) {
+        self.known.lock().shuffles.clear();
+    }
+
+    /// Statuses of all maps of a shuffle.
+    ///
+    /// # Errors
+    /// The driver does not answer ([`ShuffleError::Spark`]), or its broadcast cannot be read.
+    pub async fn statuses(&self, shuffle_id: i32) -> Result<MapStatuses, ShuffleError> {
+        let cell = Arc::clone(self.known.lock().shuffles.entry(shuffle_id).or_default());
+        let statuses = cell.get_or_try_init(|| self.ask(shuffle_id)).await?;
+        Ok(Arc::clone(statuses))
+    }
+
+    async fn ask(&self, shuffle_id: i32) -> Result<MapStatuses, ShuffleError> {
+        tracing::info!("Don't have map outputs for shuffle {shuffle_id}, fetching them");
+        let no_answer = |error: &dyn std::fmt::Display| {
+            tracing::error!("Error communicating with MapOutputTracker: {error}");
+            ShuffleError::Spark(format!("Error communicating with MapOutputTracker: {error}"))
+        };
+        let message = GetMapOutputStatuses { shuffle_id };
+        let message = message
+            .encode(&self.env.catalog)
+            .map_err(|error| no_answer(&error))?;
+        let reply = self
+            .env
+            .driver
+            .ask(ENDPOINT, message.into(), self.env.ask_timeout)
+            .await
+            .map_err(|error| no_answer(&error))?;
+        let reply = GetMapOutputStatuses::read_reply(&reply).map_err(|error| {
+            match RpcFailure::decode(&reply) {
+                Ok(failure) => no_answer(&failure.error),
+                Err(_) => no_answer(&error),
+            }
+        })?;
+        let statuses = self.read(shuffle_id, &reply).await?;
+        tracing::info!(
+            "Got the map output locations of shuffle {shuffle_id}: {} bytes for {} maps",
+            reply.len(),
+            statuses.len()
+        );
+        Ok(statuses.into())
+    }
+
+    async fn read(
+        &self,
+        shuffle_id: i32,
+        bytes: &Bytes,
+    ) -> Result<Vec<Option<MapStatus>>, ShuffleError> {
+        let damaged = |error: &dyn std::fmt::Display| {
+            ShuffleError::Spark(format!(
+                "Unable to deserialize map statuses for shuffle {shuffle_id}: {error}"
+            ))
+        };
+        let form = MapOutputs::read(bytes).map_err(|error| damaged(&error))?;
+        let direct = match form {
+            MapOutputs::Direct(packed) => packed,
+            MapOutputs::Broadcast(packed) => {
+                let stream = self.unpack(&packed).map_err(|error| damaged(&error))?;
+                let joined = self.broadcast(&stream).await.map_err(|error| {
+                    let why = format!(
+                        "Unable to deserialize broadcasted map statuses for shuffle {shuffle_id}: {error}"
+                    );
+                    ShuffleError::FetchFailed(FetchFailure::metadata(shuffle_id, -1, &why))
+                })?;
+                match MapOutputs::read(&joined).map_err(|error| damaged(&error))? {
+                    MapOutputs::Direct(packed) => packed,
+                    MapOutputs::Broadcast(_) => {
+                        return Err(damaged(&"a broadcast inside a broadcast"));
+                    }
+                }
+            }
+        };
+        let stream = self.unpack(&direct).map_err(|error| damaged(&error))?;
+        MapStatus::decode_array(&stream, &self.env.limits).map_err(|error| damaged(&error))
+    }
+
+    fn unpack(&self, packed: &[u8]) -> std::io::Result<Vec<u8>> {
+        self.codec.decompress(packed, self.env.limits.max_total)
+    }
+
+    /// The elements of the `byte[][]` that is the value of the `TorrentBroadcast` in `stream`, joined.
+    async fn broadcast(&self, stream: &[u8]) -> Result<Bytes, String> {
+        let graph = Graph::parse(stream, &self.env.limits).map_err(|error| error.to_string())?;
+        let broadcast = graph.root().and_then(|root| root.node());
+        let broadcast = broadcast.ok_or("there is no broadcast")?;
+        let value = self.broadcasts.value(&graph, broadcast).await?;
+        join_chunks(&value, &self.env.limits)
+    }
+}
+
+/// Joins the elements of a serialized `byte[][]`.
+fn join_chunks(stream: &[u8], limits: &javaser::Limits) -> Result<Bytes, String> {
+    let (graph, _) = Graph::parse_first(stream, limits).map_err(|error| error.to_string())?;
+    let chunks = graph.root().and_then(|root| graph.array(root));
+    let chunks = chunks.ok_or("the broadcast value is no array")?;
+    let mut joined = Vec::new();
+    for chunk in chunks {
+        let chunk = graph.byte_array(chunk);
+        joined.extend_from_slice(chunk.ok_or("the broadcast value is no byte[][]")?);
+    }
+    Ok(joined.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_of_a_broadcast_are_joined() {
+        let stream = b"\xac\xed\0\x05ur\0\x03[[BK\xfd\x19\x15gg\xdb7\x02\0\0xp\0\0\0\x02ur\0\x02[B\xac\xf3\x17\xf8\x06\x08T\xe0\x02\0\0xp\0\0\0\x02abuq\0~\0\x02\0\0\0\x01c";
+        let limits = javaser::Limits::default();
+        assert_eq!(join_chunks(stream, &limits).unwrap(), "abc");
+        assert!(join_chunks(b"\xac\xed\0\x05t\0\x01x", &limits).is_err());
+        assert!(join_chunks(b"", &limits).is_err());
+    }
+}

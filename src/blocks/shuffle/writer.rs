@@ -1,0 +1,305 @@
+//! Writing one map output.
+//!
+//! ```text
+//! write(p, record) ─▶ records of p ─(piece is full)─▶ packed bytes of p ─┐
+//!                         │                                              ├─(stop)─▶ data file: segments in order of reducers
+//!                         └──(memory is full)──▶ spill file: p's piece ──┘
+//! ```
+//! A segment is made of complete compressed streams, which readers of all codecs take as one, so what was packed once is never unpacked again.
+
+use super::output::{MapOutputs, TempFile};
+use super::segment::{Packer, SegmentFormat};
+use crate::blocks::checksum::Hasher;
+use crate::blocks::metrics::{ShuffleWriteMetrics, SpillMetrics};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Instant;
+use wire::ids::BlockManagerId;
+use wire::map_status::MapStatus;
+use wire::map_status_rules::MapStatusRules;
+
+/// Bounds for the records of one reducer that are packed at a time.
+const MIN_PIECE: usize = 8 << 10;
+const MAX_PIECE: usize = 256 << 10;
+/// Bytes that are written at a time.
+const WRITE_SIZE: usize = 256 << 10;
+
+/// What all map outputs of an executor have in common.
+#[derive(Debug)]
+pub(super) struct WriterRules {
+    pub(super) outputs: MapOutputs,
+    pub(super) format: SegmentFormat,
+    /// Who readers shall ask.
+    pub(super) location: BlockManagerId,
+    pub(super) map_status: MapStatusRules,
+}
+
+/// Takes the records of one map task, each for a reducer. Without [`ShuffleWriter::stop`] nothing is left of it.
+#[derive(Debug)]
+pub struct ShuffleWriter<'a> {
+    rules: Arc<WriterRules>,
+    shuffle_id: i32,
+    map_id: i64,
+    parts: Vec<Part>,
+    packer: Packer,
+    /// Records of one reducer that are packed at a time.
+    piece: usize,
+    /// Bytes of memory that may be in use before everything goes to disk.
+    memory: usize,
+    used: usize,
+    most_used: usize,
+    spills: Vec<Spill>,
+    records: i64,
+    metrics: &'a ShuffleWriteMetrics,
+    spill_metrics: &'a SpillMetrics,
+}
+
+/// What is in memory for one reducer.
+#[derive(Debug, Default)]
+struct Part {
+    records: Vec<u8>,
+    packed: Vec<u8>,
+}
+
+impl Part {
+    fn memory(&self) -> usize {
+        self.records.capacity() + self.packed.capacity()
+    }
+}
+
+/// What was in memory once.
+#[derive(Debug)]
+struct Spill {
+    file: File,
+    /// End of each reducer's piece.
+    ends: Vec<u64>,
+}
+
+impl Spill {
+    /// Where the piece of a reducer is: from, to.
+    fn piece(&self, partition: usize) -> (u64, u64) {
+        let end = |index: usize| self.ends.get(index).copied().unwrap_or(0);
+        let from = partition.checked_sub(1).map_or(0, end);
+        (from, end(partition))
+    }
+}
+
+impl<'a> ShuffleWriter<'a> {
+    /// For the output of `map_id`, for `num_partitions` reducers. `memory` is in bytes.
+    pub(super) fn new(
+        rules: Arc<WriterRules>,
+        shuffle_id: i32,
+        map_id: i64,
+        num_partitions: usize,
+        memory: usize,
+        metrics: &'a ShuffleWriteMetrics,
+        spill_metrics: &'a SpillMetrics,
+    ) -> io::Result<Self> {
+        let packer = rules.format.packer()?;
+        let share = memory / 4 / num_partitions.max(1);
+        Ok(Self {
+            rules,
+            shuffle_id,
+            map_id,
+            parts: std::iter::repeat_with(Part::default)
+                .take(num_partitions)
+                .collect(),
+            packer,
+            piece: share.clamp(MIN_PIECE, MAX_PIECE),
+            memory,
+            used: 0,
+            most_used: 0,
+            spills: Vec::new(),
+            records: 0,
+            metrics,
+            spill_metrics,
+        })
+    }
+
+    /// Number of reducers.
+    pub fn num_partitions(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Appends a serialized record for a reducer.
+    ///
+    /// # Errors
+    /// There is no such reducer, or memory is full and the disk as well.
+    pub fn write(&mut self, partition: usize, record: &[u8]) -> io::Result<()> {
+        self.write_with(partition, |out| out.extend_from_slice(record))
+    }
+
+    /// Appends a record that `serialize` appends to the bytes it gets. It must not change what is there.
+    ///
+    /// # Errors
+    /// As [`ShuffleWriter::write`].
+    pub fn write_with(
+        &mut self,
+        partition: usize,
+        serialize: impl FnOnce(&mut Vec<u8>),
+    ) -> io::Result<()> {
+        let count = self.parts.len();
+        let part = self.parts.get_mut(partition).ok_or_else(|| {
+            let message = format!("reducer {partition} of a shuffle with {count}");
+            io::Error::new(io::ErrorKind::InvalidInput, message)
+        })?;
+        let before = part.memory();
+        serialize(&mut part.records);
+        if part.records.len() >= self.piece && self.packer.compresses() {
+            self.packer.pack(&part.records, &mut part.packed)?;
+            part.records.clear();
+            // One large record must not keep its room for ever.
+            part.records.shrink_to(self.piece * 2);
+        }
+        self.used = (self.used + part.memory()).saturating_sub(before);
+        self.records += 1;
+        if self.used > self.memory {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is in memory to disk now.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn spill(&mut self) -> io::Result<()> {
+        let start = Instant::now();
+        self.most_used = self.most_used.max(self.used);
+        let mut out = BufWriter::with_capacity(WRITE_SIZE, self.rules.outputs.spill_file()?);
+        let mut ends = Vec::with_capacity(self.parts.len());
+        let mut end = 0u64;
+        for part in &mut self.parts {
+            let Part {
+                records,
+                mut packed,
+            } = std::mem::take(part);
+            out.write_all(&packed)?;
+            end += packed.len() as u64;
+            if !records.is_empty() {
+                packed.clear();
+                self.packer.pack(&records, &mut packed)?;
+                out.write_all(&packed)?;
+                end += packed.len() as u64;
+            }
+            ends.push(end);
+        }
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        self.spills.push(Spill { file, ends });
+        tracing::info!(
+            "Spilled {} bytes of shuffle {} map {} to {end} bytes on disk",
+            self.used,
+            self.shuffle_id,
+            self.map_id
+        );
+        self.spill_metrics.memory_bytes_spilled.add_len(self.used);
+        self.spill_metrics
+            .disk_bytes_spilled
+            .add(i64::try_from(end).unwrap_or(i64::MAX));
+        self.metrics.write_time.add_nanos(start.elapsed());
+        self.used = 0;
+        Ok(())
+    }
+
+    /// Bytes of memory in use.
+    pub fn memory_used(&self) -> usize {
+        self.used
+    }
+
+    /// Makes the output visible to readers and says where it is. `checksum` is that of the rows, 0 if they have none.
+    ///
+    /// # Errors
+    /// The disk is full or fails; nothing is visible then.
+    pub fn stop(mut self, checksum: i64) -> io::Result<MapStatus> {
+        let start = Instant::now();
+        self.most_used = self.most_used.max(self.used);
+        let mut lengths = vec![0; self.parts.len()];
+        let mut sums = Vec::new();
+        let data = match self.records {
+            0 => None,
+            _ => Some(self.write_data(&mut lengths, &mut sums)?),
+        };
+        let rules = &self.rules;
+        rules
+            .outputs
+            .commit(self.shuffle_id, self.map_id, &mut lengths, &sums, data)?;
+        let sizes = lengths.into_iter();
+        let sizes: Vec<i64> = sizes
+            .map(|length| i64::try_from(length).unwrap_or(i64::MAX))
+            .collect();
+        self.metrics.bytes_written.add(sizes.iter().sum());
+        self.metrics.records_written.add(self.records);
+        self.metrics.write_time.add_nanos(start.elapsed());
+        let peak = &self.spill_metrics.peak_execution_memory;
+        peak.add_len(self.most_used);
+        Ok(rules
+            .map_status
+            .map_status(rules.location.clone(), &sizes, self.map_id, checksum))
+    }
+
+    fn write_data(&mut self, lengths: &mut [u64], sums: &mut Vec<u32>) -> io::Result<TempFile> {
+        let outputs = &self.rules.outputs;
+        let data = outputs.data_file(self.shuffle_id, self.map_id)?;
+        let mut out = BufWriter::with_capacity(WRITE_SIZE, &data.file);
+        let mut buffer = Vec::new();
+        for (partition, (part, length)) in self.parts.iter_mut().zip(lengths).enumerate() {
+            let mut segment = Segment {
+                out: &mut out,
+                sum: outputs.checksum().map(|algorithm| algorithm.hasher()),
+                length: 0,
+            };
+            for spill in &self.spills {
+                let (mut from, to) = spill.piece(partition);
+                buffer.resize(WRITE_SIZE, 0);
+                while from < to {
+                    let count = (to - from).min(WRITE_SIZE as u64) as usize;
+                    let piece = buffer.get_mut(..count).unwrap_or_default();
+                    spill.file.read_exact_at(piece, from)?;
+                    segment.write_all(piece)?;
+                    from += count as u64;
+                }
+            }
+            let Part { records, packed } = std::mem::take(part);
+            segment.write_all(&packed)?;
+            if !records.is_empty() {
+                buffer.clear();
+                self.packer.pack(&records, &mut buffer)?;
+                segment.write_all(&buffer)?;
+            }
+            *length = segment.length;
+            sums.extend(segment.sum.map(|sum| sum.value()));
+        }
+        out.flush()?;
+        drop(out);
+        Ok(data)
+    }
+}
+
+/// Counts and sums the bytes of one segment.
+struct Segment<W> {
+    out: W,
+    sum: Option<Hasher>,
+    length: u64,
+}
+
+impl<W: Write> Write for Segment<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        let written = bytes.get(..count).unwrap_or_default();
+        if let Some(sum) = &mut self.sum {
+            sum.update(written);
+        }
+        self.length += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;
