@@ -51,6 +51,15 @@ impl LocalDirs {
         })
     }
 
+    /// The directories that another executor on this host keeps its files in. They are not touched.
+    pub(super) fn of_another(dirs: Vec<PathBuf>, sub_directories: u32) -> Self {
+        Self {
+            dirs,
+            sub_directories: sub_directories.max(1),
+            keep: true,
+        }
+    }
+
     /// The directories, in the order that decides which file is where.
     pub fn dirs(&self) -> &[PathBuf] {
         &self.dirs
@@ -59,8 +68,8 @@ impl LocalDirs {
     /// Where the file of that name is, if it exists. `name` must be a file name, not a path.
     pub fn path(&self, name: &str) -> PathBuf {
         let hash = non_negative_hash(name);
-        // There is at least one directory, and its number fits the hash's range.
-        let count = self.dirs.len() as u32;
+        // Their number fits the hash's range; another executor may say that it has none.
+        let count = self.dirs.len().max(1) as u32;
         let dir = self
             .dirs
             .get((hash % count) as usize)

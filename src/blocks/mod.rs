@@ -1,11 +1,13 @@
 //! Blocks: where their files are, and the server that other executors read them from.
 
+pub mod checksum;
 pub mod codec;
 mod env;
 pub mod kryo;
 mod local_dirs;
 pub mod metrics;
 mod server;
+pub mod shuffle;
 mod shuffle_files;
 mod streams;
 mod uploads;

@@ -194,10 +194,10 @@ fn read_i64(file: &File, at: u64) -> io::Result<i64> {
 }
 
 /// A part of a file.
-struct Section {
-    file: Arc<File>,
-    offset: u64,
-    len: u64,
+pub(super) struct Section {
+    pub(super) file: Arc<File>,
+    pub(super) offset: u64,
+    pub(super) len: u64,
 }
 
 impl Read for Section {

@@ -24,7 +24,7 @@ pub struct ReadRange {
 }
 
 /// One block that has data, or several neighbours of one map.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ShuffleBlock {
     /// The shuffle.
     pub shuffle_id: i32,

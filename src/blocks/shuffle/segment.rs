@@ -12,7 +12,15 @@ pub(super) struct SegmentFormat {
 }
 
 impl SegmentFormat {
-    pub(super) fn new(conf: &SparkProperties) -> Result<Self, SettingError> {
+    /// As the settings say.
+    pub(super) fn new(conf: &SparkProperties, key: Option<&[u8]>) -> Result<Self, SettingError> {
+        if key.is_some() {
+            return Err(SettingError::Unsupported {
+                key: "spark.io.encryption.enabled".to_owned(),
+                value: "true".to_owned(),
+                cure: "set it to false".to_owned(),
+            });
+        }
         let compress = conf.switch("spark.shuffle.compress", true)?;
         Ok(Self {
             codec: compress.then(|| Codec::from_conf(conf)).transpose()?,

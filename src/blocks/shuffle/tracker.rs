@@ -89,6 +89,13 @@ impl MapOutputTracker {
         self.known.lock().shuffles.remove(&shuffle_id);
     }
 
+    /// Knows the statuses of a shuffle without asking.
+    #[cfg(test)]
+    pub(super) fn put(&self, shuffle_id: i32, statuses: Vec<Option<MapStatus>>) {
+        let cell = Arc::new(OnceCell::new_with(Some(statuses.into())));
+        self.known.lock().shuffles.insert(shuffle_id, cell);
+    }
+
     /// Forgets everything, after something that was known turned out wrong.
     pub(super) fn clear(&self) {
         self.known.lock().shuffles.clear();
@@ -206,5 +213,51 @@ mod tests {
         assert_eq!(join_chunks(stream, &limits).unwrap(), "abc");
         assert!(join_chunks(b"\xac\xed\0\x05t\0\x01x", &limits).is_err());
         assert!(join_chunks(b"", &limits).is_err());
+    }
+
+    /// The reply in a frame that a driver sent, for four maps and three reducers.
+    fn captured_reply(version: &str) -> Bytes {
+        let path = format!(
+            "{}/tests/fixtures/vectors/{version}.jsonl",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut frames = text
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let frame = frames
+            .find(|frame| frame["reply_to"] == "org.apache.spark.GetMapOutputStatuses")
+            .unwrap();
+        let hex = frame["hex"].as_str().unwrap().as_bytes();
+        let digit = |byte: u8| char::from(byte).to_digit(16).unwrap() as u8;
+        let bytes = hex.as_chunks::<2>().0.iter();
+        let bytes: Vec<u8> = bytes.map(|[a, b]| digit(*a) << 4 | digit(*b)).collect();
+        let mut bytes = bytes::BytesMut::from(&bytes[..]);
+        match wire::frame::Frame::decode(&mut bytes, 1 << 20).unwrap() {
+            Some(wire::frame::Frame::RpcResponse { body, .. }) => body,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn replies_of_real_drivers() {
+        let properties = crate::config::SparkProperties::default();
+        let codec = Codec::by_name("zstd", CODEC_KEY, &properties).unwrap();
+        for version in ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"] {
+            let reply = GetMapOutputStatuses::read_reply(&captured_reply(version)).unwrap();
+            let MapOutputs::Direct(packed) = MapOutputs::read(&reply).unwrap() else {
+                panic!("{version}")
+            };
+            let stream = codec.decompress(&packed, 1 << 20).unwrap();
+            let statuses = MapStatus::decode_array(&stream, &javaser::Limits::default()).unwrap();
+            let statuses: Vec<_> = statuses.into_iter().map(Option::unwrap).collect();
+            let ids: Vec<_> = statuses.iter().map(MapStatus::map_id).collect();
+            assert_eq!(ids, [6, 7, 8, 9], "{version}");
+            for status in &statuses {
+                assert_eq!(status.location().host, "127.0.0.1");
+                let sizes = [0, 1, 2, 3].map(|reducer| status.size_for_block(reducer));
+                assert_eq!(sizes, [54, 54, 54, 0], "{version}");
+            }
+        }
     }
 }

@@ -2,24 +2,9 @@
 
 use std::sync::Arc;
 
-use wire::ids::BlockManagerId;
+use crate::blocks::shuffle::ShuffleError;
 
-/// A block that a shuffle should have and cannot be read: `org.apache.spark.FetchFailed`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FetchFailure {
-    /// Who should have it; unknown when the driver knows of no output.
-    pub address: Option<BlockManagerId>,
-    /// The shuffle.
-    pub shuffle_id: i32,
-    /// Task id of the map task; -1 if unknown.
-    pub map_id: i64,
-    /// Map partition; -1 if unknown.
-    pub map_index: i32,
-    /// Reduce partition.
-    pub reduce_id: i32,
-    /// Spark's text for it.
-    pub message: String,
-}
+pub use crate::blocks::shuffle::FetchFailure;
 
 /// An exception as Spark's driver and UI show it: `org.apache.spark.ExceptionFailure`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +55,20 @@ impl TaskError {
 
 impl From<std::io::Error> for TaskError {
     fn from(error: std::io::Error) -> Self {
-        Self::io(error)
+        match ShuffleError::of_io(&error) {
+            Some(of_shuffle) => of_shuffle.clone().into(),
+            None => Self::io(error),
+        }
+    }
+}
+
+impl From<ShuffleError> for TaskError {
+    fn from(error: ShuffleError) -> Self {
+        match error {
+            ShuffleError::FetchFailed(failure) => Self::FetchFailed(failure),
+            ShuffleError::Killed(reason) => Self::Killed(reason),
+            ShuffleError::Unsupported(reason) => Self::BailOut(reason),
+            ShuffleError::Spark(message) => Self::spark(message),
+        }
     }
 }

@@ -1,0 +1,172 @@
+//! Shuffles: writing map outputs, knowing where they are, reading them.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `writer` | records of a map task to segments of reducers |
+//! | `output` | the files of a map output |
+//! | `segment` | compression and encryption of segments |
+//! | `tracker` | who has which map outputs |
+//! | `locations` | which blocks a reader wants from whom |
+//! | `flight` | which of them may be on their way |
+//! | `transfer` | what the network has to do |
+//! | `reader` | blocks as they become readable |
+//! | `stream` | the records of one block, and the cause of damage |
+
+mod conf;
+mod error;
+mod flight;
+mod locations;
+mod output;
+mod reader;
+mod segment;
+mod stream;
+mod tracker;
+mod transfer;
+mod writer;
+
+pub use conf::ShuffleConf;
+pub use error::{FetchFailure, ShuffleError};
+pub use locations::{ReadRange, ShuffleBlock};
+pub use reader::ShuffleBlocks;
+pub use stream::ShuffleStream;
+pub use tracker::{BroadcastValues, MapOutputTracker, MapStatuses};
+pub use transfer::{BlockTransfer, Told};
+pub use writer::ShuffleWriter;
+
+use super::metrics::{ShuffleReadMetrics, ShuffleWriteMetrics, SpillMetrics};
+use super::{BlockEnv, ShuffleFiles};
+use crate::cancel::Cancellation;
+use crate::config::SettingError;
+use output::MapOutputs;
+use reader::Shared;
+use segment::SegmentFormat;
+use std::io;
+use std::sync::Arc;
+use wire::ids::BlockManagerId;
+use writer::WriterRules;
+
+/// An executor's shuffles.
+pub struct Shuffle {
+    shared: Arc<Shared>,
+    rules: Arc<WriterRules>,
+}
+
+impl std::fmt::Debug for Shuffle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shuffle")
+            .field("tracker", &self.shared.tracker)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shuffle {
+    /// For the executor of `env`.
+    ///
+    /// # Errors
+    /// A setting of shuffles that is wrong.
+    pub fn new(
+        env: Arc<BlockEnv>,
+        broadcasts: Arc<dyn BroadcastValues>,
+        transfer: Arc<dyn BlockTransfer>,
+    ) -> Result<Self, SettingError> {
+        let conf = ShuffleConf::new(&env.properties)?;
+        let format = SegmentFormat::new(&env.properties, env.io_encryption_key.as_deref())?;
+        let outputs = MapOutputs::new(
+            Arc::clone(&env.local_dirs),
+            conf.checksum,
+            conf.open_permissions,
+            conf.sync,
+        );
+        let rules = WriterRules {
+            outputs,
+            format: format.clone(),
+            location: server_id(&env.block_manager_id, &conf),
+            map_status: conf.map_status,
+        };
+        let tracker = MapOutputTracker::new(Arc::clone(&env), broadcasts)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                files: ShuffleFiles::new(Arc::clone(&env.local_dirs)),
+                neighbours: Default::default(),
+                tracker: Arc::new(tracker),
+                env,
+                conf,
+                format,
+                transfer,
+            }),
+            rules: Arc::new(rules),
+        })
+    }
+
+    /// Who has which map outputs.
+    pub fn tracker(&self) -> &Arc<MapOutputTracker> {
+        &self.shared.tracker
+    }
+
+    /// The settings.
+    pub fn conf(&self) -> &ShuffleConf {
+        &self.shared.conf
+    }
+
+    /// Who readers ask for this executor's map outputs: its block server, or the external shuffle service on its host.
+    pub fn server_id(&self) -> &BlockManagerId {
+        &self.rules.location
+    }
+
+    /// The id that a map task's output has: that of the attempt, or the map partition for the old protocol.
+    pub fn map_id(&self, task_attempt_id: i64, partition_id: i32) -> i64 {
+        match self.shared.conf.old_fetch_protocol {
+            true => partition_id.into(),
+            false => task_attempt_id,
+        }
+    }
+
+    /// Starts the output of a map task.
+    ///
+    /// # Errors
+    /// The codec cannot be set up.
+    pub fn writer<'a>(
+        &self,
+        shuffle_id: i32,
+        map_id: i64,
+        num_partitions: usize,
+        metrics: &'a ShuffleWriteMetrics,
+        spill_metrics: &'a SpillMetrics,
+    ) -> io::Result<ShuffleWriter<'a>> {
+        let memory = usize::try_from(self.shared.conf.write_memory).unwrap_or(usize::MAX);
+        ShuffleWriter::new(
+            Arc::clone(&self.rules),
+            shuffle_id,
+            map_id,
+            num_partitions,
+            memory,
+            metrics,
+            spill_metrics,
+        )
+    }
+
+    /// Reads a range of a shuffle. Blocks the thread, as does the result, until the task of `cancellation` is killed: both belong
+    /// on a thread outside of the runtime.
+    ///
+    /// # Errors
+    /// It is not known where the blocks are: see [`ShuffleError`].
+    pub fn read<'a>(
+        &self,
+        range: &ReadRange,
+        metrics: &'a ShuffleReadMetrics,
+        cancellation: &Cancellation,
+    ) -> Result<ShuffleBlocks<'a>, ShuffleError> {
+        ShuffleBlocks::new(Arc::clone(&self.shared), range, metrics, cancellation)
+    }
+}
+
+fn server_id(me: &BlockManagerId, conf: &ShuffleConf) -> BlockManagerId {
+    match conf.external_service_port {
+        Some(port) => BlockManagerId {
+            port: port.into(),
+            topology_info: None,
+            ..me.clone()
+        },
+        None => me.clone(),
+    }
+}

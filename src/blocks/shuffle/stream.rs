@@ -1,0 +1,166 @@
+//! The records of one block, and what to say when they are damaged.
+
+use super::error::{FetchFailure, ShuffleError};
+use super::locations::ShuffleBlock;
+use super::reader::Shared;
+use crate::blocks::ShuffleFiles;
+use crate::blocks::checksum::Algorithm;
+use crate::blocks::shuffle_files::Section;
+use crate::transport::Body;
+use bytes::Buf;
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+use wire::block_transfer::Cause;
+use wire::ids::BlockManagerId;
+
+/// Bytes of a file that are read at a time.
+const READ_SIZE: usize = 128 << 10;
+
+/// Reads the serialized records of one block. Damage is an error that holds a [`ShuffleError`]. To be read on a thread outside
+/// of the runtime: finding out the cause of damage asks the block's server.
+pub struct ShuffleStream {
+    source: Source,
+    input: Result<Box<dyn Read + Send>, ShuffleError>,
+}
+
+/// Where a block came from.
+pub(super) struct Source {
+    pub(super) shared: Arc<Shared>,
+    pub(super) block: ShuffleBlock,
+    pub(super) address: Arc<BlockManagerId>,
+    /// Its bytes, as they are in the file.
+    pub(super) raw: Body,
+    /// The files, if they are on this host.
+    pub(super) files: Option<ShuffleFiles>,
+}
+
+impl std::fmt::Debug for ShuffleStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShuffleStream")
+            .field("block", &self.source.block)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ShuffleStream {
+    /// Unpacks up to `ahead` bytes at once, to know whether they can be unpacked.
+    ///
+    /// # Errors
+    /// They cannot; the source comes back.
+    pub(super) fn open(source: Source, ahead: Option<u64>) -> Result<Self, (Source, io::Error)> {
+        match source.unpack(ahead) {
+            Ok(input) => Ok(Self {
+                source,
+                input: Ok(input),
+            }),
+            Err(error) => Err((source, error)),
+        }
+    }
+
+    /// Which block this is.
+    pub fn block(&self) -> &ShuffleBlock {
+        &self.source.block
+    }
+}
+
+impl Read for ShuffleStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let input = match &mut self.input {
+            Ok(input) => input,
+            Err(failure) => return Err(failure.clone().into_io()),
+        };
+        match input.read(buf) {
+            Err(error)
+                if error.kind() != io::ErrorKind::Interrupted
+                    && self.source.shared.conf.detect_corrupt =>
+            {
+                let failure = ShuffleError::FetchFailed(self.source.damaged(&error));
+                self.input = Err(failure.clone());
+                Err(failure.into_io())
+            }
+            result => result,
+        }
+    }
+}
+
+impl Source {
+    fn bytes(&self) -> Box<dyn Read + Send> {
+        match self.raw.clone() {
+            Body::Bytes(bytes) => Box::new(bytes.reader()),
+            Body::File { file, offset, len } => Box::new(BufReader::with_capacity(
+                READ_SIZE.min(usize::try_from(len).unwrap_or(READ_SIZE)),
+                Section { file, offset, len },
+            )),
+        }
+    }
+
+    fn unpack(&self, ahead: Option<u64>) -> io::Result<Box<dyn Read + Send>> {
+        let mut input = self.shared.format.reader(self.bytes())?;
+        let Some(ahead) = ahead.filter(|_| self.shared.format.changes_bytes()) else {
+            return Ok(input);
+        };
+        let mut start = Vec::new();
+        input.by_ref().take(ahead).read_to_end(&mut start)?;
+        Ok(Box::new(io::Cursor::new(start).chain(input)))
+    }
+
+    /// The failed fetch that damage of this block is.
+    pub(super) fn damaged(&self, error: &io::Error) -> FetchFailure {
+        let why = match self.shared.conf.checksum {
+            Some(algorithm) => self.diagnosis(algorithm),
+            None => error.to_string(),
+        };
+        tracing::error!("{why}: {error}");
+        let cause = format!("{why}\nCaused by: java.io.IOException: {error}");
+        self.block.failure(&self.address, &cause)
+    }
+
+    /// Spark's words for why a block is damaged (`ShuffleBlockFetcherIterator.diagnoseCorruption`).
+    fn diagnosis(&self, algorithm: Algorithm) -> String {
+        let block = &self.block;
+        if block.batch {
+            return format!(
+                "BlockBatch {block} is corrupted but corruption diagnosis is skipped due to lack of shuffle checksum support for ShuffleBlockBatchId"
+            );
+        }
+        tracing::info!("Start corruption diagnosis.");
+        let cause = self.cause(algorithm).unwrap_or_else(|error| {
+            tracing::warn!(
+                "Unable to diagnose the corruption cause of the shuffle block: {error}"
+            );
+            Cause::UNKNOWN_ISSUE
+        });
+        match cause {
+            Cause::UNSUPPORTED_CHECKSUM_ALGORITHM => format!(
+                "Block {block} is corrupted but corruption diagnosis failed due to unsupported checksum algorithm: {}",
+                algorithm.name()
+            ),
+            Cause::CHECKSUM_VERIFY_PASS => {
+                format!("Block {block} is corrupted but checksum verification passed")
+            }
+            Cause::DISK_ISSUE => format!("Block {block} is corrupted due to DISK_ISSUE"),
+            Cause::NETWORK_ISSUE => format!("Block {block} is corrupted due to NETWORK_ISSUE"),
+            _ => format!("Block {block} is corrupted but the cause is unknown"),
+        }
+    }
+
+    fn cause(&self, algorithm: Algorithm) -> Result<Cause, String> {
+        let checksum = algorithm
+            .of(self.bytes())
+            .map_err(|error| error.to_string())?;
+        let (block, checksum) = (self.block.clone(), i64::from(checksum));
+        if let Some(files) = &self.files {
+            return Ok(files.diagnose(
+                block.shuffle_id,
+                block.map_id,
+                block.reducers.start,
+                checksum,
+                algorithm.name(),
+            ));
+        }
+        let address = Arc::clone(&self.address);
+        let transfer = &self.shared.transfer;
+        let asked = transfer.diagnose(address, block, checksum, algorithm.name());
+        self.shared.env.runtime.block_on(asked)
+    }
+}

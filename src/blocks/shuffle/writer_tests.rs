@@ -1,0 +1,163 @@
+use super::*;
+use crate::blocks::checksum::Algorithm;
+use crate::blocks::{LocalDirs, ShuffleFiles};
+use crate::config::SparkProperties;
+use crate::transport::Body;
+use proptest::prelude::*;
+use std::io::Read;
+use wire::block_transfer::Cause;
+
+struct Executor {
+    _root: tempfile::TempDir,
+    files: ShuffleFiles,
+    rules: Arc<WriterRules>,
+    writes: ShuffleWriteMetrics,
+    spills: SpillMetrics,
+}
+
+fn executor(pairs: &[(&'static str, &'static str)]) -> Executor {
+    let root = tempfile::tempdir().unwrap();
+    let roots = [root.path().join("a"), root.path().join("b")];
+    let dirs = Arc::new(LocalDirs::create(&roots, 64, false).unwrap());
+    let conf = SparkProperties::from_launch(pairs.iter().copied(), []);
+    let rules = WriterRules {
+        outputs: MapOutputs::new(dirs.clone(), Some(Algorithm::Adler32), false, false),
+        format: SegmentFormat::new(&conf, None).unwrap(),
+        location: BlockManagerId {
+            executor_id: "1".into(),
+            host: "h".into(),
+            port: 7,
+            topology_info: None,
+        },
+        map_status: MapStatusRules::default(),
+    };
+    Executor {
+        _root: root,
+        files: ShuffleFiles::new(dirs),
+        rules: Arc::new(rules),
+        writes: ShuffleWriteMetrics::default(),
+        spills: SpillMetrics::default(),
+    }
+}
+
+impl Executor {
+    fn writer(&self, map_id: i64, partitions: usize, memory: usize) -> ShuffleWriter<'_> {
+        let rules = Arc::clone(&self.rules);
+        ShuffleWriter::new(
+            rules,
+            3,
+            map_id,
+            partitions,
+            memory,
+            &self.writes,
+            &self.spills,
+        )
+        .unwrap()
+    }
+
+    /// Bytes of a segment as they are in the file.
+    fn raw(&self, map_id: i64, reducer: i32) -> Vec<u8> {
+        match self.files.segment(3, map_id, reducer, reducer + 1).unwrap() {
+            Body::Bytes(bytes) => bytes.to_vec(),
+            Body::File { file, offset, len } => {
+                let mut bytes = vec![0; len as usize];
+                file.read_exact_at(&mut bytes, offset).unwrap();
+                bytes
+            }
+        }
+    }
+
+    fn records(&self, map_id: i64, reducer: i32) -> Vec<u8> {
+        let raw = std::io::Cursor::new(self.raw(map_id, reducer));
+        let mut records = Vec::new();
+        let mut reader = self.rules.format.reader(Box::new(raw)).unwrap();
+        reader.read_to_end(&mut records).unwrap();
+        records
+    }
+}
+
+#[test]
+fn records_come_back_in_order() {
+    let executor = executor(&[]);
+    let mut writer = executor.writer(5, 3, 1 << 20);
+    writer.write(2, b"first").unwrap();
+    writer.write(0, b"zero").unwrap();
+    writer
+        .write_with(2, |out| out.extend_from_slice(b"second"))
+        .unwrap();
+    assert!(writer.write(3, b"x").is_err());
+    let status = writer.stop(0).unwrap();
+    assert_eq!(executor.records(5, 0), b"zero");
+    assert_eq!(executor.raw(5, 1), b"");
+    assert_eq!(executor.records(5, 2), b"firstsecond");
+    assert_eq!(status.map_id(), 5);
+    assert_eq!(status.size_for_block(1), 0);
+    assert!(status.size_for_block(2) > 20);
+    assert_eq!(executor.writes.records_written.get(), 3);
+    let size = executor.raw(5, 0).len() + executor.raw(5, 2).len();
+    assert_eq!(executor.writes.bytes_written.get(), size as i64);
+    assert_eq!(executor.spills.disk_bytes_spilled.get(), 0);
+    let sum = |reducer| i64::from(adler2::adler32_slice(&executor.raw(5, reducer)));
+    for reducer in 0..3 {
+        let cause = executor
+            .files
+            .diagnose(3, 5, reducer, sum(reducer), "ADLER32");
+        assert_eq!(cause, Cause::CHECKSUM_VERIFY_PASS);
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_writer_that_does_not_stop() {
+    let executor = executor(&[]);
+    let mut writer = executor.writer(5, 3, 100);
+    writer.write(2, &[7; 1000]).unwrap();
+    assert_eq!(writer.memory_used(), 0, "it spilled");
+    drop(writer);
+    let root = executor._root.path();
+    for dir in ["a", "b"] {
+        let manager = std::fs::read_dir(root.join(dir)).unwrap().next().unwrap();
+        let mut files = std::fs::read_dir(manager.unwrap().path()).unwrap();
+        assert!(files.next().is_none());
+    }
+}
+
+#[test]
+fn no_records_make_an_empty_output() {
+    let executor = executor(&[]);
+    let status = executor.writer(5, 2, 100).stop(0).unwrap();
+    assert_eq!(status.size_for_block(0), 0);
+    assert_eq!(executor.raw(5, 1), b"");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever spills and is packed in between, with every codec.
+    #[test]
+    fn segments_hold_what_was_written(
+        codec in 0usize..5,
+        memory in prop_oneof![Just(1usize), Just(3000), Just(60_000), Just(1 << 20)],
+        records in proptest::collection::vec((0usize..4, 0usize..9000, any::<u8>()), 0..200),
+    ) {
+        let conf: &[(&str, &str)] = match codec {
+            0 => &[("spark.shuffle.compress", "false")],
+            1 => &[("spark.io.compression.codec", "zstd")],
+            2 => &[("spark.io.compression.codec", "snappy")],
+            3 => &[("spark.io.compression.codec", "lzf")],
+            _ => &[],
+        };
+        let executor = executor(conf);
+        let mut writer = executor.writer(9, 4, memory);
+        let mut expected = vec![Vec::new(); 4];
+        for (partition, len, byte) in &records {
+            let record: Vec<u8> = (0..*len).map(|i| byte.wrapping_add((i / 7) as u8)).collect();
+            writer.write(*partition, &record).unwrap();
+            expected[*partition].extend_from_slice(&record);
+        }
+        writer.stop(0).unwrap();
+        for (reducer, expected) in (0..).zip(&expected) {
+            prop_assert_eq!(&executor.records(9, reducer), expected);
+            prop_assert_eq!(expected.is_empty() && codec > 0, executor.raw(9, reducer).is_empty() && codec > 0);
+        }
+    }
+}
