@@ -9,8 +9,8 @@ use crate::ids::BlockManagerId;
 use crate::messages::java;
 use crate::{WireError, WireVersion};
 use javaser::arena::{Graph, Value};
-use javaser::{Catalog, Limits};
 use javaser::types::{Body, External, Raw};
+use javaser::{Catalog, Limits};
 use roaring::RoaringBitmap;
 
 /// `org.apache.spark.scheduler.MapStatus`.
@@ -174,9 +174,8 @@ impl MapStatus {
                 let block = graph.level(id, class).map(|level| level.block_bytes());
                 let block = block.unwrap_or_default();
                 match class {
-                    CompressedMapStatus::CLASS => {
-                        CompressedMapStatus::read(&block).map(|status| Some(Self::Compressed(status)))
-                    }
+                    CompressedMapStatus::CLASS => CompressedMapStatus::read(&block)
+                        .map(|status| Some(Self::Compressed(status))),
                     HighlyCompressedMapStatus::CLASS => HighlyCompressedMapStatus::read(&block)
                         .map(|status| Some(Self::HighlyCompressed(status))),
                     other => Err(WireError::UnexpectedClass {

@@ -1,9 +1,7 @@
 //! How exact sizes become a [`MapStatus`]: the companion objects of Spark's `MapStatus` and `HighlyCompressedMapStatus`.
 
 use crate::ids::BlockManagerId;
-use crate::map_status::{
-    CompressedMapStatus, HighlyCompressedMapStatus, MapStatus, compress_size,
-};
+use crate::map_status::{CompressedMapStatus, HighlyCompressedMapStatus, MapStatus, compress_size};
 use roaring::RoaringBitmap;
 
 /// The settings that decide how exact a [`MapStatus`] is.
@@ -152,7 +150,10 @@ mod tests {
         };
         // Median (10 + 31) / 2 = 20, so 60; the two largest begin at 50.
         assert_eq!(inner.huge_block_sizes, [(7, compress_size(60))]);
-        assert!(matches!(status(rules, &[0; 3]), MapStatus::HighlyCompressed(_)));
+        assert!(matches!(
+            status(rules, &[0; 3]),
+            MapStatus::HighlyCompressed(_)
+        ));
     }
 
     proptest! {

@@ -291,7 +291,11 @@ mod tests {
         assert_eq!(std::fs::read(&data).unwrap(), b"aabbb");
         std::fs::write(&data, b"aabb").unwrap();
         write(&outputs, 9, b"xy", &mut [1, 1]);
-        assert_eq!(std::fs::read(&data).unwrap(), b"xy", "damaged outputs are replaced");
+        assert_eq!(
+            std::fs::read(&data).unwrap(),
+            b"xy",
+            "damaged outputs are replaced"
+        );
         assert_eq!(names(&outputs).len(), 2);
     }
 

@@ -117,11 +117,9 @@ impl<'a> ShuffleBlocks<'a> {
         for (address, blocks) in blocks {
             let files = match address.executor_id == me.executor_id {
                 true => Some(shared.files.clone()),
-                false if is_neighbour(&address) => shared
-                    .neighbours
-                    .lock()
-                    .get(&address.executor_id)
-                    .cloned(),
+                false if is_neighbour(&address) => {
+                    shared.neighbours.lock().get(&address.executor_id).cloned()
+                }
                 false => None,
             };
             let address = Arc::new(address);
@@ -221,12 +219,7 @@ impl<'a> ShuffleBlocks<'a> {
         let failed = |why: String| ShuffleError::FetchFailed(block.failure(&address, &why));
         let reducers = block.reducers.clone();
         let raw = files
-            .segment(
-                block.shuffle_id,
-                block.map_id,
-                reducers.start,
-                reducers.end,
-            )
+            .segment(block.shuffle_id, block.map_id, reducers.start, reducers.end)
             .map_err(|error| {
                 tracing::error!("Error occurred while fetching local blocks: {error}");
                 failed(error.to_string())
@@ -298,7 +291,9 @@ impl<'a> ShuffleBlocks<'a> {
             }
             Err((source, error)) => {
                 let Source { block, address, .. } = source;
-                tracing::warn!("got an corrupted block {block} from {address}, fetch again: {error}");
+                tracing::warn!(
+                    "got an corrupted block {block} from {address}, fetch again: {error}"
+                );
                 self.damaged.insert(block.clone());
                 self.flight.again(Request {
                     address,

@@ -110,7 +110,10 @@ fn address(executor: &str, host: &str) -> BlockManagerId {
 }
 
 /// Executor 1 on host `here`.
-fn executor(network: impl Into<Arc<Network>>, settings: &[(&'static str, &'static str)]) -> Executor {
+fn executor(
+    network: impl Into<Arc<Network>>,
+    settings: &[(&'static str, &'static str)],
+) -> Executor {
     let root = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let conf = RpcConf::new(|_| None).unwrap();
@@ -217,7 +220,9 @@ fn failure(error: ShuffleError) -> FetchFailure {
 fn answers(blocks: &[(&str, &[Result<Body, &str>])]) -> Network {
     let queue = |answers: &[Result<Body, &str>]| {
         let answers = answers.iter().cloned();
-        answers.map(|answer| answer.map_err(str::to_owned)).collect()
+        answers
+            .map(|answer| answer.map_err(str::to_owned))
+            .collect()
     };
     let blocks = blocks
         .iter()
@@ -302,10 +307,7 @@ fn neighbouring_reducers_are_one_batch() {
 
 #[test]
 fn a_block_that_does_not_come_is_a_failed_fetch() {
-    let network = answers(&[(
-        "shuffle_3_13_0",
-        &[Err("Failed to connect to /10.0.0.1:7")],
-    )]);
+    let network = answers(&[("shuffle_3_13_0", &[Err("Failed to connect to /10.0.0.1:7")])]);
     let executor = executor(network, &[]);
     let failed = failure(
         executor
@@ -358,7 +360,10 @@ fn empty_blocks_are_not_believed() {
 fn damage_is_diagnosed() {
     for (cause, words) in [
         (Some(Cause::DISK_ISSUE), "is corrupted due to DISK_ISSUE"),
-        (Some(Cause::NETWORK_ISSUE), "is corrupted due to NETWORK_ISSUE"),
+        (
+            Some(Cause::NETWORK_ISSUE),
+            "is corrupted due to NETWORK_ISSUE",
+        ),
         (
             Some(Cause::CHECKSUM_VERIFY_PASS),
             "is corrupted but checksum verification passed",
@@ -393,10 +398,7 @@ fn damage_in_our_own_files_is_a_disk_issue() {
     data[30] ^= 1;
     std::fs::write(&path, data).unwrap();
     let failed = failure(executor.read(vec![status], false).unwrap_err());
-    assert!(
-        failed.message.contains("due to DISK_ISSUE"),
-        "{failed:?}"
-    );
+    assert!(failed.message.contains("due to DISK_ISSUE"), "{failed:?}");
 }
 
 #[test]
@@ -417,7 +419,10 @@ fn damage_found_ahead_is_fetched_once_more() {
             .read(vec![elsewhere("3", "there", 13)], false)
             .unwrap_err(),
     );
-    assert!(failed.message.contains("the cause is unknown"), "{failed:?}");
+    assert!(
+        failed.message.contains("the cause is unknown"),
+        "{failed:?}"
+    );
 }
 
 #[test]

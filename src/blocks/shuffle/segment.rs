@@ -41,10 +41,7 @@ impl SegmentFormat {
     }
 
     /// The records in a segment.
-    pub(super) fn reader(
-        &self,
-        source: Box<dyn Read + Send>,
-    ) -> io::Result<Box<dyn Read + Send>> {
+    pub(super) fn reader(&self, source: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         Ok(match &self.codec {
             Some(codec) => Box::new(codec.reader(source)?),
             None => source,

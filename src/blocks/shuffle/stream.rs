@@ -101,7 +101,7 @@ impl Source {
         };
         let mut start = Vec::new();
         input.by_ref().take(ahead).read_to_end(&mut start)?;
-        Ok(Box::new(io::Cursor::new(start).chain(input)))
+        Ok(Box::new(Read::chain(io::Cursor::new(start), input)))
     }
 
     /// The failed fetch that damage of this block is.
@@ -125,9 +125,7 @@ impl Source {
         }
         tracing::info!("Start corruption diagnosis.");
         let cause = self.cause(algorithm).unwrap_or_else(|error| {
-            tracing::warn!(
-                "Unable to diagnose the corruption cause of the shuffle block: {error}"
-            );
+            tracing::warn!("Unable to diagnose the corruption cause of the shuffle block: {error}");
             Cause::UNKNOWN_ISSUE
         });
         match cause {

@@ -115,7 +115,9 @@ impl MapOutputTracker {
         tracing::info!("Don't have map outputs for shuffle {shuffle_id}, fetching them");
         let no_answer = |error: &dyn std::fmt::Display| {
             tracing::error!("Error communicating with MapOutputTracker: {error}");
-            ShuffleError::Spark(format!("Error communicating with MapOutputTracker: {error}"))
+            ShuffleError::Spark(format!(
+                "Error communicating with MapOutputTracker: {error}"
+            ))
         };
         let message = GetMapOutputStatuses { shuffle_id };
         let message = message
