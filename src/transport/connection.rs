@@ -1,6 +1,6 @@
 //! One connection: its state, and the task that reads it.
 
-use super::outgoing::Outgoing;
+use super::outgoing::{Activity, Outgoing};
 use super::reader::{Event, ReadError, Reader};
 use super::stream::Stream;
 use super::{Answer, AskError, Body, Peer, Reply, RequestHandler, TransportConf};
@@ -35,9 +35,7 @@ pub(super) struct Connection {
     outstanding: Mutex<Outstanding>,
     /// Why the connection is closed, once it is.
     closed: watch::Sender<Option<Closed>>,
-    /// Milliseconds from `started` to the last byte in either direction.
-    last_activity: AtomicU64,
-    started: Instant,
+    activity: Arc<Activity>,
 }
 
 /// How a connection ended: the reason, or `None` if the other end closed it between two frames.
@@ -74,16 +72,16 @@ impl Connection {
             connection: NEXT_CONNECTION.fetch_add(1, Ordering::Relaxed),
             addr: socket.peer_addr()?,
         };
+        let socket = Arc::new(socket);
+        let activity = Arc::new(Activity::new());
         let connection = Arc::new(Self {
             peer,
             local_addr: socket.local_addr()?,
-            outgoing: Outgoing::new(conf.max_outgoing_bytes),
+            outgoing: Outgoing::new(conf.max_outgoing_bytes, socket.clone(), activity.clone()),
             outstanding: Mutex::default(),
             closed: watch::channel(None).0,
-            last_activity: AtomicU64::new(0),
-            started: Instant::now(),
+            activity,
         });
-        let socket = Arc::new(socket);
         let (accepted, budget) = match side {
             Side::Client => (None, None),
             Side::Server { accepted, budget } => (Some(accepted), Some(budget)),
@@ -92,7 +90,7 @@ impl Connection {
             let (connection, socket) = (connection.clone(), socket.clone());
             async move {
                 let written = tokio::select! {
-                    written = connection.outgoing.write_to(&socket, || connection.touch()) => written,
+                    written = connection.outgoing.write_to(&socket) => written,
                     // The other end may never read what it was sent.
                     _ = connection.wait_closed() => Ok(()),
                 };
@@ -256,15 +254,6 @@ impl Connection {
             .ok()
             .and_then(|closed| closed.clone().flatten())
     }
-
-    fn touch(&self) {
-        self.last_activity
-            .store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
-    }
-
-    fn quiet_since(&self) -> Instant {
-        self.started + Duration::from_millis(self.last_activity.load(Ordering::Relaxed))
-    }
 }
 
 /// The asker may have given up; then the answer is for nobody.
@@ -356,11 +345,11 @@ impl ReadTask {
                 () = connection.outgoing.room(), if waits => {}
                 event = self.reader.next(), if !waits && !full => match event? {
                     Event::Frame(frame, memory) => self.dispatch(frame, memory)?,
-                    Event::Progress => connection.touch(),
+                    Event::Progress => connection.activity.touch(),
                     Event::End => return Ok(()),
                 },
                 () = sleep_until(idle_at) => {
-                    let quiet_since = connection.quiet_since();
+                    let quiet_since = connection.activity.quiet_since();
                     idle_at = quiet_since + self.idle_after;
                     if idle_at <= Instant::now() {
                         let held_up = waits || full || self.reader.is_held_up();

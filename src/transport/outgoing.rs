@@ -1,7 +1,7 @@
 //! What waits to be sent on a connection, and the task that sends it.
 
 use super::Body;
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use parking_lot::Mutex;
 use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags};
 use rustix::net::{SendAncillaryBuffer, SendFlags};
@@ -9,13 +9,18 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use wire::frame::Frame;
 
 /// Bodies up to this size are copied behind their heads instead of being sent as a piece of their own.
 const COPIED_BODY: usize = 8 << 10;
+/// Up to so many bytes are sent by whoever queues them, if nothing else is waiting: it saves a message the way through another thread.
+const SENT_AT_ONCE: usize = 64 << 10;
 /// Pieces given to one system call.
 const PIECES_PER_CALL: usize = 64;
 /// File bytes given to one system call.
@@ -25,10 +30,37 @@ const MAX_FILES: usize = 16;
 /// Requests of the other end that may be unanswered.
 const MAX_PROMISES: usize = 1024;
 
+/// When something was last sent or received on a connection.
+#[derive(Debug)]
+pub(super) struct Activity {
+    started: Instant,
+    /// Milliseconds after `started`.
+    last: AtomicU64,
+}
+
+impl Activity {
+    pub(super) fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn touch(&self) {
+        self.last
+            .store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn quiet_since(&self) -> Instant {
+        self.started + Duration::from_millis(self.last.load(Ordering::Relaxed))
+    }
+}
+
 /// The queue of one connection.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     state: Mutex<State>,
+    activity: Arc<Activity>,
     /// There is something to send, or the queue is closed.
     ready: Notify,
     /// Something was sent or answered, or the queue is closed.
@@ -36,8 +68,12 @@ pub(super) struct Outgoing {
     max_bytes: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    /// The socket, until the queue is closed.
+    socket: Option<Arc<TcpStream>>,
+    /// The sending task has pieces in hand, so that nobody else may send.
+    sending: bool,
     pieces: VecDeque<Piece>,
     /// Heads and small bodies behind the last piece.
     tail: BytesMut,
@@ -68,6 +104,25 @@ impl State {
         }
     }
 
+    /// Sends what waits, if it is little and nobody else is sending. True if nothing is left for the sending task. Errors are left to it, too.
+    fn send_now(&mut self) -> bool {
+        if self.sending || !self.pieces.is_empty() || self.tail.len() > SENT_AT_ONCE {
+            return false;
+        }
+        let Some(socket) = &self.socket else {
+            return false;
+        };
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        match rustix::net::send(socket, &self.tail, flags) {
+            Ok(sent) => {
+                self.tail.advance(sent);
+                self.bytes -= sent;
+                self.tail.is_empty()
+            }
+            Err(_) => false,
+        }
+    }
+
     fn has_room(&self, max_bytes: usize) -> bool {
         self.closed
             || (self.bytes < max_bytes && self.files < MAX_FILES && self.promises < MAX_PROMISES)
@@ -75,9 +130,19 @@ impl State {
 }
 
 impl Outgoing {
-    pub(super) fn new(max_bytes: usize) -> Self {
+    pub(super) fn new(max_bytes: usize, socket: Arc<TcpStream>, activity: Arc<Activity>) -> Self {
         Self {
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                socket: Some(socket),
+                sending: false,
+                pieces: VecDeque::new(),
+                tail: BytesMut::new(),
+                bytes: 0,
+                files: 0,
+                promises: 0,
+                closed: false,
+            }),
+            activity,
             ready: Notify::new(),
             room: Notify::new(),
             max_bytes,
@@ -123,8 +188,13 @@ impl Outgoing {
                 });
             }
         }
+        let all_sent = state.send_now();
         drop(state);
-        self.ready.notify_one();
+        if all_sent {
+            self.activity.touch();
+        } else {
+            self.ready.notify_one();
+        }
     }
 
     /// An answer will be queued.
@@ -170,6 +240,7 @@ impl Outgoing {
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
+        state.socket = None;
         state.pieces.clear();
         state.tail.clear();
         drop(state);
@@ -199,7 +270,8 @@ impl Outgoing {
                     return None;
                 }
                 state.cut_tail();
-                if !state.pieces.is_empty() {
+                state.sending = !state.pieces.is_empty();
+                if state.sending {
                     return Some(std::mem::take(&mut state.pieces));
                 }
             }
@@ -207,8 +279,8 @@ impl Outgoing {
         }
     }
 
-    /// Sends what is queued until the queue is closed or the socket fails. `sent` is called after each system call that sent something.
-    pub(super) async fn write_to(&self, socket: &TcpStream, sent: impl Fn()) -> io::Result<()> {
+    /// Sends what is queued until the queue is closed or the socket fails.
+    pub(super) async fn write_to(&self, socket: &TcpStream) -> io::Result<()> {
         while let Some(mut pieces) = self.take().await {
             while let Some(front) = pieces.front_mut() {
                 match front {
@@ -226,7 +298,7 @@ impl Outgoing {
                         }
                     }
                 }
-                sent();
+                self.activity.touch();
             }
         }
         Ok(())
@@ -259,7 +331,7 @@ async fn send_bytes(socket: &TcpStream, pieces: &mut VecDeque<Piece>) -> io::Res
         && let Some(Piece::Bytes(bytes)) = pieces.front_mut()
     {
         if rest < bytes.len() {
-            bytes::Buf::advance(bytes, rest);
+            bytes.advance(rest);
             break;
         }
         rest -= bytes.len();
