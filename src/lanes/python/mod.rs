@@ -1,7 +1,15 @@
 //! The python lane: tasks of PySpark's RDDs.
 
+mod compute;
 mod element;
 mod function;
+mod lane;
+mod plan;
+mod result;
+
+#[cfg(test)]
+mod testing;
 
 pub use element::{Element, Elements};
 pub use function::{BroadcastFile, PythonBroadcast, PythonFunction};
+pub use lane::{Plan, PythonLane};

@@ -1,0 +1,210 @@
+//! Real tasks of all versions.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use javaser::Limits;
+
+use super::*;
+use crate::executor::task::{DecodedTask, StageBinary, TaskKind, TaskObject};
+
+const VERSIONS: [&str; 5] = ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"];
+
+/// The tasks of `tests/fixtures/python_tasks`, by name.
+pub(in crate::lanes::python) fn tasks(version: &str) -> Vec<(String, DecodedTask)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/fixtures/python_tasks/{version}.jsonl.zst"));
+    let text = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
+    std::str::from_utf8(&text)
+        .unwrap()
+        .lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let bytes = |field: &str| {
+                let text = line[field].as_str().unwrap();
+                (0..text.len())
+                    .step_by(2)
+                    .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+                    .collect::<Vec<_>>()
+            };
+            let limits = Limits::default();
+            let task = TaskObject::decode(&bytes("task"), &limits).unwrap();
+            let stage = StageBinary::decode(&bytes("binary"), &limits).unwrap();
+            let stage = Arc::new(stage);
+            let name = line["name"].as_str().unwrap().to_owned();
+            (name, DecodedTask { task, stage })
+        })
+        .collect()
+}
+
+/// A task of that name of the newest version.
+pub(in crate::lanes::python) fn task(name: &str) -> DecodedTask {
+    let mut all = tasks("4.3.0").into_iter();
+    all.find(|(found, _)| found == name).unwrap().1
+}
+
+/// The plan in short: `count of python(values)`.
+fn describe(task: &DecodedTask) -> String {
+    let judge = || -> Result<String, String> {
+        let plan = StagePlan::judge(&task.stage)?;
+        let step = bind(&plan, &task.task.graph, task.task.partition)?;
+        let target = match &plan.target {
+            Target::Array { class, limit } => match limit {
+                None => class.clone(),
+                Some(limit) => format!("{class} of {limit}"),
+            },
+            Target::Count => "count".to_owned(),
+            Target::Shuffle(output) => {
+                format!("shuffle by {:?} to {}", output.key, output.num_partitions)
+            }
+        };
+        Ok(format!("{target}: {}", describe_step(&step)))
+    };
+    judge().unwrap_or_else(|reason| format!("no: {reason}"))
+}
+
+fn describe_step(step: &Step) -> String {
+    let one = |name: &str, input: &Step| format!("{name}({})", describe_step(input));
+    let two = |name: &str, a: &Step, b: &Step| {
+        format!("{name}({}, {})", describe_step(a), describe_step(b))
+    };
+    match step {
+        Step::Values(values) => format!("values {}", values.len()),
+        Step::Python { split, input, .. } => one(&format!("python {split}"), input),
+        Step::Pairwise(input) => one("pairs", input),
+        Step::Second(input) => one("second", input),
+        Step::Distribute {
+            partitions, input, ..
+        } => one(&format!("distribute {partitions}"), input),
+        Step::Shuffle { input, partition } => {
+            format!("read {} of {} maps", partition, input.num_maps)
+        }
+        Step::Chain(inputs) => inputs
+            .iter()
+            .map(|input| describe_step(input))
+            .collect::<Vec<_>>()
+            .join(" + "),
+        Step::Zip(a, b) => two("zip", a, b),
+        Step::Cartesian(a, b) => two("cartesian", a, b),
+        Step::Files { files, ranges } => format!(
+            "{:?} of {}",
+            files.format,
+            ranges
+                .iter()
+                .map(|range| format!("{}-{}", range.start, range.length))
+                .collect::<Vec<_>>()
+                .join(" ")
+        ),
+        Step::Cached {
+            split,
+            level,
+            text,
+            input,
+            ..
+        } => one(
+            &format!(
+                "cached {split} {} {} {text}",
+                level.flags, level.replication
+            ),
+            input,
+        ),
+        Step::LocalCheckpoint { split, .. } => format!("local checkpoint {split}"),
+    }
+}
+
+#[test]
+fn every_version_sends_the_same_plans() {
+    let expected: Vec<(&str, &str)> = EXPECTED
+        .lines()
+        .filter_map(|line| line.trim().split_once(": "))
+        .collect();
+    for version in VERSIONS {
+        let tasks = tasks(version);
+        let found: Vec<_> = tasks
+            .iter()
+            .map(|(name, task)| (name.as_str(), describe(task)))
+            .collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(name, plan)| (*name, plan.as_str()))
+            .collect();
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected, "{version}");
+        }
+        assert_eq!(found.len(), expected.len());
+    }
+}
+
+#[test]
+fn tasks_have_the_fields_that_the_executor_needs() {
+    for version in VERSIONS {
+        for (name, DecodedTask { task, .. }) in tasks(version) {
+            let shuffles = describe_kind(&name);
+            assert_eq!(
+                matches!(task.kind, TaskKind::ShuffleMap),
+                shuffles,
+                "{name}"
+            );
+            assert!(task.job_id.is_some() && task.app_id.is_some());
+            assert_eq!(task.is_barrier, name.starts_with("barrier"));
+            assert_eq!(task.artifact_uuid, None);
+            let metrics = task.serialized_task_metrics().unwrap();
+            assert_eq!(
+                javaser::peek_class(metrics),
+                Some("org.apache.spark.executor.TaskMetrics")
+            );
+            assert!(task.num_partitions > 0 && task.stage_attempt_id == 0);
+            let broadcast = javaser::arena::Value::Ref(task.task_binary);
+            assert_eq!(
+                task.graph.class_name(broadcast),
+                Some("org.apache.spark.broadcast.TorrentBroadcast")
+            );
+        }
+    }
+}
+
+fn describe_kind(name: &str) -> bool {
+    EXPECTED.lines().any(|line| {
+        line.trim()
+            .strip_prefix(name)
+            .is_some_and(|plan| plan.starts_with(": shuffle"))
+    }) || name == "jvm_distinct_1"
+}
+
+#[test]
+fn a_stage_is_judged_once() {
+    let task = task("range_1");
+    let mut judged = 0;
+    for _ in 0..3 {
+        let plan = task.stage.judged(|stage| {
+            judged += 1;
+            StagePlan::judge(stage)
+        });
+        assert!(plan.is_ok());
+    }
+    assert_eq!(judged, 1);
+}
+
+#[test]
+fn the_accumulator_of_the_functions_is_found() {
+    for version in VERSIONS {
+        for (name, task) in tasks(version) {
+            let Ok(plan) = StagePlan::judge(&task.stage) else {
+                continue;
+            };
+            if let Some(node) = plan.accumulator {
+                assert!(
+                    task.stage
+                        .graph
+                        .is_instance(node, "org.apache.spark.api.python.PythonAccumulatorV2"),
+                    "{name}"
+                );
+            } else {
+                assert_ne!(name, "acc_bc_1");
+            }
+        }
+    }
+}
+
+const EXPECTED: &str = "";
