@@ -61,13 +61,14 @@ impl<R: Read> Lines<R> {
             if self.position > 0 {
                 // Belongs to the part before.
                 self.cut()?;
-                self.one_more = false;
             } else {
                 while self.buffer.len() < BYTE_ORDER_MARK.len() && self.fill()? {}
                 if self.buffer.starts_with(BYTE_ORDER_MARK) {
                     let _ = self.buffer.split_to(BYTE_ORDER_MARK.len());
                     self.position += BYTE_ORDER_MARK.len() as u64;
                 }
+                // The first line of a file belongs to its first part, however short that is.
+                return self.cut();
             }
         }
         if self.position > self.end && !std::mem::take(&mut self.one_more) {

@@ -207,4 +207,54 @@ fn the_accumulator_of_the_functions_is_found() {
     }
 }
 
-const EXPECTED: &str = "";
+/// What the tasks are, by name.
+const EXPECTED: &str = "
+    parallelize_1: [[B: values 1
+    range_1: [[B: python 0(values 0)
+    take_1: [[B: python 0(values 1)
+    local_iter_1: [Ljava.lang.Object;: python 0(values 1)
+    local_iter_2: [Ljava.lang.Object;: python 1(values 1)
+    reduce_by_key_1: shuffle by Long to 2: pairs(python 0(values 1))
+    reduce_by_key_2: [[B: python 0(second(read 0 of 2 maps))
+    join_1: shuffle by Long to 2: pairs(python 0(python 0(values 1)))
+    join_2: [[B: python 0(second(read 0 of 4 maps))
+    partition_by_1: shuffle by Long to 2: pairs(python 0(values 1))
+    partition_by_2: [[B: second(read 0 of 2 maps)
+    repartition_1: shuffle by Int to 3: distribute 3(python 0(values 1))
+    repartition_2: [[B: second(read 0 of 2 maps)
+    coalesce_mapped_1: [[B: python 0(python 0(values 1) + python 1(values 2))
+    union_mapped_1: [[B: python 0(python 0(values 1))
+    union_partitioned_1: shuffle by Long to 2: pairs(python 0(values 1))
+    union_partitioned_2: shuffle by Long to 2: pairs(python 0(values 1))
+    union_partitioned_3: [[B: python 0(second(read 0 of 2 maps)) + python 0(second(read 0 of 2 maps))
+    cartesian_1: [Lscala.Tuple2;: cartesian(values 1, values 1)
+    cartesian_map_1: [[B: python 0(cartesian(values 1, values 1))
+    zip_map_1: [[B: python 0(zip(python 0(values 1), python 0(values 1)))
+    text_1: [Ljava.lang.String;: Lines of 0-8
+    text_map_1: [[B: python 0(Lines of 0-8)
+    text_gz_1: [Ljava.lang.String;: Lines of 0-38
+    whole_map_1: [[B: python 0(WholeText of 0-8 0-5)
+    binary_1: no: a result of PortableDataStream
+    binary_map_1: [[B: python 0(Binary of 0-8 0-5 0-12)
+    records_1: [[B: Records(4) of 0-8
+    cached_1: [[B: python 0(cached 0 4 1 false(python 0(values 1)))
+    cached_2: [[B: python 0(cached 0 4 1 false(python 0(values 1)))
+    checkpoint_1: [[B: python 0(python 0(values 1))
+    checkpoint_2: no: ReliableCheckpointRDD$::writeRDDToCheckpointDirectory$1
+    checkpoint_3: no: ReliableCheckpointRDD
+    barrier_1: [[B: python 0(values 1)
+    acc_bc_1: [[B: python 0(values 1)
+    count_approx_1: no: SerDeUtil$::pythonToJava$1
+    save_text_1: no: RDD::saveAsTextFile$3
+    pickle_file_1: no: RDD::saveAsObjectFile$4
+    pickle_file_2: no: SparkContext::objectFile$2
+    jvm_count_1: count: python 0(values 1)
+    jvm_take_1: [[B of 1: python 0(values 1)
+    jvm_zip_index_1: count: python 0(values 1)
+    jvm_zip_index_2: no: ZippedWithIndexRDD
+    jvm_distinct_1: no: RDD::distinct$8
+    jvm_distinct_2: no: RDD::distinct$10
+    jvm_sample_1: no: PartitionwiseSampledRDD
+    jvm_iter_1: [[B: python 0(values 1)
+    jvm_iter_2: [[B: python 1(values 1)
+";
