@@ -17,6 +17,9 @@ def told(action):
     between lanes."""
     found = thrown(action)
     found["message"] = without_frames(found["message"])
+    for cause in found.get("causes", []):
+        cause["message"] = without_frames(cause["message"])
+        del cause["stack"]
     return found
 
 

@@ -5,6 +5,7 @@ usage: hold.py NAME SCRATCH"""
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ import zlib
 from pyspark import SparkContext, StorageLevel
 from pyspark.sql import SparkSession
 
+from failure_themes import told
 from support import Rest, digest, mask, wait_for
 
 
@@ -139,6 +141,23 @@ class Hold:
         """The answer of a shuffle of `exchange`, whose files may be gone with an executor."""
         rdd, expected = self.kept
         return dict(rdd.collect()) == expected
+
+    def overfill(self, _):
+        """Shuffles and caches more than fits on a small disk, then what does fit: whether the user reads why it failed, and
+        an answer."""
+        data = self.sc.parallelize(range(40), 4).map(lambda i: (i % 7, os.urandom(400_000)))
+
+        def failure(action):
+            found = told(action)
+            return {"type": found["type"], "reason": "No space left on device" in found["message"],
+                    "attempts": re.findall(r"failed \d+ times", found["message"])}
+
+        found = {"shuffle": failure(lambda: data.groupByKey(3).count())}
+        cached = data.persist(StorageLevel.DISK_ONLY)
+        found["cache"] = failure(cached.count)
+        cached.unpersist(blocking=True)
+        found["after"] = sorted(self.counts({"tasks": 4}))
+        return found
 
     def gated(self, command):
         """Starts a job whose tasks wait for `ungate`."""
