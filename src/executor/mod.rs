@@ -1,6 +1,7 @@
 //! The executor's life: states, registration, heartbeat, task table, exit codes.
 
 pub mod core;
+pub mod dependencies;
 pub mod distribution;
 mod error;
 pub mod events;
@@ -10,6 +11,7 @@ mod inbound;
 mod jvm_host;
 mod jvm_messages;
 mod jvm_start;
+pub mod metrics_peaks;
 mod resources;
 mod run;
 mod shared;

@@ -1,0 +1,348 @@
+//! Files and archives that tasks need in the working directory: what Spark's `Executor.updateDependencies` does, without a JVM.
+//!
+//! ```text
+//!  JobArtifactSet ─ what is newer than what is here? ─ nothing ───────────────────────────────► the task runs
+//!                                     │ something (one update at a time)
+//!                 spark:// http(s): file: local:  ── whole file ──► renamed into place ─► a+x ─► .tar of addFile unpacked
+//!                                     │                └► archives: unpacked aside, swapped in
+//!                 hdfs: s3a: ftp: …   └─► bail out: the JVM fetches it into the same directory
+//! ```
+//!
+//! An embedded JVM keeps its own account and fetches into the same directory. Equal files are left alone by both sides. For archives the JVM first removes
+//! what is there; [`Dependencies::held`] and [`Dependencies::assume`] let the two accounts be made one. Jars are for JVM code only and are not looked at.
+
+mod fetch;
+mod http;
+mod place;
+#[cfg(test)]
+mod tests;
+mod unpack;
+mod uri;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tracing::info;
+use wire::task_description::JobArtifactSet;
+
+use crate::cancel::Cancellation;
+use crate::config::{SettingError, SparkProperties};
+use crate::executor::task::TaskError;
+use crate::rpc::FileServer;
+
+use fetch::Fetcher;
+use place::Temp;
+use uri::Uri;
+
+/// `SparkSession` id of tasks that belong to no session with artifacts of its own.
+const DEFAULT_SESSION: &str = "default";
+/// Sessions whose files are remembered; of the least recently used one it is forgotten that its files are here (Spark:
+/// `spark.executor.isolatedSessionCache.size`).
+const MAX_SESSIONS: usize = 100;
+
+/// The dependencies of one executor. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Dependencies {
+    shared: Arc<Shared>,
+    /// Held during an update, also by one whose task has given up waiting.
+    busy: Arc<tokio::sync::Mutex<()>>,
+    runtime: Handle,
+}
+
+#[derive(Debug)]
+struct Shared {
+    root: PathBuf,
+    fetcher: Fetcher,
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Debug, Default)]
+struct Sessions {
+    by_id: HashMap<String, Session>,
+    clock: u64,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    used: u64,
+    files: HashMap<String, Held>,
+    archives: HashMap<String, Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    timestamp: i64,
+    path: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Archive,
+}
+
+impl Session {
+    fn map(&mut self, kind: Kind) -> &mut HashMap<String, Held> {
+        match kind {
+            Kind::File => &mut self.files,
+            Kind::Archive => &mut self.archives,
+        }
+    }
+}
+
+impl Sessions {
+    fn session(&mut self, id: &str) -> &mut Session {
+        self.clock += 1;
+        if !self.by_id.contains_key(id) && self.by_id.len() >= MAX_SESSIONS {
+            let oldest = self
+                .by_id
+                .iter()
+                .filter(|(id, _)| *id != DEFAULT_SESSION)
+                .min_by_key(|(_, session)| session.used)
+                .map(|(id, _)| id.clone());
+            oldest.map(|id| self.by_id.remove(&id));
+        }
+        let session = self.by_id.entry(id.to_owned()).or_default();
+        session.used = self.clock;
+        session
+    }
+}
+
+/// What is here: URLs with their timestamps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeldDependencies {
+    /// As `IsolatedSessionState.currentFiles`.
+    pub files: Vec<(String, i64)>,
+    /// As `IsolatedSessionState.currentArchives`.
+    pub archives: Vec<(String, i64)>,
+}
+
+fn session_id(artifacts: &JobArtifactSet) -> &str {
+    artifacts
+        .state
+        .as_ref()
+        .map_or(DEFAULT_SESSION, |state| &state.uuid)
+}
+
+impl Dependencies {
+    /// Nothing has been fetched yet. `root` is the working directory of the executor (`SparkFiles.getRootDirectory`); downloads block threads of
+    /// `runtime`'s blocking pool.
+    ///
+    /// # Errors
+    /// `spark.files.overwrite`, `spark.files.useFetchCache` or `spark.files.fetchTimeout` has no value of its kind.
+    pub fn new(
+        properties: &SparkProperties,
+        files: FileServer,
+        root: PathBuf,
+        runtime: Handle,
+    ) -> Result<Self, SettingError> {
+        let fetcher = Fetcher::new(properties, files, runtime.clone())?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                root,
+                fetcher,
+                sessions: Mutex::default(),
+            }),
+            busy: Arc::default(),
+            runtime,
+        })
+    }
+
+    /// Lets executors of the application that share this host download everything once, if `spark.files.useFetchCache` is on and the `environment` names
+    /// a directory that they share: the first of `LOCAL_DIRS` in a YARN container, the first of a standalone worker's `SPARK_EXECUTOR_DIRS`.
+    /// To be called before clones are made; later it has no effect.
+    #[must_use]
+    pub fn with_shared_cache(mut self, environment: impl Fn(&str) -> Option<String>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.fetcher.shared_cache = fetch::shared_directory(environment);
+        }
+        self
+    }
+
+    /// The directory in which a task with these artifacts finds its files: the working directory, or that of its session below it.
+    ///
+    /// # Errors
+    /// The session's id is no name of a directory.
+    pub fn directory(&self, artifacts: &JobArtifactSet) -> Result<PathBuf, TaskError> {
+        match session_id(artifacts) {
+            DEFAULT_SESSION => Ok(self.shared.root.clone()),
+            id if uri::is_plain_name(id) => Ok(self.shared.root.join(id)),
+            id => Err(TaskError::io(format!("session id {id} names no directory"))),
+        }
+    }
+
+    /// Fetches what of the files and archives is not here or newer than what is here. Updates run one after the other; those that find everything here
+    /// wait for nobody.
+    ///
+    /// # Errors
+    /// [`TaskError::BailOut`] before anything is fetched, if one of them can be fetched by the JVM only; [`TaskError::Killed`]; Spark's own exceptions.
+    /// What had been fetched until then stays and counts.
+    pub async fn update(
+        &self,
+        artifacts: &JobArtifactSet,
+        cancellation: &Cancellation,
+    ) -> Result<(), TaskError> {
+        let dir = self.directory(artifacts)?;
+        if self.shared.missing(artifacts).is_empty() {
+            return Ok(());
+        }
+        let turn = tokio::select! {
+            biased;
+            reason = cancellation.cancelled() => return Err(TaskError::Killed(reason)),
+            turn = Arc::clone(&self.busy).lock_owned() => turn,
+        };
+        let missing = self.shared.missing(artifacts);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let (shared, id) = (Arc::clone(&self.shared), session_id(artifacts).to_owned());
+        let cancellation = cancellation.clone();
+        let work = self.runtime.spawn_blocking(move || {
+            let done = shared.fetch_all(&id, &dir, missing, &cancellation);
+            drop(turn);
+            done
+        });
+        match work.await {
+            Ok(done) => done,
+            Err(error) => Err(TaskError::spark(format!(
+                "Fetching dependencies failed: {error}"
+            ))),
+        }
+    }
+
+    /// What has been fetched for the tasks that belong to no session.
+    pub fn held(&self) -> HeldDependencies {
+        let mut sessions = self.shared.sessions.lock();
+        let session = sessions.session(DEFAULT_SESSION);
+        let list = |held: &HashMap<String, Held>| {
+            let mut list: Vec<_> = held
+                .iter()
+                .map(|(url, held)| (url.clone(), held.timestamp))
+                .collect();
+            list.sort();
+            list
+        };
+        HeldDependencies {
+            files: list(&session.files),
+            archives: list(&session.archives),
+        }
+    }
+
+    /// Notes that these artifacts are in place, because the embedded JVM has run a task with them. What cannot be fetched here counts then, too.
+    pub fn assume(&self, artifacts: &JobArtifactSet) {
+        let Ok(dir) = self.directory(artifacts) else {
+            return;
+        };
+        for (kind, url, timestamp) in self.shared.missing(artifacts) {
+            let uri = Uri::parse(&url);
+            if let Ok(path) = target(&dir, kind, &uri).and_then(|path| Ok(path.canonicalize()?)) {
+                self.shared
+                    .note(session_id(artifacts), kind, &url, timestamp, path);
+            }
+        }
+    }
+}
+
+/// Where a dependency ends up.
+fn target(dir: &Path, kind: Kind, uri: &Uri<'_>) -> Result<PathBuf, TaskError> {
+    let alias = match kind {
+        Kind::File => None,
+        Kind::Archive => uri.alias()?,
+    };
+    match alias {
+        Some(alias) => Ok(dir.join(alias)),
+        None => Ok(dir.join(uri.file_name()?)),
+    }
+}
+
+impl Shared {
+    fn missing(&self, artifacts: &JobArtifactSet) -> Vec<(Kind, String, i64)> {
+        let id = session_id(artifacts);
+        let mut sessions = self.sessions.lock();
+        let session = sessions.session(id);
+        let lists = [
+            (Kind::File, &artifacts.files),
+            (Kind::Archive, &artifacts.archives),
+        ];
+        let mut missing = Vec::new();
+        for (kind, list) in lists {
+            let held = session.map(kind);
+            for (url, timestamp) in list {
+                let here = held.get(url).is_some_and(|held| {
+                    // The JVM removes the directories of sessions that it has not seen for a while.
+                    held.timestamp >= *timestamp && (id == DEFAULT_SESSION || held.path.exists())
+                });
+                if !here {
+                    missing.push((kind, url.clone(), *timestamp));
+                }
+            }
+        }
+        missing
+    }
+
+    fn fetch_all(
+        &self,
+        id: &str,
+        dir: &Path,
+        missing: Vec<(Kind, String, i64)>,
+        cancellation: &Cancellation,
+    ) -> Result<(), TaskError> {
+        for (kind, url, _) in &missing {
+            let uri = Uri::parse(url);
+            self.fetcher.accepts(&uri)?;
+            target(dir, *kind, &uri)?;
+        }
+        match fs::create_dir(dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+            _ => {}
+        }
+        for (kind, url, timestamp) in missing {
+            place::check(cancellation)?;
+            info!(target: "Executor", "Fetching {url} with timestamp {timestamp}");
+            let uri = Uri::parse(&url);
+            let path = match kind {
+                Kind::File => {
+                    let path = self.fetcher.fetch(&uri, dir, timestamp, cancellation)?;
+                    unpack::untar_here(dir, &uri.file_name()?, cancellation)?;
+                    path
+                }
+                Kind::Archive => self.fetch_archive(&uri, dir, timestamp, cancellation)?,
+            };
+            self.note(id, kind, &url, timestamp, path);
+        }
+        Ok(())
+    }
+
+    fn fetch_archive(
+        &self,
+        uri: &Uri<'_>,
+        dir: &Path,
+        timestamp: i64,
+        cancellation: &Cancellation,
+    ) -> Result<PathBuf, TaskError> {
+        // In the directory of the result, so that the tree can be renamed.
+        let scratch = Temp::in_dir(dir);
+        fs::create_dir(scratch.path())?;
+        let source = self
+            .fetcher
+            .fetch(uri, scratch.path(), timestamp, cancellation)?;
+        let dest = target(dir, Kind::Archive, uri)?;
+        info!(
+            target: "Executor",
+            "Unpacking an archive {} from {} to {}", uri.target, source.display(), dest.display()
+        );
+        unpack::unpack(&uri.file_name()?, &source, &dest, dir, cancellation)?;
+        Ok(dest)
+    }
+
+    fn note(&self, id: &str, kind: Kind, url: &str, timestamp: i64, path: PathBuf) {
+        let mut sessions = self.sessions.lock();
+        let held = sessions.session(id).map(kind);
+        held.insert(url.to_owned(), Held { timestamp, path });
+    }
+}
