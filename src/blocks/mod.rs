@@ -2,10 +2,13 @@
 
 pub mod checksum;
 pub mod codec;
+pub mod crypto;
 mod env;
 pub mod kryo;
 mod local_dirs;
+pub mod master;
 pub mod metrics;
+pub mod serializer_manager;
 mod server;
 pub mod shuffle;
 mod shuffle_files;

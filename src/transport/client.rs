@@ -1,7 +1,7 @@
 //! The connecting end.
 
 use super::connection::{Connection, Side};
-use super::{AskError, RequestHandler, Stream, TransportConf};
+use super::{AskError, Body, RequestHandler, Stream, TransportConf};
 use bytes::Bytes;
 use std::io;
 use std::net::SocketAddr;
@@ -115,6 +115,38 @@ impl Client {
         self.connection().outgoing.room().await;
         let answer = self.connection().ask_chunk(stream_id, chunk_index).await;
         answer.unwrap_or_else(|_| Err(self.disconnected()))
+    }
+
+    /// Queues a request for one chunk without waiting; chunks are asked for in the order of these calls. The future is its answer, as of
+    /// [`Client::fetch_chunk`].
+    pub fn start_fetch_chunk(
+        &self,
+        stream_id: i64,
+        chunk_index: i32,
+    ) -> impl Future<Output = Result<Bytes, AskError>> + Send + use<> {
+        let answer = self.connection().ask_chunk(stream_id, chunk_index);
+        let disconnected = self.disconnected();
+        async move { answer.await.unwrap_or(Err(disconnected)) }
+    }
+
+    /// Asks with data that follow the request, and waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub async fn upload(
+        &self,
+        meta: Bytes,
+        data: &Body,
+        timeout: Duration,
+    ) -> Result<Bytes, AskError> {
+        self.connection().outgoing.room().await;
+        let (request_id, answer) = self.connection().ask_upload(meta, data);
+        let asked = Asked {
+            connection: self.connection().clone(),
+            request_id,
+            answer,
+        };
+        asked.answer(timeout).await
     }
 
     /// Waits until everything queued so far has been given to the system, or the connection is closed.

@@ -120,6 +120,29 @@ impl Connection {
 
     /// Sends a request. The answer, or the reason why there is none, comes through the receiver.
     pub(super) fn ask(&self, body: Bytes) -> (i64, oneshot::Receiver<Result<Bytes, AskError>>) {
+        self.ask_with(|request_id| self.outgoing.push(&Frame::RpcRequest { request_id, body }))
+    }
+
+    /// Sends a request whose data follow it.
+    pub(super) fn ask_upload(
+        &self,
+        meta: Bytes,
+        data: &Body,
+    ) -> (i64, oneshot::Receiver<Result<Bytes, AskError>>) {
+        self.ask_with(|request_id| {
+            let frame = Frame::UploadStream {
+                request_id,
+                meta,
+                byte_count: data.len(),
+            };
+            self.outgoing.push_with(&frame, data);
+        })
+    }
+
+    fn ask_with(
+        &self,
+        send: impl FnOnce(i64),
+    ) -> (i64, oneshot::Receiver<Result<Bytes, AskError>>) {
         let (asker, answer) = oneshot::channel();
         let mut outstanding = self.outstanding.lock();
         let request_id = outstanding.next_id;
@@ -129,7 +152,7 @@ impl Connection {
             Some(error) => answer_asker(asker, Err(error.clone())),
             None => {
                 outstanding.rpcs.insert(request_id, asker);
-                self.outgoing.push(&Frame::RpcRequest { request_id, body });
+                send(request_id);
             }
         }
         (request_id, answer)

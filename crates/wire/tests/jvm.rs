@@ -199,6 +199,41 @@ fn messages(catalog: &Catalog, version: &WireVersion) -> Vec<Case> {
             replicas: vec![block_manager_id(); 3],
             max_replicas: 2
         },
+        GetLocations {
+            block_id: BlockId::broadcast(1)
+        },
+        GetLocationsMultipleBlockIds {
+            block_ids: vec![BlockId::broadcast(1), block_id.clone()]
+        },
+        GetLocationsAndStatus {
+            block_id: BlockId::parse("broadcast_1_piece0"),
+            requester_host: string("host")
+        },
+        BlockLocationsAndStatus {
+            locations: vec![block_manager_id(); 2],
+            status: BlockStatus {
+                storage_level: StorageLevel::MEMORY_AND_DISK_SER,
+                mem_size: 5,
+                disk_size: 0
+            },
+            local_dirs: Some(vec![string("/a"), string("/b")])
+        },
+        GetPeers {
+            block_manager_id: block_manager_id()
+        },
+        GetReplicateInfoForRddBlocks {
+            block_manager_id: block_manager_id()
+        },
+        IsExecutorAlive {
+            executor_id: string("7")
+        },
+        GetRddBlockVisibility {
+            block_id: block_id.clone()
+        },
+        UpdateRddBlockTaskInfo {
+            block_id: block_id.clone(),
+            task_id: 1 << 40
+        },
         MarkRddBlockAsVisible { block_id },
         CheckExistence {
             name: string("Executor")
@@ -334,6 +369,14 @@ fn messages(catalog: &Catalog, version: &WireVersion) -> Vec<Case> {
             }],
         };
         cases.push(case(update, |m| m.encode(catalog), StatusUpdate::decode));
+    }
+    if version.block_info_checksum {
+        let block_id = BlockId::parse("rdd_1_2");
+        cases.push(case(
+            GetSealedChecksum { block_id },
+            |m| m.encode(catalog),
+            GetSealedChecksum::decode,
+        ));
     }
     if version.scala_213 {
         cases.push(case(

@@ -57,6 +57,7 @@ const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 9] = [
 /// Classes in the fixtures that are not read by a type of their own: replies without content, which `reply.rs` tests, and
 /// what only tasks ask and get.
 const NO_TYPE: [&str; 13] = [
+const NO_TYPE: [&str; 12] = [
     "[B",
     "[Ljava.lang.String;",
     "[Lorg.apache.spark.status.api.v1.ThreadStackTrace;",
@@ -68,8 +69,6 @@ const NO_TYPE: [&str; 13] = [
     "scala.runtime.BoxedUnit",
     "org.apache.spark.RequestToSync",
     "org.apache.spark.scheduler.AskPermissionToCommitOutput",
-    "org.apache.spark.storage.BlockManagerMessages$GetLocationsAndStatus",
-    "org.apache.spark.storage.BlockManagerMessages$GetPeers",
 ];
 
 struct Outcome {
@@ -122,6 +121,14 @@ fn reencode(
         GenerateExecId,
         GetBlockStatus,
         GetMapOutputStatuses,
+        GetLocations,
+        GetLocationsAndStatus,
+        GetLocationsMultipleBlockIds,
+        GetPeers,
+        GetRddBlockVisibility,
+        GetReplicateInfoForRddBlocks,
+        IsExecutorAlive,
+        UpdateRddBlockTaskInfo,
         GetMatchingBlockIds,
         Heartbeat,
         HeartbeatResponse,

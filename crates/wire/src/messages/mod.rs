@@ -1,5 +1,6 @@
 //! Messages between executor and driver, as Java object streams. One file per message.
 
+mod block_locations_and_status;
 mod check_existence;
 mod decimal;
 mod decommission_executor;
@@ -9,10 +10,18 @@ mod fit;
 mod generate_exec_id;
 mod get_block_status;
 mod get_map_output_statuses;
+mod get_locations;
+mod get_locations_and_status;
+mod get_locations_multiple_block_ids;
 mod get_matching_block_ids;
+mod get_peers;
+mod get_rdd_block_visibility;
+mod get_replicate_info_for_rdd_blocks;
+mod get_sealed_checksum;
 mod heartbeat;
 mod heartbeat_response;
 mod inbound;
+mod is_executor_alive;
 pub(crate) mod java;
 mod kill_task;
 mod launch_task;
@@ -41,7 +50,9 @@ mod trigger_thread_dump;
 mod update_block_info;
 mod update_delegation_tokens;
 mod update_executor_log_level;
+mod update_rdd_block_task_info;
 
+pub use block_locations_and_status::BlockLocationsAndStatus;
 pub use check_existence::CheckExistence;
 pub use decommission_executor::DecommissionExecutor;
 pub use exception_failure::ExceptionFailure;
@@ -50,10 +61,18 @@ pub use fit::check_fit;
 pub use generate_exec_id::GenerateExecId;
 pub use get_block_status::GetBlockStatus;
 pub use get_map_output_statuses::{GetMapOutputStatuses, MapOutputs};
+pub use get_locations::GetLocations;
+pub use get_locations_and_status::GetLocationsAndStatus;
+pub use get_locations_multiple_block_ids::GetLocationsMultipleBlockIds;
 pub use get_matching_block_ids::GetMatchingBlockIds;
+pub use get_peers::GetPeers;
+pub use get_rdd_block_visibility::GetRddBlockVisibility;
+pub use get_replicate_info_for_rdd_blocks::GetReplicateInfoForRddBlocks;
+pub use get_sealed_checksum::GetSealedChecksum;
 pub use heartbeat::{ExecutorMetrics, Heartbeat, StageAttempt};
 pub use heartbeat_response::HeartbeatResponse;
 pub use inbound::{ExecutorMessage, StorageEndpointMessage};
+pub use is_executor_alive::IsExecutorAlive;
 pub(crate) use java::message;
 pub use javaser::types::{Raw, StackTraceElement, Throwable};
 pub use kill_task::KillTask;
@@ -85,6 +104,7 @@ pub use trigger_thread_dump::TriggerThreadDump;
 pub use update_block_info::UpdateBlockInfo;
 pub use update_delegation_tokens::UpdateDelegationTokens;
 pub use update_executor_log_level::UpdateExecutorLogLevel;
+pub use update_rdd_block_task_info::UpdateRddBlockTaskInfo;
 
 #[cfg(test)]
 mod golden;

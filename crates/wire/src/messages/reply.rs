@@ -1,9 +1,9 @@
 //! Replies that are no messages of their own: boxed primitives, strings, `None`, empty collections.
 
-use super::RpcFailure;
 use super::java::{decode, decode_any, encode};
+use super::{BlockLocationsAndStatus, ReplicateBlock, RpcFailure};
 use crate::WireError;
-use crate::ids::StorageLevel;
+use crate::ids::{BlockManagerId, StorageLevel};
 use javaser::Catalog;
 use javaser::types::{ScalaOption, Throwable, Typed};
 use serde::{Deserialize, Serialize};
@@ -141,6 +141,62 @@ pub fn read_string(content: &[u8]) -> Result<String, WireError> {
 /// As [`read_boolean`].
 pub fn read_block_status(content: &[u8]) -> Result<Option<BlockStatus>, WireError> {
     decode_any(content, "Option[BlockStatus]")
+}
+
+/// Reads a `Seq[BlockManagerId]`.
+///
+/// # Errors
+/// As [`read_boolean`].
+pub fn read_block_manager_ids(content: &[u8]) -> Result<Vec<BlockManagerId>, WireError> {
+    decode_any(content, "Seq[BlockManagerId]")
+}
+
+/// Reads an `IndexedSeq[Seq[BlockManagerId]]`.
+///
+/// # Errors
+/// As [`read_boolean`].
+pub fn read_block_manager_ids_by_block(
+    content: &[u8],
+) -> Result<Vec<Vec<BlockManagerId>>, WireError> {
+    decode_any(content, "IndexedSeq[Seq[BlockManagerId]]")
+}
+
+/// Reads an `Option[BlockLocationsAndStatus]`.
+///
+/// # Errors
+/// As [`read_boolean`].
+pub fn read_block_locations(content: &[u8]) -> Result<Option<BlockLocationsAndStatus>, WireError> {
+    decode_any(content, "Option[BlockLocationsAndStatus]")
+}
+
+/// Reads a `Seq[ReplicateBlock]`.
+///
+/// # Errors
+/// As [`read_boolean`].
+pub fn read_replicate_blocks(content: &[u8]) -> Result<Vec<ReplicateBlock>, WireError> {
+    decode_any(content, "Seq[ReplicateBlock]")
+}
+
+/// Reads an `Option[Long]`.
+///
+/// # Errors
+/// As [`read_boolean`].
+pub fn read_optional_long(content: &[u8]) -> Result<Option<i64>, WireError> {
+    decode_any(content, "Option[Long]")
+}
+
+/// Reads a reply of which only counts that it is no failure.
+///
+/// # Errors
+/// As [`read_boolean`].
+pub fn read_anything(content: &[u8]) -> Result<(), WireError> {
+    match super::java::class_of(content) {
+        Ok(RpcFailure::CLASS) => Err(WireError::UnexpectedClass {
+            expected: "a reply",
+            found: RpcFailure::CLASS.to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
