@@ -1,9 +1,11 @@
 //! Blocks: where their files are, and the server that other executors read them from.
 
 pub mod checksum;
+pub mod broadcast;
 pub mod codec;
 pub mod crypto;
 mod env;
+pub mod fetch;
 pub mod kryo;
 mod local_dirs;
 pub mod master;
