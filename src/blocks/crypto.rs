@@ -126,7 +126,8 @@ impl<R> fmt::Debug for DecryptingReader<R> {
 impl<R: Read> Read for DecryptingReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buf)?;
-        self.cipher.apply(buf.get_mut(..count).unwrap_or_default())?;
+        self.cipher
+            .apply(buf.get_mut(..count).unwrap_or_default())?;
         Ok(count)
     }
 }
@@ -212,7 +213,11 @@ mod tests {
             reader.read_to_end(&mut decrypted).unwrap();
             assert!(decrypted == data);
             let again = encryption.writer(Vec::new()).unwrap().into_inner();
-            assert_ne!(again, encrypted[..IV_LENGTH], "each stream has its own vector");
+            assert_ne!(
+                again,
+                encrypted[..IV_LENGTH],
+                "each stream has its own vector"
+            );
         }
     }
 

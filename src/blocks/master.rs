@@ -158,7 +158,10 @@ impl BlockManagerMaster {
     ///
     /// # Errors
     /// [`MasterError`]
-    pub async fn get_sealed_checksum(&self, block_id: &BlockId) -> Result<Option<i64>, MasterError> {
+    pub async fn get_sealed_checksum(
+        &self,
+        block_id: &BlockId,
+    ) -> Result<Option<i64>, MasterError> {
         if !self.env.version.block_info_checksum {
             return Ok(None);
         }

@@ -66,11 +66,7 @@ impl SerializerManager {
     ///
     /// # Errors
     /// The codec cannot be set up.
-    pub fn decompress<R: Read>(
-        &self,
-        block_id: &BlockId,
-        source: R,
-    ) -> io::Result<PlainReader<R>> {
+    pub fn decompress<R: Read>(&self, block_id: &BlockId, source: R) -> io::Result<PlainReader<R>> {
         Ok(match self.should_compress(block_id) {
             true => PlainReader::Compressed(self.codec.reader(source)?),
             false => PlainReader::Plain(source),

@@ -1,10 +1,10 @@
 //! Getting the pieces and the value.
 
-use super::TorrentBroadcastRef;
+use super::super::BlockEnv;
 use super::super::fetch::BlockFetcher;
 use super::super::master::BlockManagerMaster;
 use super::super::serializer_manager::{PlainReader, SerializerManager};
-use super::super::BlockEnv;
+use super::TorrentBroadcastRef;
 use crate::config::SettingError;
 use crate::executor::task::TaskError;
 use bytes::{Buf, Bytes};
@@ -86,9 +86,16 @@ impl Known {
     }
 
     fn put(&mut self, id: i64, value: &Arc<Bytes>) {
-        self.used.retain(|_, used| used.pending.is_some() || used.value.strong_count() > 0);
+        self.used
+            .retain(|_, used| used.pending.is_some() || used.value.strong_count() > 0);
         let weak = Arc::downgrade(value);
-        self.used.insert(id, Used { value: weak, pending: None });
+        self.used.insert(
+            id,
+            Used {
+                value: weak,
+                pending: None,
+            },
+        );
         if value.len() > MAX_KEPT_VALUE {
             return;
         }
@@ -272,12 +279,19 @@ impl Broadcasts {
         index: usize,
     ) -> Result<Bytes, TaskError> {
         let id = broadcast.piece(index);
-        if let Some(piece) = self.with_store(&id, |store, id| store.get_piece(id)).await? {
+        if let Some(piece) = self
+            .with_store(&id, |store, id| store.get_piece(id))
+            .await?
+        {
             return Ok(piece);
         }
-        let missing = || TaskError::spark(format!("Failed to get {id} of {}", broadcast.block_id()));
+        let missing =
+            || TaskError::spark(format!("Failed to get {id} of {}", broadcast.block_id()));
         let piece = self.fetch(&id).await?.ok_or_else(missing)?;
-        let expected = broadcast.checksums.as_ref().and_then(|sums| sums.get(index));
+        let expected = broadcast
+            .checksums
+            .as_ref()
+            .and_then(|sums| sums.get(index));
         if expected.is_some_and(|sum| *sum != adler2::adler32_slice(&piece)) {
             return Err(TaskError::spark(format!(
                 "corrupt remote block {id} of {}: the checksum of its {} bytes differs",
@@ -322,7 +336,9 @@ impl Broadcasts {
                 Err(error) => error.to_string(),
             };
             failures += 1;
-            tracing::warn!("Failed to fetch remote block {id} from {location} (failed attempt {failures}): {error}");
+            tracing::warn!(
+                "Failed to fetch remote block {id} from {location} (failed attempt {failures}): {error}"
+            );
             if failures >= most {
                 break;
             }

@@ -7,10 +7,14 @@ use std::io::{self, Read};
 /// Java's stream header.
 const STREAM: [u8; 4] = [0xac, 0xed, 0, 5];
 /// `TC_ARRAY`, and the class descriptor of `byte[]` with its `serialVersionUID`, which is the same everywhere.
-const BYTE_ARRAY: [u8; 19] = *b"\x75\x72\x00\x02[B\xac\xf3\x17\xf8\x06\x08\x54\xe0\x02\x00\x00\x78\x70";
+const BYTE_ARRAY: [u8; 19] =
+    *b"\x75\x72\x00\x02[B\xac\xf3\x17\xf8\x06\x08\x54\xe0\x02\x00\x00\x78\x70";
 
 fn malformed(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("a broadcast value {what}"))
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("a broadcast value {what}"),
+    )
 }
 
 /// The content of a serialized `byte[]`. `kryo` is given if `spark.serializer` is Kryo. A Java stream's content shares the memory of `value`.

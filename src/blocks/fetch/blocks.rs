@@ -95,10 +95,7 @@ impl BlockFetcher {
             return Err(BlockFetchError::Protocol(why.into()));
         };
         if usize::try_from(num_chunks) != Ok(request.order.len()) {
-            let why = format!(
-                "{num_chunks} chunks for {} blocks",
-                request.order.len()
-            );
+            let why = format!("{num_chunks} chunks for {} blocks", request.order.len());
             return Err(BlockFetchError::Protocol(why.into()));
         }
         let chunks = (0..num_chunks).zip(request.order);
@@ -162,7 +159,11 @@ impl Request {
     ) -> Self {
         let app_id = fetcher.env.app_id.clone();
         let exec_id = peer.executor_id.clone();
-        let named = || wanted.iter().filter_map(|index| Some((*index, blocks.get(*index)?)));
+        let named = || {
+            wanted
+                .iter()
+                .filter_map(|index| Some((*index, blocks.get(*index)?)))
+        };
         let shuffle = match fetcher.settings.old_protocol {
             true => None,
             false => ShuffleRequest::new(named()),
@@ -251,6 +252,53 @@ impl ShuffleRequest {
                 reduce_ids,
                 batch_fetch_enabled: self.batch,
             }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(names: &[&str]) -> Option<(Message, Vec<usize>)> {
+        let blocks: Vec<_> = names.iter().map(|name| BlockId::parse(name)).collect();
+        let request = ShuffleRequest::new(blocks.iter().enumerate())?;
+        let request = request.into_request("app".into(), "7".into());
+        Some((request.message, request.order))
+    }
+
+    fn fetch(map_ids: &[i64], reduce_ids: &[&[i32]], batch_fetch_enabled: bool) -> Message {
+        Message::FetchShuffleBlocks(FetchShuffleBlocks {
+            app_id: "app".into(),
+            exec_id: "7".into(),
+            shuffle_id: 3,
+            map_ids: map_ids.to_vec(),
+            reduce_ids: reduce_ids.iter().map(|ids| ids.to_vec()).collect(),
+            batch_fetch_enabled,
+        })
+    }
+
+    #[test]
+    fn chunks_come_map_by_map() {
+        let blocks = ["shuffle_3_10_1", "shuffle_3_11_5", "shuffle_3_10_2"];
+        let message = fetch(&[10, 11], &[&[1, 2], &[5]], false);
+        assert_eq!(order(&blocks), Some((message, vec![0, 2, 1])));
+        let batches = ["shuffle_3_11_0_4", "shuffle_3_10_2_3"];
+        let message = fetch(&[11, 10], &[&[0, 4], &[2, 3]], true);
+        assert_eq!(order(&batches), Some((message, vec![0, 1])));
+    }
+
+    #[test]
+    fn what_is_no_shuffle_is_asked_for_by_name() {
+        for blocks in [
+            &["broadcast_1_piece0"][..],
+            &["shuffle_3_10_1", "rdd_1_1"],
+            &["shuffle_3_10_1", "shuffle_4_10_1"],
+            &["shuffle_3_10_1", "shuffle_3_11_1_2"],
+            &["shuffle_3_10_1_2", "shuffle_3_10_3_4"],
+            &[],
+        ] {
+            assert_eq!(order(blocks), None, "{blocks:?}");
         }
     }
 }

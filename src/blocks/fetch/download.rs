@@ -152,7 +152,11 @@ impl DownloadFile {
                 pieces.iter().try_for_each(|piece| sink.write_all(piece))?;
                 Ok(sink)
             });
-            sink = written.await.map_err(io::Error::other).flatten().map_err(disk)?;
+            sink = written
+                .await
+                .map_err(io::Error::other)
+                .flatten()
+                .map_err(disk)?;
         }
     }
 }

@@ -115,13 +115,14 @@ impl BlockFetcher {
     /// A setting is wrong.
     pub fn new(env: Arc<BlockEnv>) -> Result<Self, SettingError> {
         let properties: &SparkProperties = &env.properties;
-        let conf = TransportConf::for_module("shuffle", |key| properties.get(key)).map_err(
-            |error| SettingError::Invalid {
-                key: error.key,
-                value: error.value,
-                expected: error.expected.to_owned(),
-            },
-        )?;
+        let conf =
+            TransportConf::for_module("shuffle", |key| properties.get(key)).map_err(|error| {
+                SettingError::Invalid {
+                    key: error.key,
+                    value: error.value,
+                    expected: error.expected.to_owned(),
+                }
+            })?;
         let wait = Duration::from_secs(5);
         let settings = Settings {
             max_retries: properties.number("spark.shuffle.io.maxRetries", 3, 0, u32::MAX)?,
@@ -206,9 +207,7 @@ impl BlockFetcher {
             }
             data => {
                 let header = Message::UploadBlockStream { block_id, metadata };
-                client
-                    .upload(header.write()?.into(), data, timeout)
-                    .await?;
+                client.upload(header.write()?.into(), data, timeout).await?;
             }
         }
         Ok(())
@@ -326,6 +325,3 @@ fn port_of(peer: &BlockManagerId) -> Result<u16, BlockFetchError> {
     u16::try_from(peer.port)
         .map_err(|_| BlockFetchError::Protocol(format!("{peer} has no port").into()))
 }
-
-#[cfg(test)]
-mod tests;
