@@ -74,6 +74,8 @@ fn confs(entries: &[&str]) -> Vec<String> {
 fn example_arguments(_: &Distribution, work: &Path) -> Vec<String> {
     let mut arguments = confs(&[
         "spark.ui.enabled=false",
+        // Else every join adds up the partitions of both sides, and the closure ends with thousands.
+        "spark.default.parallelism=4",
         "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     ]);
     for path in [
