@@ -9,6 +9,7 @@ mod result;
 
 #[cfg(test)]
 mod testing;
+pub mod worker;
 
 pub use element::{Element, Elements};
 pub use function::{BroadcastFile, PythonBroadcast, PythonFunction};

@@ -1,0 +1,216 @@
+//! What a worker is told before the data: the task's context, files, broadcast variables and the command.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::{BufMut, BytesMut};
+use serde_json::{Map, Value, json};
+
+use super::environment::whole_cpus;
+use super::protocol::{ContextForm, WorkerProtocol};
+use super::wire::{length, put, special};
+use crate::executor::task::TaskContext;
+use crate::lanes::python::PythonFunction;
+
+/// `PythonEvalType.NON_UDF`: the command is a function over an iterator, with its serializers.
+const NON_UDF: i32 = 0;
+
+/// Where a worker finds a server of the executor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ServerAddress {
+    /// A port of the loopback interface, and the secret to tell there.
+    Port(u16, String),
+    /// A Unix socket, without secret.
+    Path(PathBuf),
+}
+
+/// What changes among the broadcast variables that a worker has.
+#[derive(Debug, Default)]
+pub(super) struct BroadcastChanges {
+    /// Who sends the values, if the files are encrypted.
+    pub(super) server: Option<ServerAddress>,
+    /// Variables that the worker no longer needs.
+    pub(super) dropped: Vec<i64>,
+    /// Variables that it does not have yet, and their files.
+    pub(super) added: Vec<(i64, PathBuf)>,
+}
+
+/// A task for a worker.
+pub(super) struct TaskMessage<'a> {
+    pub(super) function: &'a PythonFunction,
+    pub(super) partition_index: i32,
+    pub(super) context: &'a TaskContext,
+    /// Who answers `BarrierTaskContext` in a barrier stage.
+    pub(super) barrier: Option<&'a ServerAddress>,
+    pub(super) broadcasts: &'a BroadcastChanges,
+}
+
+impl TaskMessage<'_> {
+    /// The bytes of the message.
+    ///
+    /// # Errors
+    /// A part is longer than its length can say.
+    pub(super) fn encode(&self, protocol: &WorkerProtocol) -> io::Result<BytesMut> {
+        let mut out = BytesMut::with_capacity(1024 + self.function.command.len());
+        if protocol.init_frame {
+            out.put_i32(special::START_OF_INIT_MESSAGE);
+            out.put_i32(0);
+        }
+        let start = out.len();
+        out.put_i32(self.partition_index);
+        put(&mut out, self.function.python_ver.as_bytes())?;
+        match protocol.context {
+            ContextForm::Json => put(&mut out, self.context_json(protocol).as_bytes())?,
+            form => self.put_context(form, &mut out)?,
+        }
+        self.put_files(&mut out)?;
+        self.put_broadcasts(&mut out)?;
+        out.put_i32(NON_UDF);
+        if protocol.conf_maps {
+            out.put_i32(0);
+            out.put_i32(0);
+        }
+        put(&mut out, &self.function.command)?;
+        if protocol.init_frame {
+            let len = length(out.len() - start)?;
+            if let Some(place) = out.get_mut(start - 4..start) {
+                place.copy_from_slice(&len.to_be_bytes());
+            }
+        }
+        Ok(out)
+    }
+
+    fn put_context(&self, form: ContextForm, out: &mut BytesMut) -> io::Result<()> {
+        let context = self.context;
+        out.put_u8(context.is_barrier.into());
+        match self.barrier {
+            Some(ServerAddress::Port(port, secret)) => {
+                out.put_i32((*port).into());
+                put(out, secret.as_bytes())?;
+            }
+            Some(ServerAddress::Path(path)) => {
+                out.put_i32(-1);
+                put(out, path_bytes(path))?;
+            }
+            None if form == ContextForm::Fields => {
+                out.put_i32(0);
+                put(out, b"")?;
+            }
+            None => {}
+        }
+        out.put_i32(context.stage_id);
+        out.put_i32(context.partition_id);
+        out.put_i32(context.attempt_number);
+        out.put_i64(context.task_attempt_id);
+        out.put_i32(whole_cpus(&context.cpus));
+        out.put_i32(length(context.resources.len())?);
+        for (name, addresses) in &context.resources {
+            put(out, name.as_bytes())?;
+            put(out, name.as_bytes())?;
+            out.put_i32(length(addresses.len())?);
+            for address in addresses {
+                put(out, address.as_bytes())?;
+            }
+        }
+        out.put_i32(length(context.local_properties.len())?);
+        for (key, value) in &context.local_properties {
+            put(out, key.as_bytes())?;
+            put(out, value.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn context_json(&self, protocol: &WorkerProtocol) -> String {
+        let context = self.context;
+        let (server, secret) = match self.barrier {
+            Some(ServerAddress::Port(port, secret)) => (json!(port), json!(secret)),
+            Some(ServerAddress::Path(path)) => (json!(path.to_string_lossy()), Value::Null),
+            None => (json!(-1), Value::Null),
+        };
+        let resources: Map<String, Value> = context
+            .resources
+            .iter()
+            .map(|(name, addresses)| {
+                let resource = json!({"name": name, "addresses": addresses});
+                (name.clone(), resource)
+            })
+            .collect();
+        let properties: Map<String, Value> = context
+            .local_properties
+            .iter()
+            .map(|(key, value)| (key.clone(), json!(value)))
+            .collect();
+        let mut object = json!({
+            "isBarrier": context.is_barrier,
+            "connInfo": server,
+            "secret": secret,
+            "stageId": context.stage_id,
+            "partitionId": context.partition_id,
+            "attemptNumber": context.attempt_number,
+            "taskAttemptId": context.task_attempt_id,
+            "cpus": whole_cpus(&context.cpus),
+            "resources": resources,
+            "localProperties": properties,
+        });
+        if let (true, Some(object)) = (protocol.cpu_amount, object.as_object_mut()) {
+            object.insert("cpuAmount".to_owned(), json!(context.cpus));
+        }
+        object.to_string()
+    }
+
+    fn put_files(&self, out: &mut BytesMut) -> io::Result<()> {
+        put(out, path_bytes(&files_dir(self.function, self.context)))?;
+        let mut includes: Vec<&str> = Vec::new();
+        for include in &self.function.python_includes {
+            if !includes.contains(&include.as_str()) {
+                includes.push(include);
+            }
+        }
+        out.put_i32(length(includes.len())?);
+        for include in includes {
+            put(out, include.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn put_broadcasts(&self, out: &mut BytesMut) -> io::Result<()> {
+        let changes = self.broadcasts;
+        out.put_u8(changes.server.is_some().into());
+        out.put_i32(length(changes.dropped.len() + changes.added.len())?);
+        match &changes.server {
+            Some(ServerAddress::Port(port, secret)) => {
+                out.put_i32((*port).into());
+                put(out, secret.as_bytes())?;
+            }
+            Some(ServerAddress::Path(path)) => {
+                out.put_i32(-1);
+                put(out, path_bytes(path))?;
+            }
+            None => {}
+        }
+        for id in &changes.dropped {
+            out.put_i64(-id - 1);
+        }
+        for (id, file) in &changes.added {
+            out.put_i64(*id);
+            if changes.server.is_none() {
+                put(out, path_bytes(file))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The directory of the files that a function sees.
+pub(super) fn files_dir(function: &PythonFunction, context: &TaskContext) -> PathBuf {
+    let root = &context.files_dir;
+    let root = std::path::absolute(root).unwrap_or_else(|_| root.clone());
+    match &function.job_artifact_uuid {
+        Some(uuid) => root.join(uuid),
+        None => root,
+    }
+}
+
+fn path_bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}

@@ -1,0 +1,214 @@
+//! Python workers: the processes that run a task's Python code, as the distribution's own `pyspark` starts and talks.
+//!
+//! A daemon (`pyspark.daemon`) per interpreter and environment forks workers; a worker serves one task after another. For each task it gets
+//! a message with everything it needs, then the elements; it sends back what its function makes of them, then times and updates of
+//! accumulators. Formats and texts are those of `PythonRunner` and `PythonWorkerFactory`.
+
+mod barrier;
+mod broadcast;
+mod environment;
+mod factory;
+mod inbox;
+mod message;
+mod monitor;
+mod outbox;
+mod output;
+mod process;
+mod protocol;
+mod settings;
+mod socket;
+mod wire;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use javaser::Catalog;
+use parking_lot::Mutex;
+
+pub use output::PythonOutput;
+pub use protocol::{ContextForm, WorkerProtocol};
+pub use settings::WorkerSettings;
+
+use self::barrier::BarrierServer;
+use self::factory::{Factory, FactoryKey};
+use self::message::TaskMessage;
+use self::monitor::Monitor;
+use self::outbox::Outbox;
+use self::output::Assignment;
+use super::{Elements, PythonFunction};
+use crate::config::{SettingError, SparkProperties};
+use crate::executor::task::{TaskContext, TaskError};
+
+/// What all workers share.
+#[derive(Debug)]
+struct Shared {
+    settings: Arc<WorkerSettings>,
+    protocol: Arc<WorkerProtocol>,
+    /// The distribution's part of `PYTHONPATH`.
+    spark_path: String,
+    /// Where workers write tracebacks when they crash, if `spark.python.worker.faulthandler.enabled`.
+    faulthandler_dir: Option<PathBuf>,
+    factories: Mutex<HashMap<FactoryKey, Arc<Factory>>>,
+    monitor: Monitor,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(dir) = &self.faulthandler_dir {
+            // Left in the system's directory for temporary files otherwise.
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+}
+
+/// The Python workers of an executor. Clones are the same workers; the last one ends them.
+#[derive(Debug, Clone)]
+pub struct PythonWorkers(Arc<Shared>);
+
+/// Memory of Python processes, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PythonMemory {
+    /// Address space.
+    pub virtual_bytes: u64,
+    /// Resident set.
+    pub resident_bytes: u64,
+}
+
+impl PythonWorkers {
+    /// No worker is started yet.
+    ///
+    /// # Errors
+    /// A property has a value that Spark refuses too.
+    pub fn new(properties: &SparkProperties, catalog: &Catalog) -> Result<Self, SettingError> {
+        let protocol = WorkerProtocol::detect(catalog);
+        let settings = WorkerSettings::new(properties, &protocol)?;
+        let home = std::env::var_os("SPARK_HOME").map(PathBuf::from);
+        let core = catalog.jar_of("org.apache.spark.SparkContext");
+        let path = environment::spark_python_path(home.as_deref(), core);
+        let path: Vec<_> = path.iter().map(|path| path.to_string_lossy()).collect();
+        Ok(Self(Arc::new(Shared {
+            spark_path: environment::merge_paths(path.iter().map(AsRef::as_ref)),
+            faulthandler_dir: settings.faulthandler.then(new_faulthandler_dir).flatten(),
+            settings: Arc::new(settings),
+            protocol: Arc::new(protocol),
+            factories: Mutex::default(),
+            monitor: Monitor::default(),
+        })))
+    }
+
+    /// Runs a function over the elements of a partition: `PythonRunner.compute` with `PythonEvalType.NON_UDF`. `partition_index` is the index
+    /// that the function sees. Blocks until a worker is there; input is asked for while output is read. Updates of accumulators are in
+    /// [`TaskContext::python_updates`] after the last output.
+    ///
+    /// # Errors
+    /// No worker can be had, or a broadcast variable cannot be. Errors of the output are [`TaskError::Python`] with the traceback if the function
+    /// raised, those of the input as they are, [`TaskError::Killed`], or Spark's text for a worker that died.
+    pub fn run<'a>(
+        &self,
+        function: &PythonFunction,
+        partition_index: i32,
+        input: Elements<'a>,
+        context: &'a TaskContext,
+    ) -> Result<PythonOutput<'a>, TaskError> {
+        let started = SystemTime::now();
+        context.check()?;
+        let shared = &self.0;
+        let factory = shared.factory(function, context)?;
+        let barrier = match context.is_barrier {
+            true => Some(BarrierServer::start(context, &shared.settings)?),
+            false => None,
+        };
+        let mut worker = factory.acquire()?;
+        let changes = broadcast::changes(function, &mut worker, context, &shared.settings)?;
+        let message = TaskMessage {
+            function,
+            partition_index,
+            context,
+            barrier: barrier.as_ref().map(BarrierServer::address),
+            broadcasts: &changes,
+        };
+        let mut outbox = Outbox::default();
+        outbox.put_message(message.encode(&shared.protocol)?);
+        Ok(PythonOutput::new(Assignment {
+            shared: Arc::clone(shared),
+            factory,
+            worker,
+            context,
+            outbox,
+            input,
+            accumulates: function.accumulator.is_some(),
+            started,
+            barrier,
+        }))
+    }
+
+    /// Memory of all daemons and workers, for the executor's metrics.
+    pub fn memory(&self) -> PythonMemory {
+        let factories: Vec<_> = self.0.factories.lock().values().cloned().collect();
+        let pids = factories.iter().flat_map(|factory| factory.process_ids());
+        let mut sum = PythonMemory::default();
+        for pid in pids {
+            // A process that has just ended has none.
+            let statm = std::fs::read_to_string(format!("/proc/{pid}/statm"));
+            let statm = statm.unwrap_or_default();
+            let mut pages = statm.split(' ').map_while(|number| number.parse::<u64>().ok());
+            let page = rustix::param::page_size() as u64;
+            sum.virtual_bytes += pages.next().unwrap_or(0) * page;
+            sum.resident_bytes += pages.next().unwrap_or(0) * page;
+        }
+        sum
+    }
+}
+
+impl Shared {
+    /// The workers for a function.
+    fn factory(
+        &self,
+        function: &PythonFunction,
+        context: &TaskContext,
+    ) -> Result<Arc<Factory>, TaskError> {
+        let env = environment::of_function(
+            function,
+            context,
+            &self.settings,
+            &self.protocol,
+            self.faulthandler_dir.as_deref(),
+        )?;
+        let key = FactoryKey {
+            exec: function.python_exec.clone(),
+            env,
+        };
+        let mut factories = self.factories.lock();
+        if let Some(factory) = factories.get(&key) {
+            return Ok(Arc::clone(factory));
+        }
+        let ours = std::env::var("PYTHONPATH").unwrap_or_default();
+        let theirs = key.env.get("PYTHONPATH").map_or("", String::as_str);
+        let path = environment::merge_paths([self.spark_path.as_str(), theirs, &ours]);
+        let dir = function.job_artifact_uuid.as_ref();
+        let factory = Arc::new(Factory::new(
+            key.clone(),
+            Arc::clone(&self.settings),
+            Arc::clone(&self.protocol),
+            path,
+            dir.map(|_| message::files_dir(function, context)),
+        ));
+        self.monitor.watch(&factory);
+        factories.insert(key, Arc::clone(&factory));
+        Ok(factory)
+    }
+}
+
+fn new_faulthandler_dir() -> Option<PathBuf> {
+    let name = format!("faulthandler-{}", uuid::Uuid::new_v4());
+    let dir: PathBuf = Path::new(&std::env::temp_dir()).join(name);
+    match std::fs::create_dir(&dir) {
+        Ok(()) => Some(dir),
+        Err(error) => {
+            tracing::warn!("Python workers leave no tracebacks: {}: {error}", dir.display());
+            None
+        }
+    }
+}
