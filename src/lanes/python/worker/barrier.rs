@@ -16,7 +16,9 @@ impl BarrierServer {
         _context: &TaskContext,
         _settings: &WorkerSettings,
     ) -> Result<Self, TaskError> {
-        Err(TaskError::BailOut("Python function in a barrier stage".to_owned()))
+        Err(TaskError::BailOut(
+            "Python function in a barrier stage".to_owned(),
+        ))
     }
 
     /// Where the worker finds it.

@@ -37,10 +37,16 @@ pub(super) fn of_function(
     if let Some(megabytes) = memory_of_worker(context, settings, protocol)? {
         put("PYSPARK_EXECUTOR_MEMORY_MB", megabytes.to_string());
     }
-    put("SPARK_AUTH_SOCKET_TIMEOUT", settings.auth_timeout.to_string());
+    put(
+        "SPARK_AUTH_SOCKET_TIMEOUT",
+        settings.auth_timeout.to_string(),
+    );
     put("SPARK_BUFFER_SIZE", settings.buffer_size.to_string());
     if let Some(dir) = faulthandler_dir {
-        put("PYTHON_FAULTHANDLER_DIR", dir.to_string_lossy().into_owned());
+        put(
+            "PYTHON_FAULTHANDLER_DIR",
+            dir.to_string_lossy().into_owned(),
+        );
     }
     if settings.traceback_dump_interval > 0 {
         put(
@@ -55,7 +61,10 @@ pub(super) fn of_function(
         put("PYTHON_UDF_BATCH_SIZE", "100".to_owned());
     }
     let artifacts = function.job_artifact_uuid.as_deref();
-    put("SPARK_JOB_ARTIFACT_UUID", artifacts.unwrap_or("default").to_owned());
+    put(
+        "SPARK_JOB_ARTIFACT_UUID",
+        artifacts.unwrap_or("default").to_owned(),
+    );
     if protocol.python_runtime {
         put("SPARK_PYTHON_RUNTIME", "PYTHON_WORKER".to_owned());
     }
@@ -102,19 +111,19 @@ fn memory_of_worker(
 }
 
 /// `PythonUtils.sparkPythonPath`: the distribution's own Python libraries, and the jar that Spark has on this path for historical reasons.
-pub(super) fn spark_python_path(spark_home: Option<&Path>, core_jar: Option<PathBuf>) -> Vec<PathBuf> {
+pub(super) fn spark_python_path(
+    spark_home: Option<&Path>,
+    core_jar: Option<PathBuf>,
+) -> Vec<PathBuf> {
     let mut path = Vec::new();
     if let Some(home) = spark_home {
         let lib = home.join("python").join("lib");
         path.push(lib.join("pyspark.zip"));
         let py4j = std::fs::read_dir(&lib).ok().and_then(|entries| {
-            entries
-                .flatten()
-                .map(|entry| entry.path())
-                .find(|path| {
-                    let name = path.file_name().and_then(|name| name.to_str());
-                    name.is_some_and(|name| name.starts_with("py4j-") && name.ends_with("-src.zip"))
-                })
+            entries.flatten().map(|entry| entry.path()).find(|path| {
+                let name = path.file_name().and_then(|name| name.to_str());
+                name.is_some_and(|name| name.starts_with("py4j-") && name.ends_with("-src.zip"))
+            })
         });
         path.extend(py4j);
     }
@@ -153,7 +162,11 @@ mod tests {
             std::fs::write(lib.join(name), "").unwrap();
         }
         let path = spark_python_path(Some(home.path()), Some(PathBuf::from("/jars/core.jar")));
-        let expected = [lib.join("pyspark.zip"), lib.join("py4j-0.10.9.9-src.zip"), PathBuf::from("/jars/core.jar")];
+        let expected = [
+            lib.join("pyspark.zip"),
+            lib.join("py4j-0.10.9.9-src.zip"),
+            PathBuf::from("/jars/core.jar"),
+        ];
         assert_eq!(path, expected);
         assert!(spark_python_path(None, None).is_empty());
     }

@@ -206,7 +206,10 @@ impl Factory {
     /// Stops a daemon, and with it its idle workers.
     fn forget(&self, lost: &Arc<Daemon>) {
         let mut daemon = self.daemon.lock();
-        if daemon.as_ref().is_some_and(|daemon| Arc::ptr_eq(daemon, lost)) {
+        if daemon
+            .as_ref()
+            .is_some_and(|daemon| Arc::ptr_eq(daemon, lost))
+        {
             self.idle.lock().workers.clear();
             *daemon = None;
         }
@@ -216,7 +219,10 @@ impl Factory {
     fn start_alone(&self) -> Result<Worker, TaskError> {
         let interpreter = self.interpreter();
         let mut command = interpreter.command(&[&self.settings.worker_module]);
-        command.stdin(Stdio::null()).stdout(our_stderr()).stderr(our_stderr());
+        command
+            .stdin(Stdio::null())
+            .stdout(our_stderr())
+            .stderr(our_stderr());
         let secret = new_secret();
         let listener = match &self.settings.socket_dir {
             Some(dir) => {

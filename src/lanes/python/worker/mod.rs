@@ -153,7 +153,9 @@ impl PythonWorkers {
             // A process that has just ended has none.
             let statm = std::fs::read_to_string(format!("/proc/{pid}/statm"));
             let statm = statm.unwrap_or_default();
-            let mut pages = statm.split(' ').map_while(|number| number.parse::<u64>().ok());
+            let mut pages = statm
+                .split(' ')
+                .map_while(|number| number.parse::<u64>().ok());
             let page = rustix::param::page_size() as u64;
             sum.virtual_bytes += pages.next().unwrap_or(0) * page;
             sum.resident_bytes += pages.next().unwrap_or(0) * page;
@@ -207,7 +209,10 @@ fn new_faulthandler_dir() -> Option<PathBuf> {
     match std::fs::create_dir(&dir) {
         Ok(()) => Some(dir),
         Err(error) => {
-            tracing::warn!("Python workers leave no tracebacks: {}: {error}", dir.display());
+            tracing::warn!(
+                "Python workers leave no tracebacks: {}: {error}",
+                dir.display()
+            );
             None
         }
     }

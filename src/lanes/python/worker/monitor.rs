@@ -43,7 +43,10 @@ impl Monitor {
     /// Kills a worker after a time, if it is still there.
     pub(super) fn kill_later(&self, condemned: Condemned, after: Duration) {
         let (state, changed) = &*self.shared;
-        state.lock().condemned.push((Instant::now() + after, condemned));
+        state
+            .lock()
+            .condemned
+            .push((Instant::now() + after, condemned));
         changed.notify_all();
     }
 }
@@ -72,7 +75,10 @@ fn run(shared: &(Mutex<State>, Condvar)) {
         let wake = first.map_or(next_tick, |at| at.min(next_tick));
         changed.wait_until(&mut held, wake);
         let now = Instant::now();
-        let due: Vec<_> = held.condemned.extract_if(.., |(at, _)| *at <= now).collect();
+        let due: Vec<_> = held
+            .condemned
+            .extract_if(.., |(at, _)| *at <= now)
+            .collect();
         let mut factories = Vec::new();
         if next_tick <= now {
             next_tick = now + TICK;

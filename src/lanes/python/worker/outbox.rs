@@ -143,7 +143,10 @@ mod tests {
             Element::Bytes(Bytes::from_static(b"ab")),
             Element::Null,
             Element::Bytes(large.clone()),
-            Element::tuple(Element::Text(Bytes::from_static(b"k")), Element::Bytes(Bytes::new())),
+            Element::tuple(
+                Element::Text(Bytes::from_static(b"k")),
+                Element::Bytes(Bytes::new()),
+            ),
         ] {
             outbox.put_element(element).unwrap();
         }

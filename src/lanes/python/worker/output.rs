@@ -201,7 +201,11 @@ impl<'a> PythonOutput<'a> {
 
     /// Lets data flow until something came in. False at the end of the connection.
     fn fill(&mut self, want: usize) -> Result<bool, TaskError> {
-        let Some(socket) = self.worker.as_ref().map(|worker| Arc::clone(&worker.socket)) else {
+        let Some(socket) = self
+            .worker
+            .as_ref()
+            .map(|worker| Arc::clone(&worker.socket))
+        else {
             return Ok(false);
         };
         let mut quiet_since = Instant::now();
@@ -267,7 +271,9 @@ impl<'a> PythonOutput<'a> {
         let seconds = timeout.as_secs();
         let task = self.task_name();
         if self.terminated {
-            tracing::warn!("Waiting for Python worker process to terminate after idle timeout: {task}");
+            tracing::warn!(
+                "Waiting for Python worker process to terminate after idle timeout: {task}"
+            );
             return;
         }
         tracing::warn!(
@@ -289,10 +295,7 @@ impl<'a> PythonOutput<'a> {
         let context = self.context;
         format!(
             "task {}.{} in stage {} (TID {})",
-            context.partition_id,
-            context.attempt_number,
-            context.stage_id,
-            context.task_attempt_id
+            context.partition_id, context.attempt_number, context.stage_id, context.task_attempt_id
         )
     }
 

@@ -65,7 +65,10 @@ impl Interpreter<'_> {
                 io::ErrorKind::PermissionDenied => "error=13, Permission denied".to_owned(),
                 _ => error.to_string(),
             };
-            TaskError::io(format!("Cannot run program \"{}\"{dir}: {reason}", self.exec))
+            TaskError::io(format!(
+                "Cannot run program \"{}\"{dir}: {reason}",
+                self.exec
+            ))
         })
     }
 }
@@ -178,9 +181,13 @@ impl Daemon {
         if !ended {
             reap(child, true);
         }
-        let said = match (ended, forwarding) {
-            (true, Some(thread)) if thread.join().is_ok() => kept.lock().take().unwrap_or_default(),
-            _ => Vec::new(),
+        if let (true, Some(forwarding)) = (ended, forwarding) {
+            // It has not panicked, and if it had, what was said would still be there.
+            let _ = forwarding.join();
+        }
+        let said = match ended {
+            true => kept.lock().take().unwrap_or_default(),
+            false => Vec::new(),
         };
         let said = String::from_utf8_lossy(&said);
         let said = said.trim_end_matches('\n');
@@ -252,7 +259,9 @@ fn bad_data(interpreter: &Interpreter<'_>, modules: &[&str], what: &str, wrong: 
 
 /// Asks a process to end.
 pub(super) fn terminate(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         // A process that has ended already is what is wanted.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);

@@ -73,8 +73,10 @@ impl WorkerProtocol {
             ),
             conf_maps: json,
             processing_time: mentions(&format!("{runner}$ReaderIterator"), "pythonProcessingTime"),
-            daemon_knows_worker: mentions(&format!("{PACKAGE}/PythonWorkerFactory"), "daemonModule")
-                && mentions(&runner, "PYTHON_UDF_BATCH_SIZE"),
+            daemon_knows_worker: mentions(
+                &format!("{PACKAGE}/PythonWorkerFactory"),
+                "daemonModule",
+            ) && mentions(&runner, "PYTHON_UDF_BATCH_SIZE"),
             batch_size: mentions(&runner, "PYTHON_UDF_BATCH_SIZE"),
             python_runtime: mentions(&runner, "SPARK_PYTHON_RUNTIME"),
             memory_by_tasks: mentions(&runner, "MAX_TASKS_PER_EXECUTOR_LOCAL_PROPERTY"),

@@ -1,0 +1,257 @@
+//! Lives and deaths of workers.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use firesteel::executor::task::{TaskContext, TaskError, TaskException};
+use firesteel::lanes::python::{BroadcastFile, PythonBroadcast, PythonFunction};
+
+use crate::bench::{Bench, elements, ends, with_all};
+
+fn pid(bench: &Bench) -> u32 {
+    let output = bench.run("pid", &[]).unwrap();
+    std::str::from_utf8(&output[0]).unwrap().parse().unwrap()
+}
+
+fn message(error: &TaskError) -> &str {
+    match error {
+        TaskError::Exception(TaskException {
+            class_name,
+            message,
+            ..
+        }) => {
+            assert_eq!(class_name, "org.apache.spark.SparkException");
+            message
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_worker_serves_one_task_after_another() {
+    with_all(&[], |bench| {
+        let first = pid(bench);
+        assert_eq!(pid(bench), first);
+        let memory = bench.workers.memory();
+        assert!(memory.resident_bytes > 5 << 20, "{memory:?}");
+        assert!(memory.virtual_bytes > memory.resident_bytes, "{memory:?}");
+        bench.run("raises", &["bad"]).unwrap_err();
+        assert!(ends(first, Duration::from_secs(20)), "it has raised");
+        let second = pid(bench);
+        assert_ne!(second, first);
+        // What a function leaves unread makes its worker unusable.
+        assert_eq!(bench.run("takes_one", &["a", "b"]).unwrap(), ["a"]);
+        assert_ne!(pid(bench), second);
+    });
+}
+
+#[test]
+fn workers_are_used_once_if_so_set() {
+    with_all(&[("spark.python.worker.reuse", "false")], |bench| {
+        let first = pid(bench);
+        assert_ne!(pid(bench), first);
+        assert!(ends(first, Duration::from_secs(20)));
+    });
+}
+
+#[test]
+fn workers_live_without_daemon() {
+    with_all(&[("spark.python.use.daemon", "false")], |bench| {
+        assert_eq!(bench.run("upper", &["a"]).unwrap(), ["A"]);
+        let first = pid(bench);
+        assert_ne!(pid(bench), first);
+        assert!(ends(first, Duration::from_secs(20)));
+    });
+}
+
+#[test]
+fn unix_sockets_serve_as_well() {
+    for daemon in ["true", "false"] {
+        let properties = [
+            ("spark.python.unix.domain.socket.enabled", "true"),
+            ("spark.python.use.daemon", daemon),
+        ];
+        with_all(&properties, |bench| {
+            assert_eq!(bench.run("upper", &["a"]).unwrap(), ["A"]);
+            assert_eq!(bench.run("upper", &["b"]).unwrap(), ["B"]);
+        });
+    }
+}
+
+#[test]
+fn a_dead_worker_is_told_as_in_spark() {
+    with_all(&[], |bench| {
+        let error = bench.run("exits", &["a"]).unwrap_err();
+        let crashed = "Python worker exited unexpectedly (crashed)";
+        let expected = match bench.version {
+            "3.5.9" => crashed.to_owned(),
+            _ => format!(
+                "{crashed}. Consider setting 'spark.sql.execution.pyspark.udf.faulthandler.enabled' or\
+                 'spark.python.worker.faulthandler.enabled' configuration to 'true' for the better Python traceback."
+            ),
+        };
+        assert_eq!(message(&error), expected);
+    });
+    with_all(
+        &[("spark.python.worker.faulthandler.enabled", "true")],
+        |bench| {
+            let error = bench.run("faults", &["a"]).unwrap_err();
+            let text = message(&error);
+            let expected = "Python worker exited unexpectedly (crashed): Fatal Python error: Segmentation fault\n\nCurrent thread 0x";
+            assert!(text.starts_with(expected), "{text}");
+            assert!(
+                text.ends_with(")\n") && text.contains(" in faults\n"),
+                "{text}"
+            );
+            let error = bench.run("exits", &["a"]).unwrap_err();
+            let text = message(&error);
+            assert!(
+                text.starts_with("Python worker exited unexpectedly (crashed)"),
+                "{text}"
+            );
+        },
+    );
+}
+
+#[test]
+fn a_killed_task_ends_its_worker() {
+    with_all(&[("spark.python.task.killTimeout", "200ms")], |bench| {
+        let context = bench.context();
+        let output = bench
+            .workers
+            .run(&bench.function("sleeps"), 0, elements(&[]), &context);
+        let mut output = output.unwrap();
+        let worker = output.next().unwrap().unwrap();
+        let worker: u32 = std::str::from_utf8(&worker).unwrap().parse().unwrap();
+        output.next().unwrap().unwrap();
+        let switch = context.cancellation.clone();
+        let killing = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            switch.cancel("stage cancelled");
+        });
+        let error = output.next().unwrap().unwrap_err();
+        assert_eq!(error, TaskError::Killed("stage cancelled".into()));
+        killing.join().unwrap();
+        assert!(ends(worker, Duration::from_secs(20)));
+        let again = bench
+            .workers
+            .run(&bench.function("upper"), 0, elements(&[]), &context);
+        assert_eq!(
+            again.err(),
+            Some(TaskError::Killed("stage cancelled".into()))
+        );
+    });
+}
+
+#[test]
+fn output_that_nobody_wants_ends_its_worker() {
+    with_all(&[], |bench| {
+        let context = bench.context();
+        let output = bench
+            .workers
+            .run(&bench.function("endless"), 0, elements(&[]), &context);
+        let some: Result<Vec<_>, _> = output.unwrap().take(3).collect();
+        assert_eq!(some.unwrap().len(), 3);
+        assert_eq!(bench.run("upper", &["a"]).unwrap(), ["A"]);
+    });
+}
+
+#[test]
+fn a_lost_daemon_is_replaced() {
+    with_all(&[], |bench| {
+        let first = pid(bench);
+        let status = std::fs::read_to_string(format!("/proc/{first}/status")).unwrap();
+        let parent = status
+            .lines()
+            .find_map(|line| line.strip_prefix("PPid:\t"))
+            .unwrap();
+        let parent = rustix::process::Pid::from_raw(parent.parse().unwrap()).unwrap();
+        rustix::process::kill_process(parent, rustix::process::Signal::TERM).unwrap();
+        assert!(ends(first, Duration::from_secs(20)));
+        assert_ne!(pid(bench), first);
+    });
+}
+
+#[test]
+fn an_interpreter_that_cannot_start_says_why() {
+    with_all(
+        &[("spark.python.daemon.module", "no_such_module")],
+        |bench| {
+            let error = bench.run("upper", &[]).unwrap_err();
+            let text = message(&error);
+            assert!(
+                text.starts_with("\nError from python worker:\n  "),
+                "{text}"
+            );
+            assert!(
+                text.contains("No module named no_such_module\nPYTHONPATH was:\n  "),
+                "{text}"
+            );
+            let end = "\norg.apache.spark.SparkException: EOFException occurred while reading the port number from no_such_module's stdout and terminated with code: 1..";
+            assert!(text.ends_with(end), "{text}");
+            let mut function = bench.function("upper");
+            function.python_exec = "/no/such/python".into();
+            let error = bench
+                .run_function(&function, &[], &bench.context())
+                .unwrap_err();
+            let expected =
+                "Cannot run program \"/no/such/python\": error=2, No such file or directory";
+            assert_eq!(error, TaskError::io(expected));
+        },
+    );
+}
+
+#[test]
+fn an_idle_worker_is_killed_if_so_set() {
+    let properties = [
+        ("spark.python.worker.idleTimeoutSeconds", "1"),
+        ("spark.python.worker.killOnIdleTimeout", "true"),
+    ];
+    for version in ["4.1.4", "4.3.0"] {
+        let bench = Bench::new(version, &properties);
+        let begin = Instant::now();
+        let error = bench.run("sleeps", &[]).unwrap_err();
+        let text = "Python worker process terminated due to idle timeout (timeout: 1 seconds)";
+        let class = "org.apache.spark.api.python.PythonWorkerException";
+        assert_eq!(error, TaskError::exception(class, text));
+        assert!(begin.elapsed() > Duration::from_secs(1));
+    }
+}
+
+#[derive(Debug)]
+struct File(PathBuf);
+
+impl BroadcastFile for File {
+    fn path(&self, _: &TaskContext) -> Result<PathBuf, TaskError> {
+        match self.0.exists() {
+            true => Ok(self.0.clone()),
+            false => Err(TaskError::io("asked for too often")),
+        }
+    }
+}
+
+#[test]
+fn a_worker_keeps_the_variables_that_it_needs() {
+    with_all(&[], |bench| {
+        let file = |id: i64, pickle: &[u8]| {
+            let path = bench.dir.path().join(format!("broadcast_{id}"));
+            std::fs::write(&path, pickle).unwrap();
+            PythonBroadcast {
+                id,
+                file: Arc::new(File(path)),
+            }
+        };
+        let mut function = bench.function("broadcasts");
+        function.broadcast_vars = vec![file(0, b"I10\n."), file(5, b"I15\n."), file(5, b"I15\n.")];
+        let run = |function: &PythonFunction| {
+            bench.run_function(function, &[], &bench.context()).unwrap()
+        };
+        assert_eq!(run(&function), ["[(0, 10), (5, 15)]"]);
+        std::fs::remove_file(bench.dir.path().join("broadcast_5")).unwrap();
+        function.broadcast_vars = vec![function.broadcast_vars[1].clone(), file(6, b"I16\n.")];
+        assert_eq!(run(&function), ["[(5, 15), (6, 16)]"]);
+        function.broadcast_vars.clear();
+        assert_eq!(run(&function), ["[]"]);
+    });
+}
