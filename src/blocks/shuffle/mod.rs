@@ -9,6 +9,7 @@
 //! | `locations` | which blocks a reader wants from whom |
 //! | `flight` | which of them may be on their way |
 //! | `transfer` | what the network has to do |
+//! | `network` | who does it |
 //! | `reader` | blocks as they become readable |
 //! | `stream` | the records of one block, and the cause of damage |
 
@@ -16,6 +17,7 @@ mod conf;
 mod error;
 mod flight;
 mod locations;
+mod network;
 mod output;
 mod reader;
 mod segment;
@@ -27,6 +29,7 @@ mod writer;
 pub use conf::ShuffleConf;
 pub use error::{FetchFailure, ShuffleError};
 pub use locations::{ReadRange, ShuffleBlock};
+pub use network::{DriverBroadcasts, NetworkTransfer};
 pub use reader::ShuffleBlocks;
 pub use stream::ShuffleStream;
 pub use tracker::{BroadcastValues, MapOutputTracker, MapStatuses};

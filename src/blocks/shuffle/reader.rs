@@ -5,13 +5,12 @@ use super::error::ShuffleError;
 use super::flight::{Bounds, Flight, Request, requests};
 use super::locations::{ReadRange, ShuffleBlock, blocks_by_address};
 use super::segment::SegmentFormat;
-use super::stream::{ShuffleStream, Source};
+use super::stream::{Raw, ShuffleStream, Source};
 use super::tracker::MapOutputTracker;
 use super::transfer::{Arrival, BlockTransfer, Told};
 use crate::blocks::metrics::ShuffleReadMetrics;
 use crate::blocks::{BlockEnv, LocalDirs, ShuffleFiles};
 use crate::cancel::Cancellation;
-use crate::transport::Body;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::Future;
@@ -228,12 +227,12 @@ impl<'a> ShuffleBlocks<'a> {
             return Err(failed(zero_size(&block, &address, false)));
         }
         self.metrics.local_blocks_fetched.add(1);
-        self.metrics.local_bytes_read.add(length(&raw));
+        self.metrics.local_bytes_read.add(length(raw.len()));
         let source = Source {
             shared: Arc::clone(&self.shared),
             block,
             address,
-            raw,
+            raw: Raw::Near(raw),
             files: Some(files),
         };
         ShuffleStream::open(source, self.ahead()).map_err(|(source, error)| {
@@ -258,15 +257,18 @@ impl<'a> ShuffleBlocks<'a> {
             tracing::error!("Failed to get block {block} from {address}: {why}");
             ShuffleError::FetchFailed(block.failure(&address, &why))
         })?;
-        if raw.is_empty() {
+        let raw = Raw::from(raw);
+        if raw.len() == 0 {
             let why = zero_size(&block, &address, last);
             return Err(ShuffleError::FetchFailed(block.failure(&address, &why)));
         }
         self.metrics.remote_blocks_fetched.add(1);
-        self.metrics.remote_bytes_read.add(length(&raw));
-        let on_disk = matches!(raw, Body::File { .. });
+        self.metrics.remote_bytes_read.add(length(raw.len()));
+        let on_disk = matches!(raw, Raw::Spooled(_));
         if on_disk {
-            self.metrics.remote_bytes_read_to_disk.add(length(&raw));
+            self.metrics
+                .remote_bytes_read_to_disk
+                .add(length(raw.len()));
         }
         let source = Source {
             shared: Arc::clone(&self.shared),
@@ -329,8 +331,8 @@ impl Iterator for ShuffleBlocks<'_> {
     }
 }
 
-fn length(raw: &Body) -> i64 {
-    i64::try_from(raw.len()).unwrap_or(i64::MAX)
+fn length(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 fn zero_size(block: &ShuffleBlock, address: &BlockManagerId, request_done: bool) -> String {

@@ -4,7 +4,8 @@ use super::*;
 use crate::blocks::metrics::{ShuffleWriteMetrics, SpillMetrics};
 use crate::config::SparkProperties;
 use crate::rpc::{DriverEndpoint, RpcConf};
-use crate::transport::{Answer, NoRequests, Server, TransportConf};
+use crate::blocks::fetch::FetchedBlock;
+use crate::transport::{Answer, Body, NoRequests, Server, TransportConf};
 use bytes::Bytes;
 use javaser::arena::{Graph, NodeId};
 use std::io::Read;
@@ -18,7 +19,7 @@ use wire::map_status_rules::MapStatusRules;
 #[derive(Default)]
 struct Network {
     /// What is sent for a block, one after the other; the last one again and again.
-    blocks: Mutex<HashMap<String, VecDeque<Result<Body, String>>>>,
+    blocks: Mutex<HashMap<String, VecDeque<Result<Bytes, String>>>>,
     dirs: HashMap<String, Vec<String>>,
     cause: Option<Cause>,
     asked: Mutex<Vec<String>>,
@@ -48,7 +49,7 @@ impl BlockTransfer for Network {
                 1 => answers.front().cloned(),
                 _ => answers.pop_front(),
             };
-            told.tell(index, next.unwrap());
+            told.tell(index, next.unwrap().map(FetchedBlock::Memory));
         }
         Box::pin(async {})
     }
@@ -217,8 +218,8 @@ fn failure(error: ShuffleError) -> FetchFailure {
     }
 }
 
-fn answers(blocks: &[(&str, &[Result<Body, &str>])]) -> Network {
-    let queue = |answers: &[Result<Body, &str>]| {
+fn answers(blocks: &[(&str, &[Result<Bytes, &str>])]) -> Network {
+    let queue = |answers: &[Result<Bytes, &str>]| {
         let answers = answers.iter().cloned();
         answers
             .map(|answer| answer.map_err(str::to_owned))
@@ -233,12 +234,12 @@ fn answers(blocks: &[(&str, &[Result<Body, &str>])]) -> Network {
     }
 }
 
-fn bytes(bytes: &[u8]) -> Body {
-    Body::Bytes(Bytes::copy_from_slice(bytes))
+fn bytes(bytes: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(bytes)
 }
 
 /// A packed segment with this record.
-fn packed(record: &[u8]) -> Body {
+fn packed(record: &[u8]) -> Bytes {
     let executor = executor(Network::default(), &[]);
     executor.write(1, &[record]);
     let Body::File { file, offset, len } = executor.segment(1, 0) else {
@@ -246,7 +247,7 @@ fn packed(record: &[u8]) -> Body {
     };
     let mut bytes = vec![0; len as usize];
     std::os::unix::fs::FileExt::read_exact_at(&*file, &mut bytes, offset).unwrap();
-    Body::Bytes(bytes.into())
+    bytes.into()
 }
 
 #[test]

@@ -1,51 +1,64 @@
 //! How the bytes of a segment are packed: records, compressed, then encrypted.
 
-use super::super::codec::{Codec, CompressedWriter};
+use crate::blocks::codec::CompressedWriter;
+use crate::blocks::serializer_manager::{FileReader, FileWriter, SerializerManager};
 use crate::config::{SettingError, SparkProperties};
 use std::io::{self, Read, Write};
 use std::mem;
+use wire::ids::BlockId;
 
 /// What `SerializerManager.wrapStream` does with shuffle blocks.
 #[derive(Debug, Clone)]
 pub(super) struct SegmentFormat {
-    codec: Option<Codec>,
+    manager: SerializerManager,
 }
 
+/// Any shuffle block: all are packed alike.
+const BLOCK: BlockId = BlockId::Shuffle {
+    shuffle_id: 0,
+    map_id: 0,
+    reduce_id: 0,
+};
+
 impl SegmentFormat {
-    /// As the settings say.
+    /// As the settings say; `key` is that of local files, if they are encrypted.
     pub(super) fn new(conf: &SparkProperties, key: Option<&[u8]>) -> Result<Self, SettingError> {
-        if key.is_some() {
-            return Err(SettingError::Unsupported {
-                key: "spark.io.encryption.enabled".to_owned(),
-                value: "true".to_owned(),
-                cure: "set it to false".to_owned(),
-            });
-        }
-        let compress = conf.switch("spark.shuffle.compress", true)?;
-        Ok(Self {
-            codec: compress.then(|| Codec::from_conf(conf)).transpose()?,
-        })
+        SerializerManager::new(conf, key).map(|manager| Self { manager })
     }
 
     /// Whether a segment's bytes differ from its records'.
     pub(super) fn changes_bytes(&self) -> bool {
-        self.codec.is_some()
+        self.manager.should_compress(&BLOCK) || self.manager.encryption().is_some()
     }
 
     /// A compressor for one segment after the other.
     pub(super) fn packer(&self) -> io::Result<Packer> {
-        let codec = self.codec.as_ref();
+        let compress = self.manager.should_compress(&BLOCK);
+        let codec = compress.then(|| self.manager.codec());
         Ok(Packer {
             writer: codec.map(|codec| codec.writer(Vec::new())).transpose()?,
         })
     }
 
+    /// Encrypts what is packed already. A segment is encrypted as a whole.
+    pub(super) fn encrypt<W: Write>(&self, sink: W) -> io::Result<FileWriter<W>> {
+        self.manager.encrypt(sink)
+    }
+
+    /// The packed bytes of what was encrypted as a whole.
+    pub(super) fn decrypt<R: Read>(&self, source: R) -> io::Result<FileReader<R>> {
+        self.manager.decrypt(source)
+    }
+
     /// The records in a segment.
-    pub(super) fn reader(&self, source: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
-        Ok(match &self.codec {
-            Some(codec) => Box::new(codec.reader(source)?),
-            None => source,
-        })
+    pub(super) fn reader(
+        &self,
+        source: Box<dyn Read + Send>,
+    ) -> io::Result<Box<dyn Read + Send>> {
+        if !self.changes_bytes() {
+            return Ok(source);
+        }
+        Ok(Box::new(self.manager.wrap_reader(&BLOCK, source)?))
     }
 }
 

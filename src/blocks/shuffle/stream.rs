@@ -5,9 +5,10 @@ use super::locations::ShuffleBlock;
 use super::reader::Shared;
 use crate::blocks::ShuffleFiles;
 use crate::blocks::checksum::Algorithm;
+use crate::blocks::fetch::{DownloadFile, FetchedBlock};
 use crate::blocks::shuffle_files::Section;
 use crate::transport::Body;
-use bytes::Buf;
+use bytes::{Buf, Bytes};
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use wire::block_transfer::Cause;
@@ -29,9 +30,57 @@ pub(super) struct Source {
     pub(super) block: ShuffleBlock,
     pub(super) address: Arc<BlockManagerId>,
     /// Its bytes, as they are in the file.
-    pub(super) raw: Body,
+    pub(super) raw: Raw,
     /// The files, if they are on this host.
     pub(super) files: Option<ShuffleFiles>,
+}
+
+/// Bytes that can be read again.
+#[derive(Debug)]
+pub(super) enum Raw {
+    /// A part of a file on this host.
+    Near(Body),
+    /// What came over the network.
+    Far(Bytes),
+    /// What came over the network, in a file.
+    Spooled(Arc<DownloadFile>),
+}
+
+impl From<FetchedBlock> for Raw {
+    fn from(block: FetchedBlock) -> Self {
+        match block {
+            FetchedBlock::Memory(bytes) => Self::Far(bytes),
+            FetchedBlock::File(file) => Self::Spooled(Arc::new(file)),
+        }
+    }
+}
+
+impl Raw {
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Near(body) => body.len(),
+            Self::Far(bytes) => bytes.len() as u64,
+            Self::Spooled(file) => file.len(),
+        }
+    }
+
+    /// From the beginning.
+    fn reader(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Self::Near(Body::Bytes(bytes)) | Self::Far(bytes) => Box::new(bytes.clone().reader()),
+            Self::Near(Body::File { file, offset, len }) => {
+                let size = usize::try_from(*len).unwrap_or(READ_SIZE).min(READ_SIZE);
+                let section = Section {
+                    file: Arc::clone(file),
+                    offset: *offset,
+                    len: *len,
+                };
+                Box::new(BufReader::with_capacity(size, section))
+            }
+            // Kept by the source for as long as this reader.
+            Self::Spooled(file) => file.reader()?,
+        })
+    }
 }
 
 impl std::fmt::Debug for ShuffleStream {
@@ -84,18 +133,8 @@ impl Read for ShuffleStream {
 }
 
 impl Source {
-    fn bytes(&self) -> Box<dyn Read + Send> {
-        match self.raw.clone() {
-            Body::Bytes(bytes) => Box::new(bytes.reader()),
-            Body::File { file, offset, len } => Box::new(BufReader::with_capacity(
-                READ_SIZE.min(usize::try_from(len).unwrap_or(READ_SIZE)),
-                Section { file, offset, len },
-            )),
-        }
-    }
-
     fn unpack(&self, ahead: Option<u64>) -> io::Result<Box<dyn Read + Send>> {
-        let mut input = self.shared.format.reader(self.bytes())?;
+        let mut input = self.shared.format.reader(self.raw.reader()?)?;
         let Some(ahead) = ahead.filter(|_| self.shared.format.changes_bytes()) else {
             return Ok(input);
         };
@@ -143,9 +182,8 @@ impl Source {
     }
 
     fn cause(&self, algorithm: Algorithm) -> Result<Cause, String> {
-        let checksum = algorithm
-            .of(self.bytes())
-            .map_err(|error| error.to_string())?;
+        let checksum = self.raw.reader().and_then(|bytes| algorithm.of(bytes));
+        let checksum = checksum.map_err(|error| error.to_string())?;
         let (block, checksum) = (self.block.clone(), i64::from(checksum));
         if let Some(files) = &self.files {
             return Ok(files.diagnose(

@@ -1,7 +1,8 @@
 //! What reading shuffles needs of the network.
 
 use super::locations::ShuffleBlock;
-use crate::transport::{Answer, Body};
+use crate::blocks::fetch::FetchedBlock;
+use crate::transport::Answer;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
@@ -10,8 +11,8 @@ use wire::ids::BlockManagerId;
 
 /// Talks to the block servers of other executors, or to the external shuffle service.
 pub trait BlockTransfer: Send + Sync {
-    /// Asks `address` for blocks and tells `told` of each. Tries again what may succeed then. With `to_disk` blocks arrive in files, which
-    /// have no name any more. Blocks of which nothing was told when the future ends have failed.
+    /// Asks `address` for blocks and tells `told` of each. Tries again what may succeed then. With `to_disk` blocks arrive in
+    /// files. Blocks of which nothing was told when the future ends have failed.
     fn fetch(
         &self,
         address: Arc<BlockManagerId>,
@@ -43,7 +44,7 @@ pub trait BlockTransfer: Send + Sync {
 pub(super) struct Arrival {
     pub(super) address: Arc<BlockManagerId>,
     pub(super) block: ShuffleBlock,
-    pub(super) result: Result<Body, String>,
+    pub(super) result: Result<FetchedBlock, String>,
     /// Whether it was the last one of its request.
     pub(super) last: bool,
 }
@@ -75,13 +76,13 @@ impl Told {
     }
 
     /// The block at `index` of the request has arrived, or why it never will. Only the first word counts.
-    pub fn tell(&self, index: usize, result: Result<Body, String>) {
+    pub fn tell(&self, index: usize, result: Result<FetchedBlock, String>) {
         self.0.tell(index, result);
     }
 }
 
 impl Request {
-    fn tell(&self, index: usize, result: Result<Body, String>) {
+    fn tell(&self, index: usize, result: Result<FetchedBlock, String>) {
         let mut open = self.open.lock();
         let (blocks, count) = &mut *open;
         let Some(block) = blocks.get_mut(index).and_then(Option::take) else {

@@ -11,9 +11,9 @@ use super::output::{MapOutputs, TempFile};
 use super::segment::{Packer, SegmentFormat};
 use crate::blocks::checksum::Hasher;
 use crate::blocks::metrics::{ShuffleWriteMetrics, SpillMetrics};
+use crate::blocks::shuffle_files::Section;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{self, BufWriter, Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 use wire::ids::BlockManagerId;
@@ -67,22 +67,49 @@ impl Part {
     fn memory(&self) -> usize {
         self.records.capacity() + self.packed.capacity()
     }
+
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.packed.is_empty()
+    }
+
+    /// Writes everything, packed.
+    fn write(mut self, packer: &mut Packer, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(&self.packed)?;
+        if self.records.is_empty() {
+            return Ok(());
+        }
+        self.packed.clear();
+        packer.pack(&self.records, &mut self.packed)?;
+        out.write_all(&self.packed)
+    }
 }
 
 /// What was in memory once.
 #[derive(Debug)]
 struct Spill {
-    file: File,
+    file: Arc<File>,
     /// End of each reducer's piece.
     ends: Vec<u64>,
 }
 
 impl Spill {
-    /// Where the piece of a reducer is: from, to.
-    fn piece(&self, partition: usize) -> (u64, u64) {
+    /// What is there for a reducer, if anything.
+    fn piece(&self, partition: usize) -> Option<Section> {
         let end = |index: usize| self.ends.get(index).copied().unwrap_or(0);
-        let from = partition.checked_sub(1).map_or(0, end);
-        (from, end(partition))
+        let offset = partition.checked_sub(1).map_or(0, end);
+        let len = end(partition).checked_sub(offset).filter(|len| *len > 0)?;
+        let file = Arc::clone(&self.file);
+        Some(Section { file, offset, len })
+    }
+}
+
+/// Copies all of `from` through `buffer`, which is not empty.
+fn copy(from: &mut impl Read, to: &mut impl Write, buffer: &mut [u8]) -> io::Result<()> {
+    loop {
+        match from.read(buffer)? {
+            0 => return Ok(()),
+            count => to.write_all(buffer.get(..count).unwrap_or_default())?,
+        }
     }
 }
 
@@ -170,24 +197,22 @@ impl<'a> ShuffleWriter<'a> {
         self.most_used = self.most_used.max(self.used);
         let mut out = BufWriter::with_capacity(WRITE_SIZE, self.rules.outputs.spill_file()?);
         let mut ends = Vec::with_capacity(self.parts.len());
-        let mut end = 0u64;
+        let mut end = 0;
         for part in &mut self.parts {
-            let Part {
-                records,
-                mut packed,
-            } = std::mem::take(part);
-            out.write_all(&packed)?;
-            end += packed.len() as u64;
-            if !records.is_empty() {
-                packed.clear();
-                self.packer.pack(&records, &mut packed)?;
-                out.write_all(&packed)?;
-                end += packed.len() as u64;
+            let part = std::mem::take(part);
+            if !part.is_empty() {
+                let mut piece = Segment::new(&mut out, None);
+                let mut encrypted = self.rules.format.encrypt(&mut piece)?;
+                part.write(&mut self.packer, &mut encrypted)?;
+                end += piece.length;
             }
             ends.push(end);
         }
         let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        self.spills.push(Spill { file, ends });
+        self.spills.push(Spill {
+            file: Arc::new(file),
+            ends,
+        });
         tracing::info!(
             "Spilled {} bytes of shuffle {} map {} to {end} bytes on disk",
             self.used,
@@ -243,30 +268,21 @@ impl<'a> ShuffleWriter<'a> {
         let outputs = &self.rules.outputs;
         let data = outputs.data_file(self.shuffle_id, self.map_id)?;
         let mut out = BufWriter::with_capacity(WRITE_SIZE, &data.file);
-        let mut buffer = Vec::new();
+        let mut buffer = vec![0; if self.spills.is_empty() { 0 } else { WRITE_SIZE }];
         for (partition, (part, length)) in self.parts.iter_mut().zip(lengths).enumerate() {
-            let mut segment = Segment {
-                out: &mut out,
-                sum: outputs.checksum().map(|algorithm| algorithm.hasher()),
-                length: 0,
-            };
-            for spill in &self.spills {
-                let (mut from, to) = spill.piece(partition);
-                buffer.resize(WRITE_SIZE, 0);
-                while from < to {
-                    let count = (to - from).min(WRITE_SIZE as u64) as usize;
-                    let piece = buffer.get_mut(..count).unwrap_or_default();
-                    spill.file.read_exact_at(piece, from)?;
-                    segment.write_all(piece)?;
-                    from += count as u64;
+            let part = std::mem::take(part);
+            let sum = outputs.checksum().map(|algorithm| algorithm.hasher());
+            let mut segment = Segment::new(&mut out, sum);
+            let pieces = self.spills.iter().filter_map(|spill| spill.piece(partition));
+            let pieces: Vec<_> = pieces.collect();
+            // What is empty stays so, even if it would be encrypted.
+            if !pieces.is_empty() || !part.is_empty() {
+                let mut encrypted = self.rules.format.encrypt(&mut segment)?;
+                for piece in pieces {
+                    let mut piece = self.rules.format.decrypt(piece)?;
+                    copy(&mut piece, &mut encrypted, &mut buffer)?;
                 }
-            }
-            let Part { records, packed } = std::mem::take(part);
-            segment.write_all(&packed)?;
-            if !records.is_empty() {
-                buffer.clear();
-                self.packer.pack(&records, &mut buffer)?;
-                segment.write_all(&buffer)?;
+                part.write(&mut self.packer, &mut encrypted)?;
             }
             *length = segment.length;
             sums.extend(segment.sum.map(|sum| sum.value()));
@@ -282,6 +298,16 @@ struct Segment<W> {
     out: W,
     sum: Option<Hasher>,
     length: u64,
+}
+
+impl<W> Segment<W> {
+    fn new(out: W, sum: Option<Hasher>) -> Self {
+        Self {
+            out,
+            sum,
+            length: 0,
+        }
+    }
 }
 
 impl<W: Write> Write for Segment<W> {
