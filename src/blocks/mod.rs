@@ -14,6 +14,7 @@ pub mod serializer_manager;
 mod server;
 pub mod shuffle;
 mod shuffle_files;
+pub mod store;
 mod streams;
 mod uploads;
 

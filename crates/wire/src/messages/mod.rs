@@ -1,6 +1,7 @@
 //! Messages between executor and driver, as Java object streams. One file per message.
 
 mod block_locations_and_status;
+mod block_replication_metadata;
 mod check_existence;
 mod decimal;
 mod decommission_executor;
@@ -53,6 +54,7 @@ mod update_executor_log_level;
 mod update_rdd_block_task_info;
 
 pub use block_locations_and_status::BlockLocationsAndStatus;
+pub use block_replication_metadata::BlockReplicationMetadata;
 pub use check_existence::CheckExistence;
 pub use decommission_executor::DecommissionExecutor;
 pub use exception_failure::ExceptionFailure;
