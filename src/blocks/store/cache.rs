@@ -353,18 +353,12 @@ impl BlockManager {
         if let Some(block) = self.get_local(id, cancellation)? {
             return self.block_reader(id, block).map(Some);
         }
-        let Some(bytes) = self.get_remote_bytes(id) else {
+        let Some(block) = self.get_remote(id) else {
             return Ok(None);
         };
-        let size = bytes.len() as u64;
-        let stream = self
-            .inner
-            .parts
-            .streams
-            .decompress(id, Box::new(bytes.reader()))?;
         Ok(Some(BlockReader {
-            stream,
-            size,
+            stream: self.inner.parts.streams.decompress(id, block.reader)?,
+            size: block.size,
             _held: None,
         }))
     }

@@ -28,7 +28,7 @@ pub use cache::{BlockReader, CacheRequest, Cached};
 pub use disk::DiskBlock;
 pub use manager::{BlockManager, LocalBlock, Parts};
 pub use migrate::Decommissioner;
-pub use ports::{BlockLocations, FinishWrite, Master, Peers, Streams};
+pub use ports::{BlockLocations, FinishWrite, Master, Peers, RemoteBlock, Streams};
 pub use settings::StoreSettings;
 
 use std::io::{self, Read};

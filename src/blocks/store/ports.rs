@@ -43,10 +43,23 @@ pub trait Master: Send + Sync + 'static {
     fn update_rdd_block_task_info(&self, id: &BlockId, task_id: i64) -> Answer<Result<(), String>>;
 }
 
+/// A block of another executor, as stored there.
+pub struct RemoteBlock {
+    /// Number of bytes.
+    pub size: u64,
+    /// The bytes.
+    pub reader: Box<dyn Read + Send>,
+}
+
 /// The block servers of other executors.
 pub trait Peers: Send + Sync + 'static {
-    /// The bytes of a block, as stored there.
-    fn fetch(&self, from: &BlockManagerId, id: &BlockId) -> Answer<Result<Bytes, String>>;
+    /// The bytes of a block, as stored there. `size` is what the driver knows of it: a large one may go through a file.
+    fn fetch(
+        &self,
+        from: &BlockManagerId,
+        id: &BlockId,
+        size: u64,
+    ) -> Answer<Result<RemoteBlock, String>>;
 
     /// Stores a block there. `metadata` is that of `UploadBlock`.
     fn upload(

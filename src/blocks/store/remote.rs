@@ -1,17 +1,17 @@
 //! Blocks that other executors have.
 
-use bytes::Bytes;
 use wire::ids::{BlockId, BlockManagerId};
 
 use super::manager::BlockManager;
+use super::ports::RemoteBlock;
 
 impl BlockManager {
-    /// The bytes of a block as another executor stores them, or `None` if no executor that should have it gives it.
-    pub fn get_remote_bytes(&self, id: &BlockId) -> Option<Bytes> {
+    /// A block as another executor stores it, or `None` if no executor that should have it gives it.
+    pub fn get_remote(&self, id: &BlockId) -> Option<RemoteBlock> {
         self.inner.parts.runtime.block_on(self.fetch(id))
     }
 
-    async fn fetch(&self, id: &BlockId) -> Option<Bytes> {
+    async fn fetch(&self, id: &BlockId) -> Option<RemoteBlock> {
         let parts = &self.inner.parts;
         tracing::debug!(target: "BlockManager", "Getting remote block {id}");
         let found = match parts.master.get_locations_and_status(id).await {
@@ -21,14 +21,16 @@ impl BlockManager {
                 return None;
             }
         };
+        let size = found.status.mem_size.max(found.status.disk_size);
+        let size = u64::try_from(size).unwrap_or(0);
         let mut locations = sort_locations(found.locations, &parts.block_manager_id, shuffle);
         let mut failures = 0;
         // As often as there are locations; after some failures the driver may know better ones.
         let most = locations.len();
         let mut next = 0;
         while let Some(location) = locations.get(next) {
-            match parts.peers.fetch(location, id).await {
-                Ok(bytes) => return Some(bytes),
+            match parts.peers.fetch(location, id, size).await {
+                Ok(block) => return Some(block),
                 Err(error) => {
                     failures += 1;
                     next += 1;
@@ -84,6 +86,7 @@ pub(super) fn shuffle<T>(items: &mut [T]) {
 mod tests {
     use super::super::testing::{Fixture, id_of, status_in_memory};
     use super::*;
+    use std::io::Read;
 
     #[test]
     fn near_locations_come_first() {
@@ -123,23 +126,26 @@ mod tests {
     fn locations_are_tried_until_one_has_it() {
         let fixture = Fixture::new(1 << 20);
         let id = BlockId::parse("rdd_1_2");
-        assert_eq!(fixture.manager.get_remote_bytes(&id), None, "nobody has it");
+        let get = || {
+            let mut text = String::new();
+            let mut block = fixture.manager.get_remote(&id)?;
+            block.reader.read_to_string(&mut text).unwrap();
+            Some((block.size, text))
+        };
+        assert_eq!(get(), None, "nobody has it");
         let at: Vec<_> = (1..4).map(id_of).collect();
         fixture
             .world
             .lock()
             .locations
             .insert(id.clone(), (at.clone(), status_in_memory(3)));
-        assert_eq!(fixture.manager.get_remote_bytes(&id), None, "all lost it");
+        assert_eq!(get(), None, "all lost it");
         assert_eq!(fixture.world.lock().fetches, 3);
         fixture
             .world
             .lock()
             .remote
             .insert((at[1].clone(), id.clone()), "abc".into());
-        assert_eq!(
-            fixture.manager.get_remote_bytes(&id).as_deref(),
-            Some(&b"abc"[..])
-        );
+        assert_eq!(get(), Some((3, "abc".to_owned())));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use javaser::Catalog;
 use parking_lot::Mutex;
 use wire::ids::{BlockId, BlockManagerId, StorageLevel};
@@ -12,7 +12,7 @@ use wire::messages::BlockStatus;
 
 use super::StoreSettings;
 use super::manager::{BlockManager, Parts};
-use super::ports::{BlockLocations, FinishWrite, Master, Peers, Streams};
+use super::ports::{BlockLocations, FinishWrite, Master, Peers, RemoteBlock, Streams};
 use crate::blocks::LocalDirs;
 use crate::config::SparkProperties;
 use crate::transport::{Answer, Body};
@@ -63,7 +63,7 @@ fn catalog() -> Catalog {
     let home = std::env::var("HOME").unwrap();
     let jars =
         format!("{home}/.cache/firesteel/spark-4.3.0/lib/python3.11/site-packages/pyspark/jars/*");
-    Catalog::from_class_path(&[jars]).unwrap()
+    Catalog::from_class_path(&[jars.into()]).unwrap()
 }
 
 pub(super) const MEMORY_AND_DISK_SER: StorageLevel = StorageLevel::MEMORY_AND_DISK_SER;
@@ -168,11 +168,22 @@ impl Master for Everyone {
 }
 
 impl Peers for Everyone {
-    fn fetch(&self, from: &BlockManagerId, id: &BlockId) -> Answer<Result<Bytes, String>> {
+    fn fetch(
+        &self,
+        from: &BlockManagerId,
+        id: &BlockId,
+        _size: u64,
+    ) -> Answer<Result<RemoteBlock, String>> {
         let mut world = self.0.lock();
         world.fetches += 1;
         let bytes = world.remote.get(&(from.clone(), id.clone())).cloned();
-        Box::pin(async move { bytes.ok_or_else(|| "no such block".to_owned()) })
+        Box::pin(async move {
+            let bytes = bytes.ok_or_else(|| "no such block".to_owned())?;
+            Ok(RemoteBlock {
+                size: bytes.len() as u64,
+                reader: Box::new(bytes.reader()),
+            })
+        })
     }
 
     fn upload(

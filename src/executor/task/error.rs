@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::blocks::shuffle::ShuffleError;
+use crate::blocks::store::StoreError;
 
 pub use crate::blocks::shuffle::FetchFailure;
 
@@ -69,6 +70,16 @@ impl From<ShuffleError> for TaskError {
             ShuffleError::Killed(reason) => Self::Killed(reason),
             ShuffleError::Unsupported(reason) => Self::BailOut(reason),
             ShuffleError::Spark(message) => Self::spark(message),
+        }
+    }
+}
+
+impl From<StoreError> for TaskError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Io(error) => error.into(),
+            StoreError::Spark(message) => Self::spark(message),
+            StoreError::Cancelled(reason) => Self::Killed(reason),
         }
     }
 }
