@@ -1,7 +1,7 @@
 //! Blocks: where their files are, and the server that other executors read them from.
 
-pub mod checksum;
 pub mod broadcast;
+pub mod checksum;
 pub mod codec;
 pub mod crypto;
 mod env;

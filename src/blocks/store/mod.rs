@@ -23,6 +23,7 @@ mod settings;
 #[cfg(test)]
 mod testing;
 mod upload;
+mod wiring;
 
 pub use cache::{BlockReader, CacheRequest, Cached};
 pub use disk::DiskBlock;

@@ -74,6 +74,15 @@ impl Fixture {
     }
 
     pub(super) fn with(max_memory: u64, encrypts: bool, track_visibility: bool) -> Self {
+        Self::build(max_memory, Arc::new(Plain { encrypts }), track_visibility)
+    }
+
+    /// With other streams, and plenty of memory.
+    pub(super) fn of(streams: Arc<dyn Streams>) -> Self {
+        Self::build(1 << 30, streams, false)
+    }
+
+    fn build(max_memory: u64, streams: Arc<dyn Streams>, track_visibility: bool) -> Self {
         let root = tempfile::tempdir().unwrap();
         let dirs = LocalDirs::create(&[root.path().join("a"), root.path().join("b")], 64, false);
         let dirs = Arc::new(dirs.unwrap());
@@ -89,7 +98,7 @@ impl Fixture {
             runtime: runtime.handle().clone(),
             master: Arc::new(Everyone(world.clone())),
             peers: Arc::new(Everyone(world.clone())),
-            streams: Arc::new(Plain { encrypts }),
+            streams,
             max_memory,
             catalog: Arc::new(catalog()),
             settings: StoreSettings {
