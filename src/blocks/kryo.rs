@@ -139,6 +139,16 @@ impl Kryo {
         }
     }
 
+    /// Appends a `java.lang.Integer`.
+    pub fn write_int(self, out: &mut Vec<u8>, value: i32) {
+        out.push(tag::INT);
+        if self.fixed_width {
+            out.extend_from_slice(&value.to_le_bytes());
+        } else {
+            put_var(out, ((value << 1) ^ (value >> 31)).cast_unsigned().into());
+        }
+    }
+
     /// Appends a `byte[]`.
     pub fn write_bytes(self, out: &mut Vec<u8>, value: &[u8]) {
         out.push(tag::BYTES);

@@ -26,7 +26,7 @@ pub enum TaskError {
     /// Python code raised; the worker's traceback, as received.
     Python(String),
     /// A shuffle block cannot be read: the map stage runs again.
-    FetchFailed(FetchFailure),
+    FetchFailed(Box<FetchFailure>),
     /// The task was told to stop.
     Killed(Arc<str>),
     /// This lane cannot go on, and nothing of the attempt is visible to anybody: another lane shall run it. The reason is one of a few texts.
@@ -66,7 +66,7 @@ impl From<std::io::Error> for TaskError {
 impl From<ShuffleError> for TaskError {
     fn from(error: ShuffleError) -> Self {
         match error {
-            ShuffleError::FetchFailed(failure) => Self::FetchFailed(failure),
+            ShuffleError::FetchFailed(failure) => Self::FetchFailed(Box::new(failure)),
             ShuffleError::Killed(reason) => Self::Killed(reason),
             ShuffleError::Unsupported(reason) => Self::BailOut(reason),
             ShuffleError::Spark(message) => Self::spark(message),

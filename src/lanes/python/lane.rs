@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use javaser::Limits;
 use javaser::arena::NodeId;
 
-use super::compute::{Run, Services};
+use super::compute::{Run, Services, write_checkpoint};
 use super::plan::{StagePlan, Step, Target, bind};
 use super::result;
-use crate::config::SparkProperties;
+use super::services::{ExecutorServices, LaneParts, broadcast_file};
+use crate::blocks::LocalDirs;
+use crate::blocks::kryo::Kryo;
+use crate::config::{SettingError, SparkProperties};
 use crate::executor::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskValue};
 
 /// The lane of PySpark's RDDs.
@@ -16,6 +20,8 @@ pub struct PythonLane {
     services: Arc<dyn Services>,
     /// Why no result task can be run.
     no_results: Option<String>,
+    /// Why no checkpoint can be read or written.
+    no_checkpoints: Option<String>,
     /// Why no task can be run.
     nothing: Option<String>,
 }
@@ -53,7 +59,27 @@ const PLUGGABLE: [(&str, &[&str]); 3] = [
 const JAVA_SERIALIZER: &str = "org.apache.spark.serializer.JavaSerializer";
 
 impl PythonLane {
-    pub(super) fn with_services(services: Arc<dyn Services>, properties: &SparkProperties) -> Self {
+    /// The lane of an executor.
+    ///
+    /// # Errors
+    /// A setting is wrong.
+    pub fn new(
+        parts: LaneParts,
+        properties: &SparkProperties,
+        limits: Limits,
+    ) -> Result<Self, SettingError> {
+        let kryo = Kryo::from_conf(properties)?;
+        let services = Arc::new(ExecutorServices::new(parts, kryo, limits));
+        Ok(Self::with_services(services, properties))
+    }
+
+    /// Removes what the lane made of a broadcast, when the driver asks for its removal.
+    pub fn remove_broadcast(dirs: &LocalDirs, id: i64) {
+        // Mostly there is none.
+        let _ = std::fs::remove_file(broadcast_file(dirs, id));
+    }
+
+    fn with_services(services: Arc<dyn Services>, properties: &SparkProperties) -> Self {
         let nothing = PLUGGABLE.iter().find_map(|(key, known)| {
             let value = properties.get(key)?;
             (!known.contains(&value.as_str())).then(|| format!("{key} is {value}"))
@@ -61,9 +87,17 @@ impl PythonLane {
         let serializer = properties.text("spark.serializer", JAVA_SERIALIZER);
         let no_results = (serializer != JAVA_SERIALIZER)
             .then(|| format!("a result of spark.serializer {serializer}"));
+        let compressed = properties
+            .get("spark.checkpoint.compress")
+            .is_some_and(|value| value != "false");
+        let no_checkpoints = match compressed {
+            true => Some("a compressed checkpoint".to_owned()),
+            false => no_results.clone(),
+        };
         Self {
             services,
             no_results,
+            no_checkpoints,
             nothing,
         }
     }
@@ -79,8 +113,15 @@ impl PythonLane {
         }
         let judged = task.stage.judged(|stage| Judged(StagePlan::judge(stage)));
         let plan = judged.0.as_ref().map_err(String::clone)?;
-        if let (Some(reason), Target::Array { .. } | Target::Count) =
-            (&self.no_results, &plan.target)
+        match (&plan.target, &self.no_results, &self.no_checkpoints) {
+            (Target::Shuffle(_), ..) | (Target::Array { .. } | Target::Count, None, _) => {}
+            (Target::Checkpoint(_), None, None) => {}
+            (_, Some(reason), _) | (Target::Checkpoint(_), _, Some(reason)) => {
+                return Err(reason.clone());
+            }
+        }
+        if let Some(reason) = &self.no_checkpoints
+            && plan.reads_checkpoints()
         {
             return Err(reason.clone());
         }
@@ -105,7 +146,7 @@ impl Plan {
     ///
     /// # Errors
     /// How the attempt ended instead; after [`TaskError::BailOut`] nothing of it is visible.
-    pub fn run(&self, context: &Arc<TaskContext>) -> Result<TaskValue, TaskError> {
+    pub fn run(&self, context: &TaskContext) -> Result<TaskValue, TaskError> {
         // `accepts` has made sure that there is a plan.
         let plan = self
             .judged
@@ -113,9 +154,9 @@ impl Plan {
             .as_ref()
             .map_err(|r| TaskError::BailOut(r.clone()))?;
         let run = Run {
-            services: Arc::clone(&self.services),
-            stage: Arc::clone(&self.stage),
-            context: Arc::clone(context),
+            services: &*self.services,
+            stage: &self.stage,
+            context,
         };
         run.check(&self.step)?;
         let elements = run.elements(&self.step)?;
@@ -133,6 +174,10 @@ impl Plan {
                     count += 1;
                 }
                 Ok(TaskValue::Result(result::long(count)))
+            }
+            Target::Checkpoint(dir) => {
+                write_checkpoint(dir, elements, context)?;
+                Ok(TaskValue::Result(result::unit()))
             }
             Target::Shuffle(output) => self
                 .services

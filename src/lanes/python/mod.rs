@@ -5,7 +5,9 @@ mod element;
 mod function;
 mod lane;
 mod plan;
+mod read_function;
 mod result;
+mod services;
 
 #[cfg(test)]
 mod testing;
@@ -14,3 +16,4 @@ pub mod worker;
 pub use element::{Element, Elements};
 pub use function::{BroadcastFile, PythonBroadcast, PythonFunction};
 pub use lane::{Plan, PythonLane};
+pub use services::LaneParts;

@@ -42,6 +42,21 @@ pub(super) fn long(value: i64) -> Vec<u8> {
     out
 }
 
+/// `()`, a `scala.runtime.BoxedUnit`.
+pub(super) fn unit() -> Vec<u8> {
+    let mut out = HEADER.to_vec();
+    out.push(TC_OBJECT);
+    // The class declares it.
+    desc(
+        &mut out,
+        "scala.runtime.BoxedUnit",
+        8_405_543_498_931_817_370,
+        0,
+    );
+    out.extend_from_slice(&[TC_ENDBLOCKDATA, TC_NULL]);
+    out
+}
+
 /// An array of at most `limit` elements; `class` is its class. No more elements are taken than needed.
 ///
 /// # Errors
@@ -269,6 +284,9 @@ mod tests {
         assert_eq!(graph.class_name(root), Some("java.lang.Long"));
         assert_eq!(graph.int(root), Some(-7));
         assert_eq!(graph.to_bytes(), long(-7));
+        let graph = Graph::parse(&unit(), &Limits::default()).unwrap();
+        let class = graph.class_name(graph.root().unwrap());
+        assert_eq!(class, Some("scala.runtime.BoxedUnit"));
     }
 
     #[test]

@@ -88,8 +88,8 @@ pub(super) fn properties(settings: &[(&str, &str)]) -> SparkProperties {
 }
 
 /// A task.
-pub(super) fn context() -> Arc<TaskContext> {
-    Arc::new(TaskContext {
+pub(super) fn context() -> TaskContext {
+    TaskContext {
         stage_id: 0,
         stage_attempt: 0,
         num_partitions: 1,
@@ -107,5 +107,5 @@ pub(super) fn context() -> Arc<TaskContext> {
         metrics: Arc::new(TaskMetrics::default()),
         python_updates: parking_lot::Mutex::default(),
         blocks: blocks(),
-    })
+    }
 }

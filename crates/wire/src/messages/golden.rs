@@ -56,8 +56,7 @@ const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 9] = [
 
 /// Classes in the fixtures that are not read by a type of their own: replies without content, which `reply.rs` tests, and
 /// what only tasks ask and get.
-const NO_TYPE: [&str; 13] = [
-const NO_TYPE: [&str; 12] = [
+const NO_TYPE: [&str; 11] = [
     "[B",
     "[Ljava.lang.String;",
     "[Lorg.apache.spark.status.api.v1.ThreadStackTrace;",

@@ -10,6 +10,12 @@ use crate::lanes::python::plan::read_vlong;
 /// Most settings that are believed.
 const MAX_SETTINGS: usize = 1 << 20;
 
+/// How an object stream begins.
+const STREAM: [u8; 4] = [0xac, 0xed, 0, 5];
+
+/// Most bytes before it.
+const MAX_PREFIX: usize = 6;
+
 /// A Hadoop `Configuration`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in super::super) struct HadoopConf(HashMap<String, String>);
@@ -17,6 +23,13 @@ pub(in super::super) struct HadoopConf(HashMap<String, String>);
 impl HadoopConf {
     /// Reads the Java stream of a `SerializableConfiguration`.
     pub(in super::super) fn read(stream: &[u8], limits: &Limits) -> Result<Self, String> {
+        // Kryo puts a class id before the stream, which it leaves to Java.
+        let begin = stream
+            .windows(STREAM.len())
+            .take(MAX_PREFIX + 1)
+            .position(|window| window == STREAM)
+            .unwrap_or_default();
+        let stream = stream.get(begin..).unwrap_or_default();
         let graph = Graph::parse(stream, limits).map_err(|e| e.to_string())?;
         let root = graph.root().ok_or("no object")?;
         let class = graph.class_name(root).unwrap_or("null");

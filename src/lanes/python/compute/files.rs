@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -104,30 +103,29 @@ pub(super) fn check(
 }
 
 /// The elements in files that [`check`] has passed.
-pub(super) fn read(
+pub(super) fn read<'a>(
     files: &Files,
-    ranges: &[FileRange],
+    ranges: &'a [FileRange],
     conf: &HadoopConf,
-    context: &Arc<TaskContext>,
-) -> Elements<'static> {
+    context: &'a TaskContext,
+) -> Elements<'a> {
     let format = files.format;
     let ignore_missing = files.ignore_missing;
     let delimiter = delimiter(conf);
-    let counted = Arc::clone(context);
-    let context = Arc::clone(context);
-    let elements = ranges.to_vec().into_iter().flat_map(move |range| {
-        match open(format, &range, &delimiter, &context) {
-            Ok(elements) => elements,
-            Err(error) if ignore_missing && error.kind() == io::ErrorKind::NotFound => {
-                tracing::warn!("Skipped missing file: {}", range.uri);
-                Box::new(std::iter::empty()) as Elements<'static>
-            }
-            Err(error) => Box::new(std::iter::once(Err(failure(&range, &error)))),
-        }
-    });
+    let elements =
+        ranges.iter().flat_map(
+            move |range| match open(format, range, &delimiter, context) {
+                Ok(elements) => elements,
+                Err(error) if ignore_missing && error.kind() == io::ErrorKind::NotFound => {
+                    tracing::warn!("Skipped missing file: {}", range.uri);
+                    Box::new(std::iter::empty()) as Elements<'_>
+                }
+                Err(error) => Box::new(std::iter::once(Err(failure(range, &error)))),
+            },
+        );
     Box::new(elements.inspect(move |element| {
         if element.is_ok() {
-            counted.metrics.input.records_read.add(1);
+            context.metrics.input.records_read.add(1);
         }
     }))
 }
@@ -148,15 +146,15 @@ fn failure(range: &FileRange, error: &io::Error) -> TaskError {
     TaskError::io(format_args!("{}: {error}", range.uri))
 }
 
-fn open(
+fn open<'a>(
     format: FileFormat,
-    range: &FileRange,
+    range: &'a FileRange,
     delimiter: &Delimiter,
-    context: &Arc<TaskContext>,
-) -> io::Result<Elements<'static>> {
+    context: &'a TaskContext,
+) -> io::Result<Elements<'a>> {
     let file = Counted {
         file: File::open(&range.path)?,
-        context: Arc::clone(context),
+        context,
     };
     match format {
         FileFormat::Lines => lines(file, range, delimiter.clone()),
@@ -177,7 +175,7 @@ fn open(
     }
 }
 
-fn one(range: &FileRange, value: Element) -> Elements<'static> {
+fn one(range: &FileRange, value: Element) -> Elements<'_> {
     let path = Element::Text(Bytes::copy_from_slice(range.uri.as_bytes()));
     Box::new(std::iter::once(Ok(Element::tuple(path, value))))
 }
@@ -188,12 +186,12 @@ fn all(input: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn lines(
-    mut file: Counted,
-    range: &FileRange,
+fn lines<'a>(
+    mut file: Counted<'a>,
+    range: &'a FileRange,
     delimiter: Delimiter,
-) -> io::Result<Elements<'static>> {
-    let (input, start, end): (Box<dyn Read + Send>, _, _) = match Compression::of(range) {
+) -> io::Result<Elements<'a>> {
+    let (input, start, end): (Box<dyn Read + Send + 'a>, _, _) = match Compression::of(range) {
         Compression::None => {
             file.file.seek(SeekFrom::Start(range.start))?;
             let end = range.start.saturating_add(range.length);
@@ -202,7 +200,6 @@ fn lines(
         _ => (decompress(file, range), 0, u64::MAX),
     };
     let mut lines = Lines::new(input, delimiter, start, end);
-    let range = range.clone();
     let mut done = false;
     Ok(Box::new(std::iter::from_fn(move || {
         if done {
@@ -213,7 +210,7 @@ fn lines(
             Ok(None) => None,
             Err(error) => {
                 done = true;
-                Some(Err(failure(&range, &error)))
+                Some(Err(failure(range, &error)))
             }
         }
     })))
@@ -227,10 +224,13 @@ fn text(line: Bytes) -> Bytes {
     }
 }
 
-fn records(mut file: Counted, range: &FileRange, length: i32) -> io::Result<Elements<'static>> {
+fn records<'a>(
+    mut file: Counted<'a>,
+    range: &'a FileRange,
+    length: i32,
+) -> io::Result<Elements<'a>> {
     file.file.seek(SeekFrom::Start(range.start))?;
     let mut input = io::BufReader::with_capacity(256 << 10, file);
-    let range = range.clone();
     let mut position = range.start;
     let end = range.start.saturating_add(range.length);
     // Positive, as the plan knows.
@@ -250,19 +250,16 @@ fn records(mut file: Counted, range: &FileRange, length: i32) -> io::Result<Elem
                 Some(Err(match error.kind() {
                     io::ErrorKind::UnexpectedEof => TaskError::exception(
                         "java.io.EOFException",
-                        format_args!(
-                            "reached end of stream after reading {} bytes; {length} bytes expected",
-                            0
-                        ),
+                        format_args!("the file ends within a record of {length} bytes"),
                     ),
-                    _ => failure(&range, &error),
+                    _ => failure(range, &error),
                 }))
             }
         }
     })))
 }
 
-fn decompress(file: Counted, range: &FileRange) -> Box<dyn Read + Send> {
+fn decompress<'a>(file: Counted<'a>, range: &FileRange) -> Box<dyn Read + Send + 'a> {
     let input = io::BufReader::with_capacity(64 << 10, file);
     match Compression::of(range) {
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
@@ -273,12 +270,12 @@ fn decompress(file: Counted, range: &FileRange) -> Box<dyn Read + Send> {
 }
 
 /// A file whose bytes are counted as the task's input.
-struct Counted {
+struct Counted<'a> {
     file: File,
-    context: Arc<TaskContext>,
+    context: &'a TaskContext,
 }
 
-impl Read for Counted {
+impl Read for Counted<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buf)?;
         self.context.metrics.input.bytes_read.add_len(count);

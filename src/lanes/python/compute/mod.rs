@@ -1,5 +1,6 @@
 //! Computes the steps of a task.
 
+mod checkpoint;
 mod conf;
 mod files;
 mod lines;
@@ -19,6 +20,7 @@ use super::Elements;
 use super::plan::{ShuffleInput, ShuffleOutput};
 use crate::executor::task::{StageBinary, TaskContext, TaskError};
 
+pub(super) use checkpoint::write as write_checkpoint;
 pub(super) use conf::HadoopConf;
 pub(super) use steps::Run;
 
@@ -36,49 +38,52 @@ pub(super) struct CachedPartition {
 }
 
 /// Computes a partition that is not there yet.
-pub(super) type Make = Box<dyn FnOnce() -> Result<Elements<'static>, TaskError> + Send>;
+pub(super) type Make<'a> = Box<dyn FnOnce() -> Result<Elements<'a>, TaskError> + Send + 'a>;
 
 /// What steps need of the executor.
 pub(super) trait Services: Send + Sync + std::fmt::Debug {
-    /// What a Python function, a node of the stage's graph, makes of a partition.
-    fn python(
+    /// Fails with [`TaskError::BailOut`] if the function of a `PythonRDD`, a node of the stage's graph, is not known.
+    fn check_python(&self, stage: &StageBinary, rdd: NodeId) -> Result<(), TaskError>;
+
+    /// What the function of a `PythonRDD`, a node of the stage's graph, makes of a partition.
+    fn python<'a>(
         &self,
-        stage: &Arc<StageBinary>,
-        function: NodeId,
+        stage: &StageBinary,
+        rdd: NodeId,
         split: i32,
-        input: Elements<'static>,
-        context: &Arc<TaskContext>,
-    ) -> Result<Elements<'static>, TaskError>;
+        input: Elements<'a>,
+        context: &'a TaskContext,
+    ) -> Result<Elements<'a>, TaskError>;
 
     /// The records of a partition of a shuffle.
-    fn shuffle(
+    fn shuffle<'a>(
         &self,
         input: &ShuffleInput,
         partition: i32,
-        context: &Arc<TaskContext>,
-    ) -> Result<Elements<'static>, TaskError>;
+        context: &'a TaskContext,
+    ) -> Result<Elements<'a>, TaskError>;
 
     /// A cached partition, made if nobody has it.
-    fn cached(
+    fn cached<'a>(
         &self,
         partition: &CachedPartition,
-        context: &Arc<TaskContext>,
-        make: Make,
-    ) -> Result<Elements<'static>, TaskError>;
+        context: &'a TaskContext,
+        make: Make<'a>,
+    ) -> Result<Elements<'a>, TaskError>;
 
     /// The value of a broadcast `SerializableConfiguration`, a node of the stage's graph.
     fn hadoop_conf(
         &self,
-        stage: &Arc<StageBinary>,
+        stage: &StageBinary,
         conf: NodeId,
-        context: &Arc<TaskContext>,
+        context: &TaskContext,
     ) -> Result<Arc<HadoopConf>, TaskError>;
 
     /// Writes records for a shuffle.
     fn write_shuffle(
         &self,
         output: &ShuffleOutput,
-        records: Elements<'static>,
-        context: &Arc<TaskContext>,
+        records: Elements<'_>,
+        context: &TaskContext,
     ) -> Result<MapStatus, TaskError>;
 }

@@ -1,31 +1,35 @@
 //! Steps as iterators.
 
-use std::sync::Arc;
-
 use super::random::XorShiftRandom;
-use super::{CachedPartition, Services, files};
+use super::{CachedPartition, Services, checkpoint, files};
 use crate::executor::task::{StageBinary, TaskContext, TaskError};
 use crate::lanes::python::plan::Step;
 use crate::lanes::python::{Element, Elements};
 
 /// A task that computes steps.
-#[derive(Clone)]
-pub(in super::super) struct Run {
-    pub(in super::super) services: Arc<dyn Services>,
-    pub(in super::super) stage: Arc<StageBinary>,
-    pub(in super::super) context: Arc<TaskContext>,
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Run<'a> {
+    pub(in super::super) services: &'a dyn Services,
+    pub(in super::super) stage: &'a StageBinary,
+    pub(in super::super) context: &'a TaskContext,
 }
 
-impl Run {
+impl<'a> Run<'a> {
     /// Looks for what cannot be done, before anything is begun.
     ///
     /// # Errors
     /// [`TaskError::BailOut`], or what keeps the settings of files from being read.
-    pub(in super::super) fn check(&self, step: &Step) -> Result<(), TaskError> {
+    pub(in super::super) fn check(self, step: &Step) -> Result<(), TaskError> {
         match step {
-            Step::Values(_) | Step::Shuffle { .. } | Step::LocalCheckpoint { .. } => Ok(()),
-            Step::Python { input, .. }
-            | Step::Pairwise(input)
+            Step::Values(_)
+            | Step::Shuffle { .. }
+            | Step::LocalCheckpoint { .. }
+            | Step::ReliableCheckpoint { .. } => Ok(()),
+            Step::Python { rdd, input, .. } => {
+                self.services.check_python(self.stage, *rdd)?;
+                self.check(input)
+            }
+            Step::Pairwise(input)
             | Step::Second(input)
             | Step::Distribute { input, .. }
             | Step::Cached { input, .. } => self.check(input),
@@ -37,7 +41,7 @@ impl Run {
             Step::Files { files, ranges } => {
                 let conf = self
                     .services
-                    .hadoop_conf(&self.stage, files.conf, &self.context)?;
+                    .hadoop_conf(self.stage, files.conf, self.context)?;
                 files::check(files, ranges, &conf)
             }
         }
@@ -47,26 +51,13 @@ impl Run {
     ///
     /// # Errors
     /// What keeps it from beginning.
-    pub(in super::super) fn elements(
-        &self,
-        step: &Arc<Step>,
-    ) -> Result<Elements<'static>, TaskError> {
-        Ok(match &**step {
-            Step::Values(values) => {
-                let step = Arc::clone(step);
-                Box::new((0..values.len()).filter_map(move |at| match &*step {
-                    Step::Values(values) => values.get(at).cloned().map(Ok),
-                    _ => None,
-                }))
-            }
-            Step::Python {
-                function,
-                split,
-                input,
-            } => {
+    pub(in super::super) fn elements(self, step: &'a Step) -> Result<Elements<'a>, TaskError> {
+        Ok(match step {
+            Step::Values(values) => Box::new(values.iter().cloned().map(Ok)),
+            Step::Python { rdd, split, input } => {
                 let input = self.elements(input)?;
                 self.services
-                    .python(&self.stage, *function, *split, input, &self.context)?
+                    .python(self.stage, *rdd, *split, input, self.context)?
             }
             Step::Pairwise(input) => pairwise(self.elements(input)?),
             Step::Second(input) => Box::new(self.elements(input)?.map(|element| {
@@ -82,22 +73,16 @@ impl Run {
                 input,
             } => distribute(self.elements(input)?, *split, *partitions),
             Step::Shuffle { input, partition } => {
-                self.services.shuffle(input, *partition, &self.context)?
+                self.services.shuffle(input, *partition, self.context)?
             }
-            Step::Chain(inputs) => {
-                let run = self.clone();
-                let inputs = inputs.clone();
-                Box::new(inputs.into_iter().flat_map(move |input| run.begin(&input)))
-            }
+            Step::Chain(inputs) => Box::new(inputs.iter().flat_map(move |input| self.begin(input))),
             Step::Zip(left, right) => zip(self.elements(left)?, self.elements(right)?),
             Step::Cartesian(left, right) => {
-                let run = self.clone();
-                let right = Arc::clone(right);
                 // As in Spark, the right side is computed again for each element of the left one.
                 Box::new(self.elements(left)?.flat_map(move |left| match left {
                     Err(error) => failed(error),
                     Ok(left) => {
-                        Box::new(run.begin(&right).map(move |right| {
+                        Box::new(self.begin(right).map(move |right| {
                             right.map(|right| Element::tuple(left.clone(), right))
                         }))
                     }
@@ -106,8 +91,8 @@ impl Run {
             Step::Files { files, ranges } => {
                 let conf = self
                     .services
-                    .hadoop_conf(&self.stage, files.conf, &self.context)?;
-                files::read(files, ranges, &conf, &self.context)
+                    .hadoop_conf(self.stage, files.conf, self.context)?;
+                files::read(files, ranges, &conf, self.context)
             }
             Step::Cached {
                 rdd,
@@ -122,10 +107,11 @@ impl Run {
                     level: *level,
                     text: *text,
                 };
-                let run = self.clone();
-                let input = Arc::clone(input);
-                let make = Box::new(move || run.elements(&input));
-                self.services.cached(&partition, &self.context, make)?
+                let make = Box::new(move || self.elements(input));
+                self.services.cached(&partition, self.context, make)?
+            }
+            Step::ReliableCheckpoint { dir, split } => {
+                checkpoint::read(&checkpoint::part(dir, *split))?
             }
             // Its partitions are cached blocks; it is only asked if there is none.
             Step::LocalCheckpoint { rdd, split } => {
@@ -140,17 +126,17 @@ impl Run {
     }
 
     /// As [`Run::elements`], with a failure as the only element.
-    fn begin(&self, step: &Arc<Step>) -> Elements<'static> {
+    fn begin(self, step: &'a Step) -> Elements<'a> {
         self.elements(step).unwrap_or_else(failed)
     }
 }
 
-fn failed(error: TaskError) -> Elements<'static> {
+fn failed<'a>(error: TaskError) -> Elements<'a> {
     Box::new(std::iter::once(Err(error)))
 }
 
 /// `PairwiseRDD.compute`: the hash of a key as eight bytes, then the pickled batch.
-fn pairwise(mut input: Elements<'static>) -> Elements<'static> {
+fn pairwise(mut input: Elements<'_>) -> Elements<'_> {
     Box::new(std::iter::from_fn(move || {
         let key = match input.next()? {
             Ok(key) => key,
@@ -172,7 +158,7 @@ fn unexpected() -> TaskError {
 }
 
 /// The function that `RDD.coalesce` maps over partitions before a shuffle.
-fn distribute(input: Elements<'static>, split: i32, partitions: i32) -> Elements<'static> {
+fn distribute(input: Elements<'_>, split: i32, partitions: i32) -> Elements<'_> {
     let mut position = XorShiftRandom::new(split.into()).next_int(partitions);
     Box::new(input.map(move |element| {
         position = position.wrapping_add(1);
@@ -186,7 +172,7 @@ fn distribute(input: Elements<'static>, split: i32, partitions: i32) -> Elements
 }
 
 /// `RDD.zip`
-fn zip(mut left: Elements<'static>, mut right: Elements<'static>) -> Elements<'static> {
+fn zip<'a>(mut left: Elements<'a>, mut right: Elements<'a>) -> Elements<'a> {
     Box::new(std::iter::from_fn(move || {
         match (left.next(), right.next()) {
             (Some(Err(error)), _) | (_, Some(Err(error))) => Some(Err(error)),

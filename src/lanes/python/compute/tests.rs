@@ -20,14 +20,18 @@ struct Played {
 }
 
 impl Services for Played {
-    fn python(
+    fn check_python(&self, _: &StageBinary, _: NodeId) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    fn python<'a>(
         &self,
-        _: &Arc<StageBinary>,
+        _: &StageBinary,
         _: NodeId,
         split: i32,
-        input: Elements<'static>,
-        _: &Arc<TaskContext>,
-    ) -> Result<Elements<'static>, TaskError> {
+        input: Elements<'a>,
+        _: &'a TaskContext,
+    ) -> Result<Elements<'a>, TaskError> {
         Ok(Box::new(input.map(move |element| match element? {
             Element::Bytes(old) => {
                 let text = format!("{split}{}", String::from_utf8_lossy(&old));
@@ -37,31 +41,31 @@ impl Services for Played {
         })))
     }
 
-    fn shuffle(
+    fn shuffle<'a>(
         &self,
         input: &ShuffleInput,
         partition: i32,
-        _: &Arc<TaskContext>,
-    ) -> Result<Elements<'static>, TaskError> {
+        _: &'a TaskContext,
+    ) -> Result<Elements<'a>, TaskError> {
         let pair = Element::Pair(input.shuffle_id.into(), Bytes::from(partition.to_string()));
         Ok(Box::new(std::iter::once(Ok(pair))))
     }
 
-    fn cached(
+    fn cached<'a>(
         &self,
         partition: &CachedPartition,
-        _: &Arc<TaskContext>,
-        make: Make,
-    ) -> Result<Elements<'static>, TaskError> {
+        _: &'a TaskContext,
+        make: Make<'a>,
+    ) -> Result<Elements<'a>, TaskError> {
         self.cached.lock().push(partition.clone());
         make()
     }
 
     fn hadoop_conf(
         &self,
-        _: &Arc<StageBinary>,
+        _: &StageBinary,
         _: NodeId,
-        _: &Arc<TaskContext>,
+        _: &TaskContext,
     ) -> Result<Arc<HadoopConf>, TaskError> {
         Ok(Arc::new(self.conf.clone()))
     }
@@ -69,24 +73,25 @@ impl Services for Played {
     fn write_shuffle(
         &self,
         _: &ShuffleOutput,
-        _: Elements<'static>,
-        _: &Arc<TaskContext>,
+        _: Elements<'_>,
+        _: &TaskContext,
     ) -> Result<MapStatus, TaskError> {
         Err(TaskError::spark("not played"))
     }
 }
 
 fn compute_with(services: Played, step: Step) -> Result<Vec<Element>, TaskError> {
+    let stage = task("range_1").stage;
+    let context = testing::context();
     let run = Run {
-        services: Arc::new(services),
-        stage: task("range_1").stage,
-        context: testing::context(),
+        services: &services,
+        stage: &stage,
+        context: &context,
     };
-    let step = Arc::new(step);
     run.check(&step)?;
     let elements: Result<Vec<_>, _> = run.elements(&step)?.collect();
     let records = run.context.metrics.input.records_read.get();
-    if let (Step::Files { .. }, Ok(elements)) = (&*step, &elements) {
+    if let (Step::Files { .. }, Ok(elements)) = (&step, &elements) {
         assert_eq!(records, i64::try_from(elements.len()).unwrap());
     }
     elements
@@ -166,7 +171,7 @@ fn repartition_sends_batches_where_spark_does() {
 #[test]
 fn python_and_cached_partitions_go_through_the_services() {
     let python = Arc::new(Step::Python {
-        function: node(),
+        rdd: node(),
         split: 4,
         input: values(&["a"]),
     });

@@ -41,8 +41,8 @@ impl Binder<'_> {
     fn step(&self, kind: &Kind, partition: NodeId) -> Result<Arc<Step>, String> {
         Ok(Arc::new(match kind {
             Kind::Parallel => Step::Values(self.values(partition)?),
-            Kind::Python { function, parent } => Step::Python {
-                function: *function,
+            Kind::Python { rdd, parent } => Step::Python {
+                rdd: *rdd,
                 split: self.index(partition)?,
                 input: self.bind(*parent, partition)?,
             },
@@ -115,6 +115,10 @@ impl Binder<'_> {
                 }
             }
             Kind::Checkpointed(parent) => return self.bind(*parent, partition),
+            Kind::ReliableCheckpoint(dir) => Step::ReliableCheckpoint {
+                dir: dir.clone(),
+                split: self.index(partition)?,
+            },
             Kind::LocalCheckpoint(rdd) => Step::LocalCheckpoint {
                 rdd: *rdd,
                 split: self.index(partition)?,

@@ -60,23 +60,29 @@ pub(super) fn read_split(bytes: &[u8]) -> Result<Vec<FileRange>, String> {
 }
 
 fn range(uri: String, start: u64, length: u64) -> Result<FileRange, String> {
-    // A Hadoop path is not percent-encoded.
-    let path = match uri.split_once(':') {
-        Some(("file", path)) => path,
-        Some((scheme, _)) if !scheme.contains('/') => return Err(format!("files of {scheme}:")),
-        _ => uri.as_str(),
-    };
-    let path = match path.strip_prefix("//") {
-        Some(path) => path.trim_start_matches('/'),
-        None => path.strip_prefix('/').unwrap_or(path),
-    };
-    let path = PathBuf::from(OsString::from_vec(format!("/{path}").into_bytes()));
+    let path = local_path(&uri)?;
     Ok(FileRange {
         uri,
         path,
         start,
         length,
     })
+}
+
+/// Where a path of Hadoop's is on this machine. It is not percent-encoded.
+pub(super) fn local_path(uri: &str) -> Result<PathBuf, String> {
+    let path = match uri.split_once(':') {
+        Some(("file", path)) => path,
+        Some((scheme, _)) if !scheme.contains('/') => return Err(format!("files of {scheme}:")),
+        _ => uri,
+    };
+    let path = match path.strip_prefix("//") {
+        Some(path) => path.trim_start_matches('/'),
+        None => path.strip_prefix('/').unwrap_or(path),
+    };
+    Ok(PathBuf::from(OsString::from_vec(
+        format!("/{path}").into_bytes(),
+    )))
 }
 
 struct Reader<'a>(&'a [u8]);

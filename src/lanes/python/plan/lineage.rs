@@ -7,8 +7,8 @@ use wire::ids::StorageLevel;
 
 use super::closure::Closure;
 use super::{
-    FileFormat, Files, Key, Kind, MAX_DEPTH, Rdd, RddIndex, Shape, ShuffleInput, StagePlan, simple,
-    target,
+    FileFormat, Files, Key, Kind, MAX_DEPTH, Rdd, RddIndex, Shape, ShuffleInput, StagePlan, hadoop,
+    simple, target,
 };
 use crate::executor::task::StageBinary;
 
@@ -34,6 +34,14 @@ impl StagePlan {
             accumulator: lineage.accumulator,
             rdds: lineage.rdds,
         })
+    }
+}
+
+impl StagePlan {
+    /// Whether a reliable checkpoint is read.
+    pub(in super::super) fn reads_checkpoints(&self) -> bool {
+        let is_checkpoint = |rdd: &Rdd| matches!(rdd.kind, Kind::ReliableCheckpoint(_));
+        self.rdds.iter().any(is_checkpoint)
     }
 }
 
@@ -121,7 +129,7 @@ impl Lineage<'_> {
                     .field_node(node, "func")
                     .ok_or("PythonRDD without func")?;
                 self.python_function(function)?;
-                (Kind::Python { function, parent }, Shape::Bytes)
+                (Kind::Python { rdd: node, parent }, Shape::Bytes)
             }
             "api.python.PairwiseRDD" => {
                 let parent = self.parent(node, depth)?;
@@ -160,6 +168,19 @@ impl Lineage<'_> {
             "rdd.BinaryFileRDD" => {
                 let shape = Shape::Tuple(Box::new((Shape::Text, Shape::Stream)));
                 (Kind::Files(self.files(node, FileFormat::Binary)?), shape)
+            }
+            "rdd.ReliableCheckpointRDD" => {
+                let shape = match class {
+                    "[B" => Shape::Bytes,
+                    "java.lang.String" => Shape::Text,
+                    _ => return Err(format!("a checkpoint of {class}")),
+                };
+                let path = self
+                    .graph
+                    .field(node, "checkpointPath")
+                    .and_then(|path| self.graph.str(path))
+                    .ok_or("ReliableCheckpointRDD without path")?;
+                (Kind::ReliableCheckpoint(hadoop::local_path(&path)?), shape)
             }
             "rdd.LocalCheckpointRDD" => {
                 let id = self

@@ -12,6 +12,7 @@ mod target;
 #[cfg(test)]
 pub(super) mod tests;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -75,8 +76,8 @@ pub(super) enum Kind {
     Parallel,
     /// `PythonRDD`
     Python {
-        /// `PythonRDD.func` in the stage's graph.
-        function: NodeId,
+        /// The `PythonRDD` in the stage's graph.
+        rdd: NodeId,
         parent: RddIndex,
     },
     /// `PairwiseRDD`: two elements of the parent make a pair.
@@ -101,6 +102,8 @@ pub(super) enum Kind {
     Files(Files),
     /// An RDD that was checkpointed is read from there.
     Checkpointed(RddIndex),
+    /// `ReliableCheckpointRDD`: files in this directory.
+    ReliableCheckpoint(PathBuf),
     /// `LocalCheckpointRDD`, with the id of the RDD whose cached partitions it is.
     LocalCheckpoint(i32),
 }
@@ -151,6 +154,8 @@ pub(super) enum Target {
     Count,
     /// Writes for a shuffle.
     Shuffle(ShuffleOutput),
+    /// Writes a file of a reliable checkpoint into this directory.
+    Checkpoint(PathBuf),
 }
 
 /// A shuffle that is written.
@@ -186,8 +191,8 @@ pub(super) enum Step {
     Values(Vec<Element>),
     /// What a Python function makes of the input.
     Python {
-        /// `PythonRDD.func` in the stage's graph.
-        function: NodeId,
+        /// The `PythonRDD` in the stage's graph.
+        rdd: NodeId,
         /// Index of the partition.
         split: i32,
         input: Arc<Self>,
@@ -223,6 +228,8 @@ pub(super) enum Step {
         text: bool,
         input: Arc<Self>,
     },
+    /// See [`Kind::ReliableCheckpoint`].
+    ReliableCheckpoint { dir: PathBuf, split: i32 },
     /// A block of an RDD that must be there.
     LocalCheckpoint { rdd: i32, split: i32 },
 }

@@ -3,6 +3,7 @@
 use javaser::arena::{Graph, NodeId, Value};
 
 use super::closure::Closure;
+use super::hadoop::local_path;
 use super::{Key, Rdd, Shape, ShuffleOutput, Target, simple};
 use crate::executor::task::{StageBinary, StageTarget};
 
@@ -35,7 +36,7 @@ fn result(graph: &Graph, function: NodeId, rdd: &Rdd) -> Result<Target, String> 
             .first()
             .and_then(|f| Closure::read(graph, *f))
             .ok_or_else(|| outer.describe())?,
-        ("rdd.RDD" | "rdd.LocalRDDCheckpointData", _) => outer,
+        ("rdd.RDD" | "rdd.LocalRDDCheckpointData" | "rdd.ReliableCheckpointRDD$", _) => outer,
         _ => return Err(outer.describe()),
     };
     let array = |class: String, limit| {
@@ -62,6 +63,18 @@ fn result(graph: &Graph, function: NodeId, rdd: &Rdd) -> Result<Target, String> 
         ("rdd.RDD", "count$1")
         | ("rdd.ZippedWithIndexRDD", "startIndices$1")
         | ("rdd.LocalRDDCheckpointData", "doCheckpoint$2") => Ok(Target::Count),
+        ("rdd.ReliableCheckpointRDD$", "writeRDDToCheckpointDirectory$1") => {
+            // Strings would need Java's own UTF-8.
+            if rdd.shape != Shape::Bytes {
+                return Err(format!("a checkpoint of {}", simple(&rdd.class)));
+            }
+            let dir = inner
+                .args
+                .first()
+                .and_then(|dir| graph.str(*dir))
+                .ok_or_else(|| inner.describe())?;
+            Ok(Target::Checkpoint(local_path(&dir)?))
+        }
         _ => Err(inner.describe()),
     }
 }

@@ -55,6 +55,7 @@ fn describe(task: &DecodedTask) -> String {
                 Some(limit) => format!("{class} of {limit}"),
             },
             Target::Count => "count".to_owned(),
+            Target::Checkpoint(_) => "checkpoint".to_owned(),
             Target::Shuffle(output) => {
                 format!("shuffle by {:?} to {}", output.key, output.num_partitions)
             }
@@ -109,6 +110,7 @@ fn describe_step(step: &Step) -> String {
             ),
             input,
         ),
+        Step::ReliableCheckpoint { split, .. } => format!("checkpoint {split}"),
         Step::LocalCheckpoint { split, .. } => format!("local checkpoint {split}"),
     }
 }
@@ -240,8 +242,8 @@ const EXPECTED: &str = "
     cached_1: [[B: python 0(cached 0 4 1 false(python 0(values 1)))
     cached_2: [[B: python 0(cached 0 4 1 false(python 0(values 1)))
     checkpoint_1: [[B: python 0(python 0(values 1))
-    checkpoint_2: no: ReliableCheckpointRDD$::writeRDDToCheckpointDirectory$1
-    checkpoint_3: no: ReliableCheckpointRDD
+    checkpoint_2: checkpoint: python 0(values 1)
+    checkpoint_3: [[B: python 0(checkpoint 0)
     barrier_1: [[B: python 0(values 1)
     acc_bc_1: [[B: python 0(values 1)
     count_approx_1: no: SerDeUtil$::pythonToJava$1

@@ -1,0 +1,352 @@
+//! Files of reliable checkpoints: `ReliableCheckpointRDD`. A file is a partition's elements as `JavaSerializer` writes a stream of objects.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use crate::executor::task::{TaskContext, TaskError};
+use crate::lanes::python::{Element, Elements};
+
+const HEADER: [u8; 4] = [0xac, 0xed, 0, 5];
+const TC_NULL: u8 = 0x70;
+const TC_REFERENCE: u8 = 0x71;
+const TC_CLASSDESC: u8 = 0x72;
+const TC_STRING: u8 = 0x74;
+const TC_ARRAY: u8 = 0x75;
+const TC_RESET: u8 = 0x79;
+const TC_LONGSTRING: u8 = 0x7c;
+
+/// The descriptor of `byte[]`.
+const BYTES: &[u8] = b"\x72\x00\x02[B\xac\xf3\x17\xf8\x06\x08\x54\xe0\x02\x00\x00\x78\x70";
+
+/// First handle of a stream.
+const FIRST_HANDLE: u32 = 0x7e_0000;
+
+/// `spark.serializer.objectStreamReset`: after so many objects the stream forgets what it has written.
+const OBJECTS_UNTIL_RESET: usize = 100;
+
+/// Longest element that is believed.
+const MAX_ELEMENT: u64 = i32::MAX as u64;
+
+/// Bytes read and written at a time.
+const BUFFER: usize = 64 << 10;
+
+/// The file of a partition.
+pub(super) fn part(dir: &Path, split: i32) -> PathBuf {
+    dir.join(format!("part-{split:05}"))
+}
+
+/// The elements in a partition's file.
+pub(super) fn read(path: &Path) -> Result<Elements<'static>, TaskError> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => TaskError::exception(
+            "java.io.FileNotFoundException",
+            format_args!("File file:{} does not exist", path.display()),
+        ),
+        _ => error.into(),
+    })?;
+    let mut reader = ObjectReader::new(BufReader::with_capacity(BUFFER, file))?;
+    let mut done = false;
+    Ok(Box::new(std::iter::from_fn(move || {
+        if done {
+            return None;
+        }
+        let element = reader.read().map_err(TaskError::from).transpose();
+        done = !matches!(element, Some(Ok(_)));
+        element
+    })))
+}
+
+/// Writes a partition's file: under another name first, so that there is never a part of it. A file that is there is kept: another attempt
+/// was faster.
+pub(in super::super) fn write(
+    dir: &Path,
+    elements: Elements<'_>,
+    context: &TaskContext,
+) -> Result<(), TaskError> {
+    let path = part(dir, context.partition_id);
+    let attempt = context.task_attempt_id;
+    let name = format!(".part-{:05}-attempt-{attempt}", context.partition_id);
+    let unfinished = dir.join(name);
+    let written = write_file(&unfinished, elements, context);
+    if written.is_err() || path.exists() {
+        // What is left of it, if there is something.
+        let _ = std::fs::remove_file(&unfinished);
+        return written;
+    }
+    Ok(std::fs::rename(&unfinished, &path)?)
+}
+
+fn write_file(path: &Path, elements: Elements<'_>, context: &TaskContext) -> Result<(), TaskError> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    let mut writer = ObjectWriter::new(BufWriter::with_capacity(BUFFER, File::create(path)?))?;
+    for element in elements {
+        context.check()?;
+        writer.write(&element?)?;
+    }
+    Ok(writer.output.flush()?)
+}
+
+struct ObjectWriter<W> {
+    output: W,
+    /// Objects since the last reset.
+    count: usize,
+    /// The descriptor of `byte[]` is in the stream, as the first thing since the last reset.
+    described: bool,
+}
+
+impl<W: Write> ObjectWriter<W> {
+    fn new(mut output: W) -> io::Result<Self> {
+        output.write_all(&HEADER)?;
+        Ok(Self {
+            output,
+            count: 0,
+            described: false,
+        })
+    }
+
+    fn write(&mut self, element: &Element) -> io::Result<()> {
+        match element {
+            Element::Bytes(bytes) => {
+                self.output.write_all(&[TC_ARRAY])?;
+                if self.described {
+                    self.output.write_all(&[TC_REFERENCE])?;
+                    self.output.write_all(&FIRST_HANDLE.to_be_bytes())?;
+                } else {
+                    self.output.write_all(BYTES)?;
+                    self.described = true;
+                }
+                let length = i32::try_from(bytes.len()).map_err(io::Error::other)?;
+                self.output.write_all(&length.to_be_bytes())?;
+                self.output.write_all(bytes)?;
+            }
+            Element::Null => self.output.write_all(&[TC_NULL])?,
+            _ => {
+                return Err(io::Error::other(
+                    "a checkpoint of something else than byte[]",
+                ));
+            }
+        }
+        self.count += 1;
+        if self.count == OBJECTS_UNTIL_RESET {
+            self.output.write_all(&[TC_RESET])?;
+            self.count = 0;
+            self.described = false;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a stream of `byte[]` and strings.
+struct ObjectReader<R> {
+    input: R,
+    /// What has a handle since the last reset: elements, and the descriptor of `byte[]`.
+    handles: Vec<Option<Element>>,
+}
+
+impl<R: Read> ObjectReader<R> {
+    fn new(mut input: R) -> io::Result<Self> {
+        if array(&mut input)? != HEADER {
+            return Err(damaged());
+        }
+        Ok(Self {
+            input,
+            handles: Vec::new(),
+        })
+    }
+
+    fn read(&mut self) -> io::Result<Option<Element>> {
+        loop {
+            let mut code = [0];
+            if self.input.read(&mut code)? == 0 {
+                return Ok(None);
+            }
+            let element = match code {
+                [TC_RESET] => {
+                    self.handles.clear();
+                    continue;
+                }
+                [TC_NULL] => return Ok(Some(Element::Null)),
+                [TC_REFERENCE] => {
+                    let known = self.reference()?.clone();
+                    return known.map(Some).ok_or_else(damaged);
+                }
+                [TC_ARRAY] => {
+                    match array(&mut self.input)? {
+                        [TC_REFERENCE] => {
+                            if self.reference()?.is_some() {
+                                return Err(damaged());
+                            }
+                        }
+                        [TC_CLASSDESC] => {
+                            let mut rest = [0; BYTES.len() - 1];
+                            self.input.read_exact(&mut rest)?;
+                            if BYTES.get(1..) != Some(&rest[..]) {
+                                return Err(damaged());
+                            }
+                            self.handles.push(None);
+                        }
+                        _ => return Err(damaged()),
+                    }
+                    let length = u32::from_be_bytes(array(&mut self.input)?);
+                    Element::Bytes(self.take(length.into())?)
+                }
+                [TC_STRING] => {
+                    let length = u16::from_be_bytes(array(&mut self.input)?);
+                    self.text(length.into())?
+                }
+                [TC_LONGSTRING] => {
+                    let length = u64::from_be_bytes(array(&mut self.input)?);
+                    self.text(length)?
+                }
+                _ => return Err(damaged()),
+            };
+            self.handles.push(Some(element.clone()));
+            return Ok(Some(element));
+        }
+    }
+
+    fn reference(&mut self) -> io::Result<&Option<Element>> {
+        let handle = u32::from_be_bytes(array(&mut self.input)?);
+        handle
+            .checked_sub(FIRST_HANDLE)
+            .and_then(|index| self.handles.get(usize::try_from(index).ok()?))
+            .ok_or_else(damaged)
+    }
+
+    fn text(&mut self, length: u64) -> io::Result<Element> {
+        let bytes = self.take(length)?;
+        // Java's own UTF-8 differs in what these bytes begin.
+        let plain = !bytes.iter().any(|byte| matches!(byte, 0xc0 | 0xed));
+        match std::str::from_utf8(&bytes) {
+            Ok(_) if plain => Ok(Element::Text(bytes)),
+            _ => Ok(Element::Text(from_modified_utf8(&bytes)?.into())),
+        }
+    }
+
+    fn take(&mut self, length: u64) -> io::Result<Bytes> {
+        if length > MAX_ELEMENT {
+            return Err(damaged());
+        }
+        let mut bytes = Vec::new();
+        // Grows with what is there, not with what is announced.
+        (&mut self.input).take(length).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 != length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(bytes.into())
+    }
+}
+
+/// Surrogates are written one by one, as three bytes each, and U+0000 as two.
+fn from_modified_utf8(bytes: &[u8]) -> io::Result<String> {
+    let mut units = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((&first, behind)) = rest.split_first() {
+        let more = |count: usize| {
+            let (taken, left) = behind.split_at_checked(count).ok_or_else(damaged)?;
+            let bits = taken
+                .iter()
+                .fold(0_u16, |bits, byte| bits << 6 | u16::from(byte & 0x3f));
+            Ok::<_, io::Error>((bits, left))
+        };
+        let first = u16::from(first);
+        rest = match first {
+            0..0x80 => {
+                units.push(first);
+                behind
+            }
+            0xc0..0xe0 => {
+                let (bits, left) = more(1)?;
+                units.push((first & 0x1f) << 6 | bits);
+                left
+            }
+            0xe0..0xf0 => {
+                let (bits, left) = more(2)?;
+                units.push((first & 0x0f) << 12 | bits);
+                left
+            }
+            _ => return Err(damaged()),
+        };
+    }
+    Ok(String::from_utf16_lossy(&units))
+}
+
+fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    input.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a damaged checkpoint file")
+}
+
+#[cfg(test)]
+mod tests {
+    use javaser::Limits;
+    use javaser::arena::Graph;
+
+    use super::*;
+    use crate::lanes::python::testing;
+
+    fn batches(count: usize) -> Vec<Element> {
+        (0..count)
+            .map(|n| match n % 7 {
+                3 => Element::Null,
+                _ => Element::Bytes(Bytes::from(vec![n as u8; n])),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let context = testing::context();
+        for count in [0, 1, 99, 100, 101, 250] {
+            let sub = dir.path().join(count.to_string());
+            let elements = batches(count);
+            let input: Elements<'_> = Box::new(elements.clone().into_iter().map(Ok));
+            write(&sub, input, &context).unwrap();
+            let path = part(&sub, 0);
+            assert_eq!(path.file_name().unwrap(), "part-00000");
+            let found: Result<Vec<_>, _> = read(&path).unwrap().collect();
+            assert_eq!(found.unwrap(), elements);
+            // Java's own format.
+            let bytes = std::fs::read(&path).unwrap();
+            let graph = Graph::parse(&bytes, &Limits::default()).unwrap();
+            assert_eq!(graph.root_values().count(), count);
+            assert_eq!(graph.to_bytes(), bytes);
+            assert_eq!(std::fs::read_dir(&sub).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_failed_attempt_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let input: Elements<'_> =
+            Box::new([Ok(Element::Null), Err(TaskError::Python("x".into()))].into_iter());
+        assert!(write(dir.path(), input, &testing::context()).is_err());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        let missing = read(&part(dir.path(), 1)).err().unwrap();
+        assert!(matches!(missing, TaskError::Exception(e) if e.message.contains("part-00001")));
+    }
+
+    #[test]
+    fn strings_and_what_was_written_before() {
+        let stream = b"\xac\xed\0\x05\x74\0\x03a\xc0\x80\x71\0\x7e\0\0\x79\x74\0\x06\xed\xa0\xbe\xed\xb6\x80";
+        let mut reader = ObjectReader::new(&stream[..]).unwrap();
+        let text = |text: &'static str| Some(Element::Text(Bytes::from(text)));
+        assert_eq!(reader.read().unwrap(), text("a\0"));
+        assert_eq!(reader.read().unwrap(), text("a\0"));
+        assert_eq!(reader.read().unwrap(), text("\u{1f980}"));
+        assert_eq!(reader.read().unwrap(), None);
+        let mut cut = ObjectReader::new(&stream[..8]).unwrap();
+        assert!(cut.read().is_err());
+        assert!(ObjectReader::new(&b"nothing"[..]).is_err());
+    }
+}

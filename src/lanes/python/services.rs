@@ -1,0 +1,338 @@
+//! What steps need, from this executor's own parts.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use javaser::Limits;
+use javaser::arena::NodeId;
+use parking_lot::Mutex;
+use wire::ids::BlockId;
+use wire::map_status::MapStatus;
+
+use super::compute::{CachedPartition, HadoopConf, Make, Services};
+use super::plan::{Key, ShuffleInput, ShuffleOutput};
+use super::read_function::read_function;
+use super::worker::PythonWorkers;
+use super::{BroadcastFile, Element, Elements, PythonFunction};
+use crate::blocks::LocalDirs;
+use crate::blocks::broadcast::{Broadcasts, PythonBroadcastReader, TorrentBroadcastRef};
+use crate::blocks::kryo::{Kryo, KryoError, KryoReader, KryoValue};
+use crate::blocks::metrics::Counter;
+use crate::blocks::shuffle::{ReadRange, Shuffle};
+use crate::blocks::store::{BlockManager, CacheRequest, Cached};
+use crate::executor::task::{StageBinary, TaskContext, TaskError};
+
+/// Longest value in a shuffle or cached block that is believed.
+const MAX_VALUE: usize = i32::MAX as usize;
+
+/// Configurations that are kept, parsed. Each takes about 100 KB.
+const KEPT_CONFS: usize = 8;
+
+/// The executor's parts that the lane works with.
+#[derive(Debug, Clone)]
+pub struct LaneParts {
+    /// Python processes.
+    pub workers: PythonWorkers,
+    /// Values of broadcasts.
+    pub broadcasts: Arc<Broadcasts>,
+    /// Shuffles.
+    pub shuffle: Arc<Shuffle>,
+    /// Cached partitions.
+    pub store: Arc<BlockManager>,
+}
+
+/// [`Services`] of an executor.
+#[derive(Debug)]
+pub(super) struct ExecutorServices {
+    parts: LaneParts,
+    kryo: Kryo,
+    limits: Limits,
+    confs: Mutex<HashMap<i64, Arc<HadoopConf>>>,
+}
+
+/// The functions of a stage that were read.
+#[derive(Debug, Default)]
+struct Functions(Mutex<HashMap<NodeId, Arc<PythonFunction>>>);
+
+impl ExecutorServices {
+    pub(super) fn new(parts: LaneParts, kryo: Kryo, limits: Limits) -> Self {
+        Self {
+            parts,
+            kryo,
+            limits,
+            confs: Mutex::default(),
+        }
+    }
+
+    fn function(&self, stage: &StageBinary, rdd: NodeId) -> Result<Arc<PythonFunction>, TaskError> {
+        let functions = stage.judged(|_| Functions::default());
+        let mut known = functions.0.lock();
+        if let Some(function) = known.get(&rdd) {
+            return Ok(Arc::clone(function));
+        }
+        let function = read_function(&stage.graph, rdd, |broadcast| {
+            Arc::new(FetchedFile {
+                broadcast,
+                broadcasts: Arc::clone(&self.parts.broadcasts),
+            })
+        })
+        .map_err(TaskError::BailOut)?;
+        let function = Arc::new(function);
+        known.insert(rdd, Arc::clone(&function));
+        Ok(function)
+    }
+}
+
+impl Services for ExecutorServices {
+    fn check_python(&self, stage: &StageBinary, rdd: NodeId) -> Result<(), TaskError> {
+        self.function(stage, rdd).map(drop)
+    }
+
+    fn python<'a>(
+        &self,
+        stage: &StageBinary,
+        rdd: NodeId,
+        split: i32,
+        input: Elements<'a>,
+        context: &'a TaskContext,
+    ) -> Result<Elements<'a>, TaskError> {
+        let function = self.function(stage, rdd)?;
+        let output = self.parts.workers.run(&function, split, input, context)?;
+        Ok(Box::new(output.map(|bytes| bytes.map(Element::Bytes))))
+    }
+
+    fn shuffle<'a>(
+        &self,
+        input: &ShuffleInput,
+        partition: i32,
+        context: &'a TaskContext,
+    ) -> Result<Elements<'a>, TaskError> {
+        let shuffle = &self.parts.shuffle;
+        shuffle.tracker().update_epoch(context.epoch);
+        let range = ReadRange {
+            shuffle_id: input.shuffle_id,
+            maps: 0..usize::MAX,
+            partitions: partition..partition.saturating_add(1),
+            batch: false,
+        };
+        let metrics = &context.metrics.shuffle_read;
+        let mut blocks = shuffle.read(&range, metrics, &context.cancellation)?;
+        let kryo = self.kryo;
+        let mut records = None;
+        Ok(Box::new(std::iter::from_fn(move || {
+            loop {
+                let reader = match &mut records {
+                    Some(reader) => reader,
+                    None => match blocks.next()? {
+                        Ok(stream) => records.insert(kryo.reader(stream, MAX_VALUE)),
+                        Err(error) => return Some(Err(error.into())),
+                    },
+                };
+                match record(reader) {
+                    Ok(None) => records = None,
+                    Ok(Some(record)) => {
+                        metrics.records_read.add(1);
+                        return Some(Ok(record));
+                    }
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+        })))
+    }
+
+    fn cached<'a>(
+        &self,
+        partition: &CachedPartition,
+        context: &'a TaskContext,
+        make: Make<'a>,
+    ) -> Result<Elements<'a>, TaskError> {
+        let kryo = self.kryo;
+        let request = CacheRequest {
+            id: BlockId::Rdd {
+                rdd_id: partition.rdd,
+                split_index: partition.split,
+            },
+            level: partition.level,
+            class_tag: if partition.text {
+                "java.lang.String"
+            } else {
+                "[B"
+            },
+            task_id: context.task_attempt_id,
+            cancellation: &context.cancellation,
+        };
+        let encode = move |element: &Element, out: &mut Vec<u8>| match element {
+            Element::Bytes(bytes) => kryo.write_bytes(out, bytes),
+            Element::Text(text) => kryo.write_text(out, text),
+            // The plan has nothing else in cached RDDs.
+            Element::Null | Element::Pair(..) | Element::Tuple(_) => kryo.write_null(out),
+        };
+        let cached = self
+            .parts
+            .store
+            .get_or_else_update(&request, make, encode)?;
+        Ok(match cached {
+            Cached::Found(reader) => {
+                let input = &context.metrics.input;
+                input
+                    .bytes_read
+                    .add(i64::try_from(reader.size()).unwrap_or(i64::MAX));
+                elements(kryo, reader, Some(&input.records_read))
+            }
+            Cached::Stored(reader) => elements(kryo, reader, None),
+            Cached::NotStored { begun, rest } => Box::new(elements(kryo, begun, None).chain(rest)),
+        })
+    }
+
+    fn hadoop_conf(
+        &self,
+        stage: &StageBinary,
+        conf: NodeId,
+        context: &TaskContext,
+    ) -> Result<Arc<HadoopConf>, TaskError> {
+        let broadcast = TorrentBroadcastRef::read(&stage.graph, conf)
+            .map_err(|error| TaskError::BailOut(error.to_string()))?;
+        if let Some(conf) = self.confs.lock().get(&broadcast.id) {
+            return Ok(Arc::clone(conf));
+        }
+        let value = self
+            .parts
+            .broadcasts
+            .blocking_value(&broadcast, &context.cancellation)?;
+        let conf = HadoopConf::read(&value, &self.limits).map_err(TaskError::BailOut)?;
+        let conf = Arc::new(conf);
+        let mut confs = self.confs.lock();
+        if confs.len() >= KEPT_CONFS {
+            confs.clear();
+        }
+        confs.insert(broadcast.id, Arc::clone(&conf));
+        Ok(conf)
+    }
+
+    fn write_shuffle(
+        &self,
+        output: &ShuffleOutput,
+        records: Elements<'_>,
+        context: &TaskContext,
+    ) -> Result<MapStatus, TaskError> {
+        let shuffle = &self.parts.shuffle;
+        let map_id = shuffle.map_id(context.task_attempt_id, context.partition_id);
+        let partitions = output.num_partitions;
+        let mut writer = shuffle.writer(
+            output.shuffle_id,
+            map_id,
+            usize::try_from(partitions).unwrap_or_default(),
+            &context.metrics.shuffle_write,
+            &context.metrics.spill,
+        )?;
+        let kryo = self.kryo;
+        for record in records {
+            context.check()?;
+            let Element::Pair(key, value) = record? else {
+                return Err(TaskError::spark("a shuffle record without key"));
+            };
+            // Both partitioners take the key's low half.
+            let partition = (key as i32).rem_euclid(partitions);
+            writer.write_with(usize::try_from(partition).unwrap_or_default(), |out| {
+                match output.key {
+                    Key::Long => kryo.write_long(out, key),
+                    Key::Int => kryo.write_int(out, key as i32),
+                }
+                kryo.write_bytes(out, &value);
+            })?;
+        }
+        Ok(writer.stop(0)?)
+    }
+}
+
+/// The next record of a block of a shuffle.
+fn record<R: Read>(reader: &mut KryoReader<R>) -> Result<Option<Element>, TaskError> {
+    let key = match reader.read().map_err(of_kryo)? {
+        None => return Ok(None),
+        Some(KryoValue::Long(key)) => key,
+        Some(KryoValue::Int(key)) => key.into(),
+        Some(_) => return Err(TaskError::io("a shuffle record with another key")),
+    };
+    match reader.read().map_err(of_kryo)? {
+        Some(KryoValue::Bytes(value)) => Ok(Some(Element::Pair(key, value))),
+        Some(_) => Err(TaskError::io("a shuffle record with another value")),
+        None => Err(TaskError::io("a shuffle record without value")),
+    }
+}
+
+/// The elements in a cached block.
+fn elements<'a>(
+    kryo: Kryo,
+    block: impl Read + Send + 'a,
+    count: Option<&'a Counter>,
+) -> Elements<'a> {
+    let mut reader = kryo.reader(block, MAX_VALUE);
+    let mut done = false;
+    Box::new(std::iter::from_fn(move || {
+        if done {
+            return None;
+        }
+        let element = match reader.read() {
+            Ok(None) => return None,
+            Ok(Some(KryoValue::Bytes(bytes))) => Ok(Element::Bytes(bytes)),
+            Ok(Some(KryoValue::Text(text))) => Ok(Element::Text(text.into())),
+            Ok(Some(KryoValue::Null)) => Ok(Element::Null),
+            Ok(Some(_)) => Err(TaskError::io("a cached block of other elements")),
+            Err(error) => Err(of_kryo(error)),
+        };
+        done = element.is_err();
+        if let (Some(count), false) = (count, done) {
+            count.add(1);
+        }
+        Some(element)
+    }))
+}
+
+fn of_kryo(error: KryoError) -> TaskError {
+    io::Error::from(error).into()
+}
+
+/// The file of a broadcast variable, fetched when it is asked for.
+#[derive(Debug)]
+struct FetchedFile {
+    broadcast: TorrentBroadcastRef,
+    broadcasts: Arc<Broadcasts>,
+}
+
+/// Where the file of a Python program's broadcast is; Spark's name for the block.
+pub(super) fn broadcast_file(dirs: &LocalDirs, id: i64) -> PathBuf {
+    dirs.path(&format!("broadcast_{id}_python"))
+}
+
+impl BroadcastFile for FetchedFile {
+    fn path(&self, context: &TaskContext) -> Result<PathBuf, TaskError> {
+        let path = broadcast_file(&context.blocks.local_dirs, self.broadcast.id);
+        if path.exists() {
+            return Ok(path);
+        }
+        let value = self
+            .broadcasts
+            .blocking_reader(&self.broadcast, &context.cancellation)?;
+        let mut value = PythonBroadcastReader::new(BufReader::new(value))?;
+        // Several tasks may do this at a time; the last one's file stays.
+        let unfinished = path.with_extension(uuid::Uuid::new_v4().to_string());
+        let written =
+            write_file(&unfinished, &mut value).and_then(|()| std::fs::rename(&unfinished, &path));
+        if let Err(error) = written {
+            // What is left of it.
+            let _ = std::fs::remove_file(&unfinished);
+            return Err(error.into());
+        }
+        Ok(path)
+    }
+}
+
+fn write_file(path: &std::path::Path, value: &mut impl Read) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    io::copy(value, &mut File::create(path)?).map(drop)
+}
