@@ -246,3 +246,10 @@ pub(crate) fn with_all(properties: &[(&str, &str)], test: impl Fn(&Bench) + Sync
         }
     });
 }
+
+/// Runs a test with one version after the other, where the time that a process takes to start is limited.
+pub(crate) fn with_each(properties: &[(&str, &str)], test: impl Fn(&Bench)) {
+    for version in VERSIONS {
+        test(&Bench::new(version, properties));
+    }
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use firesteel::executor::task::{TaskContext, TaskError, TaskException};
 use firesteel::lanes::python::{BroadcastFile, PythonBroadcast, PythonFunction};
 
-use crate::bench::{Bench, elements, ends, with_all};
+use crate::bench::{Bench, elements, ends, with_all, with_each};
 
 fn pid(bench: &Bench) -> u32 {
     let output = bench.run("pid", &[]).unwrap();
@@ -57,7 +57,7 @@ fn workers_are_used_once_if_so_set() {
 
 #[test]
 fn workers_live_without_daemon() {
-    with_all(&[("spark.python.use.daemon", "false")], |bench| {
+    with_each(&[("spark.python.use.daemon", "false")], |bench| {
         assert_eq!(bench.run("upper", &["a"]).unwrap(), ["A"]);
         let first = pid(bench);
         assert_ne!(pid(bench), first);
@@ -72,7 +72,7 @@ fn unix_sockets_serve_as_well() {
             ("spark.python.unix.domain.socket.enabled", "true"),
             ("spark.python.use.daemon", daemon),
         ];
-        with_all(&properties, |bench| {
+        with_each(&properties, |bench| {
             assert_eq!(bench.run("upper", &["a"]).unwrap(), ["A"]);
             assert_eq!(bench.run("upper", &["b"]).unwrap(), ["B"]);
         });
@@ -254,4 +254,38 @@ fn a_worker_keeps_the_variables_that_it_needs() {
         function.broadcast_vars.clear();
         assert_eq!(run(&function), ["[]"]);
     });
+}
+
+#[test]
+fn encrypted_variables_are_decrypted_on_their_way() {
+    use firesteel::blocks::crypto::IoEncryption;
+    use firesteel::config::SparkProperties;
+    use std::io::Write;
+
+    let key = vec![7; 16];
+    let encryption = IoEncryption::new(&key, &SparkProperties::default()).unwrap();
+    let unix = [("spark.python.unix.domain.socket.enabled", "true")];
+    for (version, properties) in [("3.5.9", &[][..]), ("4.1.4", &unix), ("4.3.0", &[])] {
+        let bench = Bench::with_key(version, properties, Some(key.clone()));
+        let file = |id: i64, pickle: &[u8]| {
+            let path = bench.dir.path().join(format!("broadcast_{id}"));
+            let out = std::fs::File::create(&path).unwrap();
+            let mut out = encryption.writer(out).unwrap();
+            out.write_all(pickle).unwrap();
+            out.flush().unwrap();
+            let file = Arc::new(File(path));
+            PythonBroadcast { id, file }
+        };
+        let mut function = bench.function("broadcasts");
+        function.broadcast_vars = vec![file(1, b"I10\n."), file(2, b"I20\n.")];
+        let run = |function: &PythonFunction| {
+            bench.run_function(function, &[], &bench.context()).unwrap()
+        };
+        assert_eq!(run(&function), ["[(1, 10), (2, 20)]"]);
+        function.broadcast_vars.remove(0);
+        function.broadcast_vars.push(file(3, b"I30\n."));
+        assert_eq!(run(&function), ["[(2, 20), (3, 30)]"]);
+        function.broadcast_vars.pop();
+        assert_eq!(run(&function), ["[(2, 20)]"]);
+    }
 }

@@ -37,6 +37,7 @@ mod remove_rdd;
 mod remove_shuffle;
 mod replicate_block;
 pub mod reply;
+mod request_to_sync;
 mod resource_profile;
 mod retrieve_spark_app_config;
 mod rpc_endpoint_ref;
@@ -90,6 +91,7 @@ pub use remove_rdd::RemoveRdd;
 pub use remove_shuffle::RemoveShuffle;
 pub use replicate_block::ReplicateBlock;
 pub use reply::BlockStatus;
+pub use request_to_sync::RequestToSync;
 pub use resource_profile::{
     ExecutorResourceRequest, ResourceInformation, ResourceProfile, TaskResourceRequest,
 };

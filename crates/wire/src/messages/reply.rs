@@ -135,6 +135,14 @@ pub fn read_string(content: &[u8]) -> Result<String, WireError> {
     decode(content, "java.lang.String")
 }
 
+/// Reads a `String[]`.
+///
+/// # Errors
+/// As [`read_boolean`].
+pub fn read_strings(content: &[u8]) -> Result<Vec<String>, WireError> {
+    decode_any(content, "String[]")
+}
+
 /// Reads an `Option[BlockStatus]`.
 ///
 /// # Errors

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
@@ -14,14 +12,16 @@ use parking_lot::Mutex;
 use rustix::event::PollFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::listener::LocalListener;
+use super::message::ServerAddress;
 use super::process::{Daemon, Interpreter, our_stderr, reap};
 use super::protocol::WorkerProtocol;
 use super::settings::WorkerSettings;
 use super::socket::{Socket, wait_for};
-use super::wire::{authenticate_client, new_secret, read_i32};
+use super::wire::read_i32;
 use crate::executor::task::TaskError;
 
-/// How long a worker without daemon may take to connect, and then to tell its secret.
+/// How long a worker without daemon may take to connect.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Idle workers are stopped when none has been given back for so long.
 const IDLE: Duration = Duration::from_secs(60);
@@ -223,24 +223,17 @@ impl Factory {
             .stdin(Stdio::null())
             .stdout(our_stderr())
             .stderr(our_stderr());
-        let secret = new_secret();
-        let listener = match &self.settings.socket_dir {
-            Some(dir) => {
-                let path = dir.join(format!(".{}.sock", uuid::Uuid::new_v4()));
-                command.env("PYTHON_WORKER_FACTORY_SOCK_PATH", &path);
-                command.env("PYTHON_UNIX_DOMAIN_ENABLED", "True");
-                Listener::Unix(UnixListener::bind(&path)?, path)
-            }
-            None => {
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-                let port = listener.local_addr()?.port();
-                command.env("PYTHON_WORKER_FACTORY_PORT", port.to_string());
-                command.env("PYTHON_WORKER_FACTORY_SECRET", &secret);
-                Listener::Tcp(listener)
-            }
+        let listener = LocalListener::bind(self.settings.socket_dir.as_deref())?;
+        match listener.address() {
+            ServerAddress::Path(path) => command
+                .env("PYTHON_WORKER_FACTORY_SOCK_PATH", path)
+                .env("PYTHON_UNIX_DOMAIN_ENABLED", "True"),
+            ServerAddress::Port(port, secret) => command
+                .env("PYTHON_WORKER_FACTORY_PORT", port.to_string())
+                .env("PYTHON_WORKER_FACTORY_SECRET", secret),
         };
         let child = interpreter.spawn(&mut command)?;
-        match listener.accept(&secret, CONNECT) {
+        match accept(&listener) {
             Ok((socket, pid)) => Ok(self.worker(socket, pid, Some(child))),
             Err(error) => {
                 tracing::error!("{error}");
@@ -300,50 +293,18 @@ impl Factory {
     }
 }
 
-enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
-}
-
-impl Listener {
-    /// Waits for a worker to connect, to tell its secret and its process id.
-    fn accept(&self, secret: &str, timeout: Duration) -> io::Result<(Socket, u32)> {
-        let fd = match self {
-            Self::Tcp(listener) => listener.as_fd(),
-            Self::Unix(listener, _) => listener.as_fd(),
-        };
-        if !wait_for(fd, PollFlags::IN, Some(timeout))? {
-            let text = "Timed out while waiting for the Python worker to connect back";
-            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-        }
-        let socket = match self {
-            Self::Tcp(listener) => {
-                let (socket, _) = listener.accept()?;
-                socket.set_nodelay(true)?;
-                Socket::Tcp(socket)
-            }
-            Self::Unix(listener, _) => Socket::Unix(listener.accept()?.0),
-        };
-        socket.set_read_timeout(Some(timeout))?;
-        if matches!(self, Self::Tcp(_)) {
-            authenticate_client(&socket, secret)?;
-        }
-        let pid = read_i32(&socket)?;
-        let Some(pid) = u32::try_from(pid).ok().filter(|pid| *pid > 0) else {
-            let text = format!("Python failed to launch worker with code {pid}");
-            return Err(io::Error::other(text));
-        };
-        socket.set_read_timeout(None)?;
-        socket.set_blocking(false)?;
-        Ok((socket, pid))
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Self::Unix(_, path) = self {
-            // Nobody else connects.
-            let _ = std::fs::remove_file(path);
-        }
-    }
+/// Waits for a worker to connect and to tell its process id.
+fn accept(listener: &LocalListener) -> io::Result<(Socket, u32)> {
+    let Some(socket) = listener.accept(Some(CONNECT), None)? else {
+        let text = "Timed out while waiting for the Python worker to connect back";
+        return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+    };
+    let pid = read_i32(&socket)?;
+    let Some(pid) = u32::try_from(pid).ok().filter(|pid| *pid > 0) else {
+        let text = format!("Python failed to launch worker with code {pid}");
+        return Err(io::Error::other(text));
+    };
+    socket.set_read_timeout(None)?;
+    socket.set_blocking(false)?;
+    Ok((socket, pid))
 }

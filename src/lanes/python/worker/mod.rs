@@ -9,6 +9,7 @@ mod broadcast;
 mod environment;
 mod factory;
 mod inbox;
+mod listener;
 mod message;
 mod monitor;
 mod outbox;
@@ -21,7 +22,8 @@ mod wire;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use javaser::Catalog;
@@ -52,6 +54,8 @@ struct Shared {
     faulthandler_dir: Option<PathBuf>,
     factories: Mutex<HashMap<FactoryKey, Arc<Factory>>>,
     monitor: Monitor,
+    /// How often running tasks of barrier stages have waited for each other.
+    barrier_epochs: Mutex<HashMap<i64, Weak<AtomicI32>>>,
 }
 
 impl Drop for Shared {
@@ -95,6 +99,7 @@ impl PythonWorkers {
             protocol: Arc::new(protocol),
             factories: Mutex::default(),
             monitor: Monitor::default(),
+            barrier_epochs: Mutex::default(),
         })))
     }
 
@@ -117,7 +122,11 @@ impl PythonWorkers {
         let shared = &self.0;
         let factory = shared.factory(function, context)?;
         let barrier = match context.is_barrier {
-            true => Some(BarrierServer::start(context, &shared.settings)?),
+            true => Some(BarrierServer::start(
+                context,
+                &shared.settings,
+                shared.barrier_epoch(context.task_attempt_id),
+            )?),
             false => None,
         };
         let mut worker = factory.acquire()?;
@@ -165,6 +174,18 @@ impl PythonWorkers {
 }
 
 impl Shared {
+    /// The count of a task, which all of its functions share.
+    fn barrier_epoch(&self, task_attempt_id: i64) -> Arc<AtomicI32> {
+        let mut epochs = self.barrier_epochs.lock();
+        epochs.retain(|_, epoch| epoch.strong_count() > 0);
+        if let Some(epoch) = epochs.get(&task_attempt_id).and_then(Weak::upgrade) {
+            return epoch;
+        }
+        let epoch = Arc::default();
+        epochs.insert(task_attempt_id, Arc::downgrade(&epoch));
+        epoch
+    }
+
     /// The workers for a function.
     fn factory(
         &self,
