@@ -101,7 +101,7 @@ fn a_dead_worker_is_told_as_in_spark() {
             let expected = "Python worker exited unexpectedly (crashed): Fatal Python error: Segmentation fault\n\nCurrent thread 0x";
             assert!(text.starts_with(expected), "{text}");
             assert!(
-                text.ends_with(")\n") && text.contains(" in faults\n"),
+                text.ends_with('\n') && text.contains(" in faults\n"),
                 "{text}"
             );
             let error = bench.run("exits", &["a"]).unwrap_err();
