@@ -1,10 +1,10 @@
 use super::super::tracker::BroadcastValues;
 use super::super::{FetchFailure, Shuffle};
 use super::*;
+use crate::blocks::fetch::FetchedBlock;
 use crate::blocks::metrics::{ShuffleWriteMetrics, SpillMetrics};
 use crate::config::SparkProperties;
 use crate::rpc::{DriverEndpoint, RpcConf};
-use crate::blocks::fetch::FetchedBlock;
 use crate::transport::{Answer, Body, NoRequests, Server, TransportConf};
 use bytes::Bytes;
 use javaser::arena::{Graph, NodeId};

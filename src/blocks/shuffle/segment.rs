@@ -51,10 +51,7 @@ impl SegmentFormat {
     }
 
     /// The records in a segment.
-    pub(super) fn reader(
-        &self,
-        source: Box<dyn Read + Send>,
-    ) -> io::Result<Box<dyn Read + Send>> {
+    pub(super) fn reader(&self, source: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         if !self.changes_bytes() {
             return Ok(source);
         }

@@ -268,12 +268,22 @@ impl<'a> ShuffleWriter<'a> {
         let outputs = &self.rules.outputs;
         let data = outputs.data_file(self.shuffle_id, self.map_id)?;
         let mut out = BufWriter::with_capacity(WRITE_SIZE, &data.file);
-        let mut buffer = vec![0; if self.spills.is_empty() { 0 } else { WRITE_SIZE }];
+        let mut buffer = vec![
+            0;
+            if self.spills.is_empty() {
+                0
+            } else {
+                WRITE_SIZE
+            }
+        ];
         for (partition, (part, length)) in self.parts.iter_mut().zip(lengths).enumerate() {
             let part = std::mem::take(part);
             let sum = outputs.checksum().map(|algorithm| algorithm.hasher());
             let mut segment = Segment::new(&mut out, sum);
-            let pieces = self.spills.iter().filter_map(|spill| spill.piece(partition));
+            let pieces = self
+                .spills
+                .iter()
+                .filter_map(|spill| spill.piece(partition));
             let pieces: Vec<_> = pieces.collect();
             // What is empty stays so, even if it would be encrypted.
             if !pieces.is_empty() || !part.is_empty() {

@@ -183,7 +183,10 @@ fn spark_s(name: &str) -> Executor {
     let key = fixture("key").map(|hex| {
         let hex = String::from_utf8(hex).unwrap();
         let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
-        (0..hex.trim().len()).step_by(2).map(byte).collect::<Vec<_>>()
+        (0..hex.trim().len())
+            .step_by(2)
+            .map(byte)
+            .collect::<Vec<_>>()
     });
     let conf: &[(&str, &str)] = match name.split('-').nth(1).unwrap() {
         "none" => &[("spark.shuffle.compress", "false")],

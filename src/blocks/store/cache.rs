@@ -286,7 +286,7 @@ impl BlockManager {
             .compress(&request.id, Box::new(SinkWriter(sink.clone())))
             .map_err(io)?;
         let mut gathered = Vec::with_capacity(GATHER * 2);
-        while let Some(record) = records.next() {
+        for record in records.by_ref() {
             encode(&record?, &mut gathered);
             if gathered.len() >= GATHER {
                 out.write_all(&gathered).map_err(io)?;
