@@ -210,7 +210,8 @@ async fn the_master_answers(version: &str, env: &Arc<BlockEnv>, driver: &Driver)
         rdd_id: 1,
         split_index: 2,
     };
-    assert_eq!(master.is_rdd_block_visible(&rdd).await, Ok(false));
+    // Unless spark.rdd.cache.visibilityTracking.enabled all are.
+    assert_eq!(master.is_rdd_block_visible(&rdd).await, Ok(true));
     assert_eq!(master.update_rdd_block_task_info(&rdd, 5).await, Ok(()));
     assert_eq!(
         master.get_replicate_info_for_rdd_blocks().await,
