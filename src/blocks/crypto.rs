@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_was_encrypted_is_decrypted() {
-        let data: Vec<u8> = (0..200_000u32).map(|at| (at * at >> 3) as u8).collect();
+        let data: Vec<u8> = (0..200_000u32).map(|at| ((at * at) >> 3) as u8).collect();
         for bytes in [16, 24, 32] {
             let encryption = encryption(bytes);
             let mut writer = encryption.writer(Vec::new()).unwrap();

@@ -2,6 +2,7 @@ use super::{lz4, lzf, snappy, zstd};
 use std::io::{self, Write};
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one per stream")]
 pub(super) enum Packer {
     Lz4(lz4::Packer),
     Lzf,

@@ -12,8 +12,11 @@ use std::time::Instant;
 pub(super) struct Pool {
     conf: TransportConf,
     per_peer: usize,
-    peers: Mutex<HashMap<(String, u16), Arc<[Slot]>>>,
+    peers: Mutex<HashMap<Address, Arc<[Slot]>>>,
 }
+
+/// Host and port.
+type Address = (String, u16);
 
 #[derive(Debug, Default)]
 struct Slot {
