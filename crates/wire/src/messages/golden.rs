@@ -61,7 +61,6 @@ const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 10] = [
 
 /// Classes in the fixtures that are not read by a type of their own: replies without content, which `reply.rs` tests, and
 /// what only tasks ask and get.
-const NO_TYPE: [&str; 11] = [
 const NO_TYPE: [&str; 10] = [
     "[B",
     "[Ljava.lang.String;",
