@@ -7,8 +7,9 @@ spark_versions=(3.5.9 4.0.5 4.1.4 4.2.1 4.3.0)
 python_packages=(setuptools wheel numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1)
 dist=$root/dist/firesteel
 
-# One place for compiled crates: a second clone on the same machine builds in seconds.
-export FIRESTEEL_CACHE=$cache CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
+# Compiled crates outlive the clone, so that a fresh clone at the same place builds in seconds. Clones at different places do not share
+# them: cargo takes the newer clone's programs for the older one's, and tests know the place that they were compiled at.
+export FIRESTEEL_CACHE=$cache CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target$(tr / - <<<"$root")}
 mkdir -p "$cache"
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }

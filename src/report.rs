@@ -136,6 +136,16 @@ impl Report {
             .or_default() += 1;
     }
 
+    /// Counts an attempt that a native lane gave up.
+    pub fn count_bailed_out(&self, reason: &str) {
+        *self
+            .counters
+            .lock()
+            .bailed_out
+            .entry(reason.to_owned())
+            .or_default() += 1;
+    }
+
     /// The numbers in one line for the log.
     pub fn summary(&self) -> String {
         let c = self.snapshot();

@@ -10,6 +10,7 @@ pub mod kryo;
 mod local_dirs;
 pub mod master;
 pub mod metrics;
+mod plane;
 pub mod serializer_manager;
 mod server;
 pub mod shuffle;
@@ -20,6 +21,7 @@ mod uploads;
 
 pub use env::BlockEnv;
 pub use local_dirs::{LocalDirs, NoLocalDir};
+pub use plane::BlockPlane;
 pub use server::{BindError, BlockServer};
 pub use shuffle_files::ShuffleFiles;
 

@@ -14,6 +14,8 @@ pub use memory::MemorySettings;
 pub use properties::{SparkProperties, is_startup_key};
 use units::{SizeUnit, TimeUnit};
 
+use crate::lanes::Lane;
+
 /// A setting that stops the executor from starting.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -132,6 +134,8 @@ pub struct Settings {
     pub decommission: DecommissionSettings,
     /// Log lines are JSON: `spark.log.structuredLogging.enabled`.
     pub structured_logging: bool,
+    /// Native lanes that may take tasks: `spark.firesteel.lanes`, by default all. The jvm lane takes what the others do not.
+    pub native_lanes: Vec<Lane>,
     /// Why a JVM is needed from the start, as a setting and its value; `None` if it can wait for the first task that needs it.
     pub jvm_from_start: Option<String>,
 }
@@ -159,10 +163,34 @@ impl Settings {
                 signal: conf.text("spark.executor.decommission.signal", "PWR"),
             },
             structured_logging: conf.switch("spark.log.structuredLogging.enabled", false)?,
+            native_lanes: native_lanes(conf)?,
             jvm_from_start: (!plugins.trim().is_empty())
                 .then(|| format!("spark.plugins={plugins}")),
         })
     }
+}
+
+fn native_lanes(conf: &SparkProperties) -> Result<Vec<Lane>, SettingError> {
+    const KEY: &str = "spark.firesteel.lanes";
+    let natives = || Lane::ALL.into_iter().filter(|lane| *lane != Lane::Jvm);
+    if !conf.contains(KEY) {
+        return Ok(natives().collect());
+    }
+    let named = conf.list(KEY);
+    if let Some(unknown) = named
+        .iter()
+        .find(|name| !Lane::ALL.iter().any(|lane| lane.name() == name.as_str()))
+    {
+        let names: Vec<_> = Lane::ALL.iter().map(|lane| lane.name()).collect();
+        return Err(SettingError::Invalid {
+            key: KEY.to_owned(),
+            value: unknown.clone(),
+            expected: format!("a list of {}", names.join(", ")),
+        });
+    }
+    Ok(natives()
+        .filter(|lane| named.iter().any(|name| name == lane.name()))
+        .collect())
 }
 
 /// Checks what must be known before the driver can be reached: with these features, the first bytes on the wire would be wrong.

@@ -246,3 +246,22 @@ fn local_directories_have_an_order_of_sources() {
         [PathBuf::from("/y1"), PathBuf::from("/y2")]
     );
 }
+
+#[test]
+fn native_lanes_are_a_list() -> Result<(), SettingError> {
+    use crate::lanes::Lane;
+    let lanes =
+        |value| Ok::<_, SettingError>(settings(&[("spark.firesteel.lanes", value)])?.native_lanes);
+    assert_eq!(
+        settings(&[])?.native_lanes,
+        [Lane::Python, Lane::Sql, Lane::Native]
+    );
+    assert_eq!(lanes("jvm")?, []);
+    assert_eq!(lanes("sql, python")?, [Lane::Python, Lane::Sql]);
+    let error = lanes("python,gpu").err().map(|e| e.to_string());
+    assert_eq!(
+        error.as_deref(),
+        Some("spark.firesteel.lanes should be a list of jvm, python, sql, native, but was 'gpu'")
+    );
+    Ok(())
+}

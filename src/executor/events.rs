@@ -25,14 +25,12 @@ pub struct TaskInfo {
 /// What the driver says to endpoint `Executor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DriverCommand {
-    /// `LaunchTask`, decoded, with the lane that takes it and, for the jvm lane, why no native lane did.
+    /// `LaunchTask`, decoded as far as the executor itself needs it.
     LaunchTask {
         /// The task.
         task: TaskInfo,
-        /// Who runs it.
-        lane: Lane,
-        /// Why it is delegated.
-        reason: String,
+        /// Why it goes to the jvm lane unseen; else the native lanes look at it first.
+        delegated: Option<String>,
     },
     /// `LaunchTask` whose task description cannot be read.
     UnreadableTask(String),
@@ -57,13 +55,22 @@ pub enum DriverCommand {
     Unknown(String),
 }
 
+/// What the native lanes say of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// This lane runs it.
+    Run(Lane),
+    /// The jvm lane shall run it; why.
+    Delegate(String),
+}
+
 /// A reply that Rust gives by itself to an ask of the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
     /// `java.lang.Boolean`
     Boolean(bool),
-    /// `java.lang.Integer` 0: nothing removed
-    Zero,
+    /// `java.lang.Integer`: how many blocks were removed
+    Integer(i32),
     /// `scala.None`
     None,
     /// An empty `Seq`
@@ -137,6 +144,29 @@ pub enum Input {
         /** Set for an ask. */
         ask: Option<i64>,
     },
+    /// The answer to [`Output::Judge`].
+    TaskJudged {
+        /** Task attempt id. */
+        task_id: i64,
+        /** Who runs it. */
+        verdict: Verdict,
+    },
+    /// A native lane is done with an attempt.
+    TaskEnded {
+        /** Task attempt id. */
+        task_id: i64,
+        /** How it ended. */
+        end: TaskEnd,
+        /** The `StatusUpdate` that says so, in its envelope. */
+        update: Bytes,
+    },
+    /// A native lane gave an attempt up before anything of it was visible; why.
+    TaskBailedOut {
+        /** Task attempt id. */
+        task_id: i64,
+        /** One of a few texts. */
+        reason: String,
+    },
     /// The answer to [`Output::Heartbeat`]: whether the driver wants the block manager to register again, or why there is none.
     HeartbeatAnswer {
         /** The beat was the JVM's, which has the answer too. */
@@ -175,6 +205,21 @@ pub enum Input {
 /// What the executor does next, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
+    /// Let the native lanes look at a task. Answered by [`Input::TaskJudged`].
+    Judge(i64),
+    /// Run a task in the native lane that accepted it. Answered by [`Input::TaskEnded`] or [`Input::TaskBailedOut`].
+    RunNative(i64),
+    /// Make a running native task stop; it still ends as asked by [`Output::RunNative`].
+    KillNative {
+        /** Task attempt id. */
+        task_id: i64,
+        /** The kill's reason. */
+        reason: String,
+    },
+    /// Drop what the native lanes keep of a task that they do not run.
+    Forget(i64),
+    /// Tell the driver what running native tasks have counted so far, besides the heartbeat of the JVM.
+    BeatForNative,
     /// Create the JVM.
     StartJvm,
     /// Hand a one-way message of the driver to the JVM.

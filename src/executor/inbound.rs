@@ -1,12 +1,11 @@
 //! What the driver says to the executor's endpoints, sorted for the state machine.
 
 use bytes::Bytes;
-use wire::messages::{ExecutorMessage, StorageEndpointMessage};
+use wire::messages::ExecutorMessage;
 use wire::task_description::TaskDescription;
 use wire::version::WireVersion;
 
-use super::events::{DriverCommand, Reply, TaskInfo};
-use crate::lanes::Lane;
+use super::events::{DriverCommand, TaskInfo};
 
 /// Name of the endpoint that takes tasks.
 pub(super) const EXECUTOR: &str = "Executor";
@@ -19,6 +18,7 @@ pub(super) const VERIFIER: &str = "endpoint-verifier";
 pub(super) fn executor_message(
     content: &Bytes,
     version: &WireVersion,
+    has_native_lanes: bool,
 ) -> (DriverCommand, Option<TaskDescription>) {
     let message = match ExecutorMessage::decode(content) {
         Ok(message) => message,
@@ -31,7 +31,9 @@ pub(super) fn executor_message(
         }
     };
     let command = match message {
-        ExecutorMessage::LaunchTask(launch) => return launch_task(&launch.data, version),
+        ExecutorMessage::LaunchTask(launch) => {
+            return launch_task(&launch.data, version, has_native_lanes);
+        }
         ExecutorMessage::KillTask(kill) => DriverCommand::KillTask {
             task_id: kill.task_id,
             reason: kill.reason,
@@ -48,16 +50,20 @@ pub(super) fn executor_message(
     (command, None)
 }
 
-fn launch_task(data: &Bytes, version: &WireVersion) -> (DriverCommand, Option<TaskDescription>) {
+fn launch_task(
+    data: &Bytes,
+    version: &WireVersion,
+    has_native_lanes: bool,
+) -> (DriverCommand, Option<TaskDescription>) {
     match TaskDescription::read(data, version) {
         Ok(description) => {
             let task = TaskInfo {
                 task_id: description.task_id,
                 name: description.name.clone(),
             };
-            let (lane, reason) = choose_lane(&description);
+            let delegated = (!has_native_lanes).then(|| no_lane_for(&description.serialized_task));
             (
-                DriverCommand::LaunchTask { task, lane, reason },
+                DriverCommand::LaunchTask { task, delegated },
                 Some(description),
             )
         }
@@ -65,32 +71,9 @@ fn launch_task(data: &Bytes, version: &WireVersion) -> (DriverCommand, Option<Ta
     }
 }
 
-/// The lane that runs a task, and why if it is the jvm lane. The choice is made once, from what the task is.
-fn choose_lane(task: &TaskDescription) -> (Lane, String) {
-    let class = javaser::peek_class(&task.serialized_task).unwrap_or("a task of unknown class");
+/// Why a task is delegated of which no more is known than its class.
+pub(super) fn no_lane_for(serialized_task: &[u8]) -> String {
+    let class = javaser::peek_class(serialized_task).unwrap_or("a task of unknown class");
     let kind = class.rsplit('.').next().unwrap_or(class);
-    (Lane::Jvm, format!("no native lane takes {kind}"))
-}
-
-/// The reply to a message to the block manager's endpoint that is right while no JVM runs, and so no lane holds a block.
-pub(super) fn storage_reply(content: &Bytes) -> Reply {
-    match StorageEndpointMessage::decode(content) {
-        Ok(message) => {
-            match message {
-                StorageEndpointMessage::RemoveRdd(_)
-                | StorageEndpointMessage::RemoveBroadcast(_) => Reply::Zero,
-                StorageEndpointMessage::RemoveBlock(_)
-                | StorageEndpointMessage::RemoveShuffle(_) => Reply::Boolean(true),
-                // Spark, too, has nothing to object when the block is not there.
-                StorageEndpointMessage::ReplicateBlock(_) => Reply::Boolean(true),
-                StorageEndpointMessage::GetBlockStatus(_) => Reply::None,
-                StorageEndpointMessage::GetMatchingBlockIds(_) => Reply::EmptySeq,
-                StorageEndpointMessage::MarkRddBlockAsVisible(_) => Reply::Unit,
-                StorageEndpointMessage::TriggerThreadDump => Reply::NoThreads,
-                StorageEndpointMessage::TriggerHeapHistogram => Reply::NoStrings,
-                StorageEndpointMessage::Unknown { .. } => Reply::NoSuchEndpoint,
-            }
-        }
-        Err(_) => Reply::NoSuchEndpoint,
-    }
+    format!("no native lane takes {kind}")
 }

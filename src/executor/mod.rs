@@ -12,11 +12,13 @@ mod jvm_host;
 mod jvm_messages;
 mod jvm_start;
 pub mod metrics_peaks;
+mod native;
 mod resources;
 mod run;
 mod shared;
 mod source;
 mod startup;
+mod storage;
 pub mod task;
 
 pub use error::ExecutorError;

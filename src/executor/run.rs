@@ -9,10 +9,11 @@ use tracing::{error, info, warn};
 use wire::messages::{CheckExistence, reply};
 
 use super::error::ExecutorError;
-use super::events::{DriverCommand, Input, RequestId};
+use super::events::{Input, RequestId};
 use super::inbound::{self, BLOCK_MANAGER, EXECUTOR, VERIFIER};
 use super::shared::{Shared, TaskHeader};
 use super::startup::{self, Options, Registered};
+use super::storage;
 use crate::launch::DriverUrl;
 use crate::logging::LevelHandle;
 use crate::report::{Counters, Report};
@@ -242,18 +243,20 @@ fn receive(shared: &Arc<Shared>, incoming: Incoming) {
     match endpoint.as_str() {
         EXECUTOR => {
             let request = reply.map(|reply| shared.keep_reply(reply));
-            let (command, description) = inbound::executor_message(&content, &shared.version);
-            if let (DriverCommand::LaunchTask { task, .. }, Some(description)) =
-                (&command, description)
-                && shared.lane.get().is_none()
+            let has_native_lanes = shared.native.has_lanes();
+            let (command, description) =
+                inbound::executor_message(&content, &shared.version, has_native_lanes);
+            if let Some(description) = description
+                && (has_native_lanes || shared.lane.get().is_none())
             {
-                shared.keep_header(
-                    task.task_id,
-                    TaskHeader {
-                        cpus: description.cpus,
-                        resources: description.resources,
-                    },
-                );
+                let header = TaskHeader {
+                    cpus: description.cpus,
+                    resources: description.resources.clone(),
+                };
+                shared.keep_header(description.task_id, header);
+                if has_native_lanes {
+                    shared.native.launched(description);
+                }
             }
             shared.input(Input::Driver {
                 command,
@@ -271,15 +274,11 @@ fn receive(shared: &Arc<Shared>, incoming: Incoming) {
                 Err(error) => handle.failure(error.to_string()),
             }
         }
+        BLOCK_MANAGER => storage::receive(shared, content, envelope, reply),
         _ => {
-            let without_jvm = if endpoint == BLOCK_MANAGER {
-                inbound::storage_reply(&content)
-            } else {
-                super::events::Reply::NoSuchEndpoint
-            };
             let request: Option<RequestId> = reply.map(|reply| shared.keep_reply(reply));
             shared.input(Input::Endpoint {
-                without_jvm,
+                without_jvm: super::events::Reply::NoSuchEndpoint,
                 envelope,
                 request,
             });

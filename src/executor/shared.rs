@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use indexmap::IndexMap;
 use javaser::Catalog;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
@@ -25,6 +24,7 @@ use super::core::Core;
 use super::events::{Input, Output, Reply, RequestId, Time};
 use super::inbound::EXECUTOR;
 use super::jvm_start::JvmLaunch;
+use super::native::{self, NativeTasks};
 use crate::blocks::LocalDirs;
 use crate::lanes::jvm::{JvmBlock, JvmLane};
 use crate::logging::LevelHandle;
@@ -63,6 +63,7 @@ pub(super) struct Shared {
     pub(super) files: FileServer,
     pub(super) runtime: tokio::runtime::Handle,
     pub(super) level: Arc<LevelHandle>,
+    pub(super) native: NativeTasks,
     pub(super) jvm_launch: JvmLaunch,
     pub(super) lane: OnceLock<JvmLane>,
     pub(super) replies: Mutex<HashMap<RequestId, transport::Reply>>,
@@ -129,6 +130,14 @@ impl Shared {
 
     fn carry_out(self: &Arc<Self>, output: Output) {
         match output {
+            Output::Judge(task_id) => native::judge(self, task_id),
+            Output::RunNative(task_id) => {
+                self.waiting_tasks.lock().remove(&task_id);
+                native::run(self, task_id);
+            }
+            Output::KillNative { task_id, reason } => self.native.kill(task_id, &reason),
+            Output::Forget(task_id) => self.native.forget(task_id),
+            Output::BeatForNative => self.beat(false),
             Output::StartJvm => super::jvm_start::start(Arc::clone(self)),
             Output::JvmOneWay(envelope) => self.lane().one_way(envelope),
             Output::JvmRequest(id, envelope) => self.lane().rpc_request(id.cast_signed(), envelope),
@@ -156,7 +165,7 @@ impl Shared {
             }
             Output::Forward(envelope) => self.driver.tell_raw(envelope),
             Output::ForwardAsk(id, envelope) => self.forward_ask(id, envelope),
-            Output::Heartbeat(None) => self.beat(),
+            Output::Heartbeat(None) => self.beat(true),
             Output::Heartbeat(Some((id, envelope))) => self.forward_beat(id, envelope),
             Output::Reregister(jvm_ask) => self.reregister(jvm_ask),
             Output::AskDecommission => self.ask_decommission(),
@@ -248,14 +257,26 @@ impl Shared {
         });
     }
 
-    fn beat(self: &Arc<Self>) {
-        let message = Heartbeat {
-            executor_id: self.executor_id.clone(),
-            block_manager_id: self.block_manager_id().clone(),
-            accum_updates: Vec::new(),
-            executor_updates: IndexMap::new(),
-        };
-        let content = match message.encode(&self.catalog) {
+    /// Sends a heartbeat of our own. One that `counts` is answered to the state machine; the others only tell what native tasks have counted.
+    fn beat(self: &Arc<Self>, counts: bool) {
+        self.native.peaks.poll(&self.native.pools());
+        let executor_updates = self.native.peaks.take_updates().into_iter().collect();
+        let accum_updates = self
+            .native
+            .progress()
+            .iter()
+            .map(|progress| wire::messages::task_progress(progress, &self.catalog))
+            .collect::<Result<Vec<_>, _>>();
+        let content = accum_updates.and_then(|accum_updates| {
+            Heartbeat {
+                executor_id: self.executor_id.clone(),
+                block_manager_id: self.block_manager_id().clone(),
+                accum_updates,
+                executor_updates,
+            }
+            .encode(&self.catalog)
+        });
+        let content = match content {
             Ok(content) => content,
             Err(error) => return self.bug("Heartbeat", &error),
         };
@@ -269,11 +290,13 @@ impl Shared {
                     shared.heartbeat_interval,
                 )
                 .await;
-            let answer = judge_beat(&answer);
-            shared.input(Input::HeartbeatAnswer {
-                from_jvm: false,
-                answer,
-            });
+            if counts {
+                let answer = judge_beat(&answer);
+                shared.input(Input::HeartbeatAnswer {
+                    from_jvm: false,
+                    answer,
+                });
+            }
         });
     }
 
@@ -359,7 +382,7 @@ impl Shared {
         let c = &self.catalog;
         let content = match what {
             Reply::Boolean(value) => reply::boolean(value, c),
-            Reply::Zero => reply::integer(0, c),
+            Reply::Integer(n) => reply::integer(n, c),
             Reply::None => reply::none(c),
             Reply::EmptySeq => reply::empty_seq(c),
             Reply::NoThreads => reply::empty_array("org.apache.spark.status.api.v1.ThreadStackTrace", c),

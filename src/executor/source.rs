@@ -1,4 +1,4 @@
-//! Blocks that only the embedded JVM holds, for the block server.
+//! Blocks of the native lanes and of the embedded JVM, for the block server.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
@@ -8,16 +8,17 @@ use tokio::sync::oneshot;
 
 use super::shared::Shared;
 use crate::blocks::BlockSource;
+use crate::blocks::store::BlockManager;
 use crate::lanes::jvm::{JvmBlock, JvmLane};
 use crate::transport::{Answer, Body};
 
-/// The JVM's block manager behind our block server. It is connected after registration; before that, and until a JVM runs tasks, there is no block.
+/// Both stores behind our block server: what the native lanes' does not have is the JVM's. It is connected after registration; before that there is no block.
 #[derive(Default)]
-pub(super) struct JvmBlocks {
+pub(super) struct StoredBlocks {
     shared: OnceLock<Weak<Shared>>,
 }
 
-impl JvmBlocks {
+impl StoredBlocks {
     /// Connects the executor; a second call changes nothing.
     pub(super) fn connect(&self, shared: &Arc<Shared>) {
         // One executor has one block server.
@@ -28,12 +29,17 @@ impl JvmBlocks {
         self.shared.get()?.upgrade()
     }
 
-    fn upload_with(&self, send: impl FnOnce(&JvmLane, i64)) -> Answer<Result<Bytes, String>> {
+    /// A replica goes to the JVM if there is one: it alone can store it as objects.
+    fn upload_with(
+        &self,
+        send: impl FnOnce(&JvmLane, i64),
+        keep: impl FnOnce(&BlockManager) -> Answer<Result<Bytes, String>>,
+    ) -> Answer<Result<Bytes, String>> {
         let Some(shared) = self.shared() else {
             return Box::pin(async { Err(NOT_READY.to_owned()) });
         };
         let Some(lane) = shared.ready_lane() else {
-            return Box::pin(async { Err(NOT_READY.to_owned()) });
+            return keep(&shared.native.plane.blocks);
         };
         let (sender, receiver) = oneshot::channel();
         let id = shared.next_id();
@@ -51,13 +57,16 @@ impl JvmBlocks {
 const NOT_READY: &str = "This executor has no block store yet: no task has run on it.";
 const GONE: &str = "The executor is shutting down.";
 
-impl BlockSource for JvmBlocks {
+impl BlockSource for StoredBlocks {
     fn local_block(&self, name: String) -> Answer<Result<Body, String>> {
         let not_found =
             format!("org.apache.spark.storage.BlockNotFoundException: Block {name} not found");
         let Some(shared) = self.shared() else {
             return Box::pin(async { Err(not_found) });
         };
+        if let Some(body) = shared.native.plane.blocks.local_body(&name) {
+            return body;
+        }
         let Some(lane) = shared.ready_lane() else {
             return Box::pin(async { Err(not_found) });
         };
@@ -79,10 +88,17 @@ impl BlockSource for JvmBlocks {
     }
 
     fn upload(&self, body: Bytes) -> Answer<Result<Bytes, String>> {
-        self.upload_with(|lane, id| lane.upload(id, body))
+        let copy = body.clone();
+        self.upload_with(
+            |lane, id| lane.upload(id, copy),
+            |blocks| blocks.upload(body),
+        )
     }
 
     fn upload_stream(&self, header: Bytes, file: PathBuf) -> Answer<Result<Bytes, String>> {
-        self.upload_with(|lane, id| lane.upload_stream(id, &header, &file))
+        self.upload_with(
+            |lane, id| lane.upload_stream(id, &header, &file),
+            |blocks| blocks.upload_stream(header.clone(), file.clone()),
+        )
     }
 }

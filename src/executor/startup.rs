@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use javaser::Limits;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::info;
@@ -26,10 +27,11 @@ use super::error::ExecutorError;
 use super::exit_code;
 use super::inbound::{BLOCK_MANAGER, EXECUTOR};
 use super::jvm_start::JvmLaunch;
+use super::native::NativeTasks;
 use super::resources;
 use super::shared::{Shared, failure_text};
-use super::source::JvmBlocks;
-use crate::blocks::{BlockServer, LocalDirs};
+use super::source::StoredBlocks;
+use crate::blocks::{BlockEnv, BlockServer, LocalDirs};
 use crate::config::{self, Settings, SparkProperties};
 use crate::launch::{
     DriverUrl, ExecutorArguments, ExecutorDetails, HeapSize, JavaCommand, Machine, environment,
@@ -170,7 +172,7 @@ pub(super) async fn register(
     let local_dirs = LocalDirs::create(&roots, settings.storage.sub_directories, keep_files)
         .map_err(|why| ExecutorError::NoLocalDir(why.to_string()))?;
     let local_dirs = Arc::new(local_dirs);
-    let source = Arc::new(JvmBlocks::default());
+    let source = Arc::new(StoredBlocks::default());
     let block_server = serve_blocks(&arguments, &settings, &properties, &local_dirs, &source)?;
 
     let ask_seconds = i64::try_from(rpc_conf.ask_timeout.as_secs()).unwrap_or(i64::MAX);
@@ -253,6 +255,21 @@ pub(super) async fn register(
     }
     .encode(&catalog)
     .map_err(|why| driver.unsupported(&why))?;
+    let files = FileServer::new(rpc_conf.files);
+    let env = BlockEnv {
+        app_id: arguments.app_id.clone(),
+        block_manager_id: registration.block_manager_id.clone(),
+        catalog: Arc::clone(&catalog),
+        version: version.clone(),
+        limits: Limits::default(),
+        properties: Arc::new(properties),
+        driver: endpoint.clone(),
+        ask_timeout: rpc_conf.ask_timeout,
+        local_dirs: Arc::clone(&local_dirs),
+        runtime: tokio::runtime::Handle::current(),
+        io_encryption_key: config.io_encryption_key,
+    };
+    let native = NativeTasks::new(Arc::new(env), &settings, files.clone()).map_err(setting)?;
     let (exit_sender, exit) = watch::channel(None);
     let shared = Arc::new(Shared {
         core: Mutex::new(Core::new(
@@ -270,7 +287,8 @@ pub(super) async fn register(
         registration,
         report,
         local_dirs,
-        files: FileServer::new(rpc_conf.files),
+        files,
+        native,
         runtime: tokio::runtime::Handle::current(),
         level,
         jvm_launch: JvmLaunch {
@@ -369,7 +387,7 @@ fn serve_blocks(
     settings: &Settings,
     properties: &SparkProperties,
     local_dirs: &Arc<LocalDirs>,
-    source: &Arc<JvmBlocks>,
+    source: &Arc<StoredBlocks>,
 ) -> Result<BlockServer, ExecutorError> {
     let mut why = "no port to try".to_owned();
     for port in settings.block_manager_ports.candidates() {

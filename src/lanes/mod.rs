@@ -3,6 +3,13 @@
 pub mod jvm;
 pub mod python;
 
+use std::sync::Arc;
+
+use javaser::arena::NodeId;
+use wire::task_description::TaskDescription;
+
+use crate::executor::task::{DecodedTask, TaskContext, TaskError, TaskValue};
+
 /// A way to run a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lane {
@@ -29,4 +36,32 @@ impl Lane {
             Self::Native => "native",
         }
     }
+}
+
+/// A lane that runs tasks without a JVM.
+pub trait NativeLane: Send + Sync {
+    /// Its name.
+    fn lane(&self) -> Lane;
+
+    /// Judges a task from what it is. A stage is judged once; for a task only its partition is looked at.
+    ///
+    /// # Errors
+    /// Why the task is delegated: one of a few texts, which are counted.
+    fn accepts(
+        &self,
+        task: &DecodedTask,
+        description: &TaskDescription,
+    ) -> Result<Box<dyn NativePlan>, String>;
+}
+
+/// What a lane made of a task that it accepted.
+pub trait NativePlan: Send {
+    /// Runs the task on this thread.
+    ///
+    /// # Errors
+    /// How the attempt ended instead of finishing.
+    fn run(self: Box<Self>, context: &Arc<TaskContext>) -> Result<TaskValue, TaskError>;
+
+    /// The accumulator of PySpark in the stage's binary that [`TaskContext::python_updates`] belongs to.
+    fn accumulator(&self) -> Option<NodeId>;
 }

@@ -1,9 +1,11 @@
 //! The interface between the executor and the lanes: a task, what it runs with, and how it ends.
 
+pub mod accumulators;
 mod context;
 mod decoded;
 mod error;
 mod metrics;
+pub mod outcome;
 mod value;
 
 pub use context::{Resources, TaskContext};

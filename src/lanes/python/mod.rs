@@ -4,6 +4,7 @@ mod compute;
 mod element;
 mod function;
 mod lane;
+mod native_lane;
 mod plan;
 mod read_function;
 mod result;

@@ -1,6 +1,8 @@
-use super::message;
+use super::{Accumulator, java, message};
+use crate::WireError;
 use crate::ids::BlockManagerId;
 use indexmap::IndexMap;
+use javaser::Catalog;
 use javaser::types::Raw;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,17 @@ pub struct Heartbeat {
 }
 
 message!(Heartbeat, "org.apache.spark.Heartbeat");
+
+/// What a running task has counted so far, for [`Heartbeat::accum_updates`]: a `Tuple2` of its attempt id and its accumulators.
+///
+/// # Errors
+/// [`WireError::Unsupported`](crate::WireError::Unsupported) if the distribution's classes do not fit.
+pub fn task_progress(
+    progress: &(i64, Vec<Accumulator>),
+    catalog: &Catalog,
+) -> Result<Raw, WireError> {
+    java::encode(progress, "scala.Tuple2", catalog).map(Raw)
+}
 
 /// A stage and the number of its attempt: a `Tuple2[Int, Int]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -68,6 +81,33 @@ impl From<StageAttempt> for IntPair {
             second_boxed: None,
             first: attempt.stage_id,
             second: attempt.attempt,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::LongAccumulator;
+    use crate::test_vectors::{VERSIONS, catalog};
+    use javaser::Limits;
+    use javaser::arena::Graph;
+
+    #[test]
+    fn progress_is_a_pair_of_a_long_and_a_sequence() {
+        for version in VERSIONS {
+            let metric = LongAccumulator::of_metric(3, 77);
+            let progress = (5, vec![Accumulator::Long(metric)]);
+            let raw = task_progress(&progress, catalog(version)).unwrap();
+            let graph = Graph::parse(&raw.0, &Limits::default()).unwrap();
+            let root = graph.root().unwrap();
+            assert_eq!(graph.class_name(root), Some("scala.Tuple2"));
+            let pair = graph.tuple(root).unwrap();
+            assert_eq!(graph.class_name(pair[0]), Some("java.lang.Long"));
+            assert_eq!(graph.int(pair[0]), Some(5));
+            let updates = graph.elements(pair[1]).unwrap();
+            let sum = graph.field(updates[0].node().unwrap(), "_sum");
+            assert_eq!(graph.int(sum.unwrap()), Some(77));
         }
     }
 }

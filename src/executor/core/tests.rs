@@ -1,6 +1,9 @@
 //! Every rule of the running executor, with a scripted driver, a scripted JVM and a virtual clock.
 
+use super::super::events::{TaskInfo, Verdict};
 use super::*;
+use crate::lanes::Lane;
+use crate::report::TaskEnd;
 
 fn s(n: u64) -> Time {
     Duration::from_secs(n)
@@ -55,11 +58,27 @@ impl Bench {
         self.driver(
             DriverCommand::LaunchTask {
                 task,
-                lane: Lane::Jvm,
-                reason: "because".into(),
+                delegated: Some("because".into()),
             },
             "launch",
         )
+    }
+
+    /// A task that the native lanes look at.
+    fn launch_open(&mut self, task_id: i64) -> Vec<Output> {
+        let name = format!("task {task_id}.0 in stage 1.0 (TID {task_id})");
+        let task = TaskInfo { task_id, name };
+        let delegated = None;
+        self.driver(DriverCommand::LaunchTask { task, delegated }, "launch")
+    }
+
+    fn judged(&mut self, task_id: i64, verdict: Verdict) -> Vec<Output> {
+        self.put(Input::TaskJudged { task_id, verdict })
+    }
+
+    fn kill(&mut self, task_id: i64) -> Vec<Output> {
+        let reason = "why".to_owned();
+        self.driver(DriverCommand::KillTask { task_id, reason }, "kill")
     }
 
     fn driver(&mut self, command: DriverCommand, bytes: &'static str) -> Vec<Output> {
@@ -186,14 +205,14 @@ fn a_kill_before_the_jvm_is_ready_takes_the_task_back() {
 fn endpoint_messages_are_answered_natively_until_the_jvm_is_ready() {
     let mut b = Bench::new();
     let ask = |request| Input::Endpoint {
-        without_jvm: Reply::Zero,
+        without_jvm: Reply::Integer(0),
         envelope: "rm".into(),
         request,
     };
-    assert_eq!(b.put(ask(Some(5))), [Output::Reply(5, Reply::Zero)]);
+    assert_eq!(b.put(ask(Some(5))), [Output::Reply(5, Reply::Integer(0))]);
     assert_eq!(b.put(ask(None)), []);
     b.launch(1);
-    assert_eq!(b.put(ask(Some(6))), [Output::Reply(6, Reply::Zero)]);
+    assert_eq!(b.put(ask(Some(6))), [Output::Reply(6, Reply::Integer(0))]);
     b.jvm_says(JvmMessage::LaunchedExecutor, None);
     assert_eq!(b.put(ask(Some(7))), [Output::JvmRequest(7, "rm".into())]);
     assert_eq!(b.put(ask(None)), [Output::JvmOneWay("rm".into())]);
@@ -452,5 +471,107 @@ fn a_setting_may_want_the_jvm_from_the_start() {
     assert_eq!(
         b.jvm_says(JvmMessage::LaunchedExecutor, None),
         [Output::JvmOneWay("launch".into())]
+    );
+}
+
+#[test]
+fn a_native_task_runs_without_a_jvm() {
+    let mut b = Bench::new();
+    assert_eq!(b.launch_open(1), [Output::Judge(1)]);
+    assert_eq!(
+        b.judged(1, Verdict::Run(Lane::Python)),
+        [Output::RunNative(1)]
+    );
+    let ended = Input::TaskEnded {
+        task_id: 1,
+        end: TaskEnd::Finished,
+        update: "update".into(),
+    };
+    assert_eq!(b.put(ended), [Output::Forward("update".into())]);
+    let counters = b.report.snapshot();
+    assert_eq!(counters.tasks["python"].finished, 1);
+    assert!(!counters.jvm_started && counters.delegated.is_empty());
+}
+
+#[test]
+fn a_task_that_no_native_lane_takes_is_delegated_with_the_reason() {
+    let mut b = Bench::new();
+    b.launch_open(1);
+    assert_eq!(
+        b.judged(1, Verdict::Delegate("a Scala closure".into())),
+        [Output::Forget(1), Output::StartJvm]
+    );
+    assert_eq!(
+        b.jvm_says(JvmMessage::LaunchedExecutor, None),
+        [Output::JvmOneWay("launch".into())]
+    );
+    assert_eq!(b.report.snapshot().delegated["a Scala closure"], 1);
+}
+
+#[test]
+fn a_native_task_may_bail_out_to_the_jvm() {
+    let mut b = Bench::new();
+    b.launch_open(1);
+    b.judged(1, Verdict::Run(Lane::Python));
+    let bail = |task_id| Input::TaskBailedOut {
+        task_id,
+        reason: "odd bytes".into(),
+    };
+    assert_eq!(b.put(bail(1)), [Output::StartJvm]);
+    assert_eq!(
+        b.jvm_says(JvmMessage::LaunchedExecutor, None),
+        [Output::JvmOneWay("launch".into())]
+    );
+    // Only once, and only of tasks that run natively.
+    assert_eq!(b.put(bail(1)), []);
+    assert_eq!(b.put(bail(7)), []);
+    b.jvm_says(
+        JvmMessage::StatusUpdate {
+            task_id: 1,
+            end: Some(TaskEnd::Finished),
+        },
+        None,
+    );
+    let counters = b.report.snapshot();
+    assert_eq!(counters.bailed_out["odd bytes"], 1);
+    assert_eq!(counters.tasks["jvm"].finished, 1);
+    assert_eq!(counters.tasks["python"].finished, 0);
+}
+
+#[test]
+fn kills_reach_native_tasks_and_those_that_are_looked_at() {
+    let mut b = Bench::new();
+    b.launch_open(1);
+    b.launch_open(2);
+    b.judged(1, Verdict::Run(Lane::Python));
+    assert_eq!(
+        b.kill(1),
+        [Output::KillNative {
+            task_id: 1,
+            reason: "why".into()
+        }]
+    );
+    assert_eq!(
+        b.kill(2),
+        [Output::TaskKilled {
+            task_id: 2,
+            reason: "why".into()
+        }]
+    );
+    assert_eq!(b.judged(2, Verdict::Run(Lane::Python)), [Output::Forget(2)]);
+    assert!(!b.report.snapshot().jvm_started);
+}
+
+#[test]
+fn native_tasks_beat_beside_a_ready_jvm() {
+    let mut b = Bench::with_ready_jvm();
+    let beat = Output::Heartbeat(Some((5, "jvm".into())));
+    assert_eq!(b.jvm_says(JvmMessage::Heartbeat, Some(5)), [beat]);
+    b.launch_open(2);
+    b.judged(2, Verdict::Run(Lane::Python));
+    let beat = Output::Heartbeat(Some((6, "jvm".into())));
+    assert_eq!(
+        b.jvm_says(JvmMessage::Heartbeat, Some(6)),
+        [beat, Output::BeatForNative]
     );
 }

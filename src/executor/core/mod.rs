@@ -10,6 +10,8 @@
 //! an exit code. Rules and log lines are those of `org.apache.spark.executor.CoarseGrainedExecutorBackend`. What comes before (fetching properties and
 //! registering) is a straight line and lives in `startup`.
 
+mod tasks;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +19,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tracing::{debug, error, info, warn};
 
-use super::events::{DriverCommand, Input, JvmMessage, Output, Reply, RequestId, TaskInfo, Time};
+use super::events::{DriverCommand, Input, JvmMessage, Output, Reply, RequestId, Time};
 use super::exit_code;
 use super::heartbeat::HeartbeatClock;
-use crate::lanes::Lane;
-use crate::report::{Report, TaskEnd};
+use crate::report::Report;
+use tasks::Task;
 
 /// Name under which Spark logs what this state machine does.
 const LOG: &str = "CoarseGrainedExecutorBackend";
@@ -32,8 +34,6 @@ const STOP_DEADLINE: Duration = Duration::from_secs(60);
 const LOST_DEADLINE: Duration = Duration::from_secs(5);
 /// How often a decommissioned executor looks whether it may leave (Spark's own poll).
 const DECOMMISSION_POLL: Duration = Duration::from_secs(1);
-/// Stage and reason pairs whose delegation has been logged; beyond this many they are logged at debug level only.
-const MAX_LOGGED_REASONS: usize = 1000;
 
 /// Rules that come from settings and version.
 #[derive(Debug, Clone)]
@@ -64,11 +64,6 @@ struct Pending {
     task_id: Option<i64>,
     envelope: Bytes,
     request: Option<RequestId>,
-}
-
-#[derive(Debug)]
-struct Task {
-    lane: Lane,
 }
 
 /// The executor between registration and exit.
@@ -205,6 +200,18 @@ impl Running {
             Input::DecommissionAnswer(false) => {
                 error!(target: LOG, "The driver refused to decommission this executor")
             }
+            Input::TaskJudged { task_id, verdict } => self.judged(now, task_id, verdict, out),
+            Input::TaskEnded {
+                task_id,
+                end,
+                update,
+            } => {
+                self.note_status(task_id, Some(end));
+                out.push(Output::Forward(update));
+            }
+            Input::TaskBailedOut { task_id, reason } => {
+                self.bailed_out(now, task_id, reason, out);
+            }
             Input::JvmFailed(why) => {
                 error!(target: LOG, "The JVM for delegated tasks cannot run: {why}");
                 let reason = format!("Unable to create executor due to {why}");
@@ -259,8 +266,8 @@ impl Running {
         out: &mut Vec<Output>,
     ) -> State {
         match command {
-            DriverCommand::LaunchTask { task, lane, reason } => {
-                self.launch(now, task, lane, reason, envelope, out)
+            DriverCommand::LaunchTask { task, delegated } => {
+                self.launch(now, task, delegated, envelope, out)
             }
             DriverCommand::UnreadableTask(why) => {
                 let reason = format!("Cannot read the task description in LaunchTask: {why}");
@@ -339,37 +346,6 @@ impl Running {
         }
     }
 
-    fn launch(
-        &mut self,
-        now: Time,
-        task: TaskInfo,
-        lane: Lane,
-        reason: String,
-        envelope: Bytes,
-        out: &mut Vec<Output>,
-    ) {
-        self.tasks.insert(task.task_id, Task { lane });
-        self.report.count_delegated(&reason);
-        self.log_delegation(&task, reason);
-        match &mut self.jvm {
-            Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
-            Jvm::Starting(pending) => pending.push(Pending {
-                task_id: Some(task.task_id),
-                envelope,
-                request: None,
-            }),
-            Jvm::Absent => {
-                let why = task.name.clone();
-                let first = Pending {
-                    task_id: Some(task.task_id),
-                    envelope,
-                    request: None,
-                };
-                self.start_jvm(now, &why, Some(first), out);
-            }
-        }
-    }
-
     fn start_jvm(&mut self, now: Time, why: &str, first: Option<Pending>, out: &mut Vec<Output>) {
         info!(target: LOG, "Starting the embedded JVM for {why}");
         let tokens = self.latest_tokens.take().map(|envelope| Pending {
@@ -381,42 +357,6 @@ impl Running {
         self.jvm_asked_at = now;
         self.report.set_jvm_started();
         out.push(Output::StartJvm);
-    }
-
-    /// One line a stage and reason, since a stage may have a hundred thousand tasks.
-    fn log_delegation(&mut self, task: &TaskInfo, reason: String) {
-        let stage = task
-            .name
-            .split_once(" in ")
-            .map_or(task.name.as_str(), |(_, rest)| {
-                rest.split(" (TID").next().unwrap_or(rest)
-            })
-            .to_owned();
-        if self.logged_reasons.len() < MAX_LOGGED_REASONS
-            && !self
-                .logged_reasons
-                .contains(&(stage.clone(), reason.clone()))
-        {
-            info!(target: LOG, "Tasks of {stage} go to the jvm lane: {reason}");
-            self.logged_reasons.insert((stage, reason));
-        } else {
-            debug!(target: LOG, "{} goes to the jvm lane: {reason}", task.name);
-        }
-    }
-
-    fn kill(&mut self, task_id: i64, reason: String, envelope: Bytes, out: &mut Vec<Output>) {
-        match &mut self.jvm {
-            Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
-            Jvm::Starting(pending) if pending.iter().any(|p| p.task_id == Some(task_id)) => {
-                pending.retain(|p| p.task_id != Some(task_id));
-                info!(target: LOG, "Killed task {task_id} before it began: {reason}");
-                if let Some(task) = self.tasks.remove(&task_id) {
-                    self.report.count_task(task.lane, TaskEnd::Killed);
-                }
-                out.push(Output::TaskKilled { task_id, reason });
-            }
-            _ => info!(target: LOG, "Ignored the kill of task {task_id}, which does not run here"),
-        }
     }
 
     fn jvm(
@@ -455,6 +395,9 @@ impl Running {
             (JvmMessage::Heartbeat, Some(id)) => {
                 self.heartbeat.jvm_has_beaten(now);
                 out.push(Output::Heartbeat(Some((id, envelope))));
+                if self.runs_native_tasks() {
+                    out.push(Output::BeatForNative);
+                }
             }
             (JvmMessage::StatusUpdate { task_id, end }, _) => {
                 self.note_status(task_id, end);
@@ -468,13 +411,6 @@ impl Running {
             (_, None) => out.push(Output::Forward(envelope)),
         }
         State::Running(self)
-    }
-
-    fn note_status(&mut self, task_id: i64, end: Option<TaskEnd>) {
-        let Some(end) = end else { return };
-        if let Some(task) = self.tasks.remove(&task_id) {
-            self.report.count_task(task.lane, end);
-        }
     }
 
     fn heartbeat_answer(
@@ -616,5 +552,4 @@ impl Draining {
 }
 
 #[cfg(test)]
-#[path = "core_tests.rs"]
 mod tests;

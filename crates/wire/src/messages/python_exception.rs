@@ -1,0 +1,133 @@
+use super::java;
+use crate::WireError;
+use indexmap::IndexMap;
+use javaser::Catalog;
+use javaser::types::{Raw, ScalaOption, StackTraceElement};
+use serde::Serialize;
+
+/// An error in Python code: `org.apache.spark.api.python.PythonException`. Up to Spark 4.1 its message is the worker's
+/// traceback; later ones carry an error class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PythonException {
+    /// The worker's traceback.
+    pub traceback: String,
+}
+
+#[derive(Serialize)]
+#[serde(
+    rename = "org.apache.spark.api.python.PythonException",
+    rename_all = "camelCase"
+)]
+struct Java<'a> {
+    detail_message: &'a str,
+    cause: Option<Raw>,
+    stack_trace: Vec<StackTraceElement>,
+    suppressed_exceptions: EmptyList,
+    error_class: Option<&'static str>,
+    message_parameters: IndexMap<&'static str, &'a str>,
+    context: Vec<Raw>,
+}
+
+#[derive(Serialize)]
+#[serde(rename = "java.util.Collections$EmptyList")]
+struct EmptyList {}
+
+#[derive(Serialize)]
+#[serde(rename = "org.apache.spark.ThrowableSerializationWrapper")]
+struct Wrapper {
+    // Written by the class's own `writeObject`, and nothing else: the same bytes as a field.
+    exception: Raw,
+}
+
+impl PythonException {
+    /// The Java class.
+    pub const CLASS: &str = "org.apache.spark.api.python.PythonException";
+
+    const SUMMARY: &str = "An exception was thrown from the Python worker";
+
+    fn has_error_class(catalog: &Catalog) -> bool {
+        catalog
+            .lookup(Self::CLASS)
+            .is_ok_and(|class| class.fields.iter().any(|field| field.name == "errorClass"))
+    }
+
+    /// `getMessage` in this distribution.
+    pub fn message(&self, catalog: &Catalog) -> String {
+        if Self::has_error_class(catalog) {
+            format!("[PYTHON_EXCEPTION] {}: {}", Self::SUMMARY, self.traceback)
+        } else {
+            self.traceback.clone()
+        }
+    }
+
+    /// The exception object, without a stack trace of Java calls: there were none.
+    ///
+    /// # Errors
+    /// [`WireError::Unsupported`] if the distribution's class does not fit.
+    pub fn encode(&self, catalog: &Catalog) -> Result<Vec<u8>, WireError> {
+        let message = self.message(catalog);
+        let java = Java {
+            detail_message: &message,
+            cause: None,
+            stack_trace: Vec::new(),
+            suppressed_exceptions: EmptyList {},
+            error_class: Some("PYTHON_EXCEPTION"),
+            message_parameters: [
+                ("msg", Self::SUMMARY),
+                ("traceback", self.traceback.as_str()),
+            ]
+            .into(),
+            context: Vec::new(),
+        };
+        java::encode(&java, Self::CLASS, catalog)
+    }
+}
+
+/// `Some` of a `ThrowableSerializationWrapper` around an encoded exception, for [`ExceptionFailure`](super::ExceptionFailure).
+///
+/// # Errors
+/// [`WireError::Unsupported`] if the distribution's class does not fit.
+pub fn wrap_throwable(exception: Vec<u8>, catalog: &Catalog) -> Result<Raw, WireError> {
+    let exception = Raw(exception);
+    java::encode(
+        &ScalaOption::Some(Wrapper { exception }),
+        "org.apache.spark.ThrowableSerializationWrapper",
+        catalog,
+    )
+    .map(Raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::ExceptionFailure;
+    use crate::test_vectors::{VERSIONS, catalog};
+    use javaser::Limits;
+    use javaser::types::Throwable;
+
+    #[test]
+    fn messages_are_those_of_the_version() {
+        for version in VERSIONS {
+            let exception = PythonException {
+                traceback: "Traceback (most recent call last):\n".into(),
+            };
+            let bytes = exception.encode(catalog(version)).unwrap();
+            let read: Throwable = javaser::from_slice(&bytes, &Limits::default()).unwrap();
+            assert_eq!(read.class, PythonException::CLASS);
+            let message = read.message.unwrap();
+            assert_eq!(message, exception.message(catalog(version)));
+            let prefixed = message.starts_with("[PYTHON_EXCEPTION] An exception was thrown");
+            assert_eq!(
+                prefixed,
+                version.starts_with("4.2") || version.starts_with("4.3")
+            );
+            let mut failure = ExceptionFailure::new(&read.class, &message, Vec::new(), "");
+            failure.exception_wrapper = Some(wrap_throwable(bytes, catalog(version)).unwrap());
+            let bytes = failure.encode(catalog(version)).unwrap();
+            let again = ExceptionFailure::decode(&bytes).unwrap();
+            assert_eq!(again.description.as_deref(), Some(message.as_str()));
+            let wrapper = again.exception_wrapper.unwrap();
+            assert_eq!(javaser::peek_class(&wrapper.0), Some("scala.Some"));
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The table of tasks: who runs what.
+
+use bytes::Bytes;
+use tracing::{debug, info};
+
+use super::super::events::{Output, TaskInfo, Time, Verdict};
+use super::{Jvm, LOG, Pending, Running};
+use crate::lanes::Lane;
+use crate::report::TaskEnd;
+
+/// Stage and reason pairs whose delegation has been logged; beyond this many they are logged at debug level only.
+const MAX_LOGGED_REASONS: usize = 1000;
+
+/// A task that the driver launched here.
+#[derive(Debug)]
+pub(super) struct Task {
+    name: String,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// The native lanes look at it; holds the `LaunchTask` for the JVM.
+    Judged(Bytes),
+    /// In this native lane; holds the `LaunchTask` in case it bails out.
+    Native(Lane, Bytes),
+    /// In the jvm lane.
+    Jvm,
+}
+
+impl Task {
+    fn lane(&self) -> Lane {
+        match self.place {
+            Place::Native(lane, _) => lane,
+            Place::Judged(_) | Place::Jvm => Lane::Jvm,
+        }
+    }
+}
+
+impl Running {
+    /// A task that the driver gives; `delegated` says why the native lanes do not even look at it.
+    pub(super) fn launch(
+        &mut self,
+        now: Time,
+        task: TaskInfo,
+        delegated: Option<String>,
+        envelope: Bytes,
+        out: &mut Vec<Output>,
+    ) {
+        let TaskInfo { task_id, name } = task;
+        let place = match delegated {
+            Some(_) => Place::Jvm,
+            None => Place::Judged(envelope.clone()),
+        };
+        self.tasks.insert(task_id, Task { name, place });
+        match delegated {
+            Some(reason) => self.delegate(now, task_id, reason, envelope, out),
+            None => out.push(Output::Judge(task_id)),
+        }
+    }
+
+    pub(super) fn judged(
+        &mut self,
+        now: Time,
+        task_id: i64,
+        verdict: Verdict,
+        out: &mut Vec<Output>,
+    ) {
+        // A task that was killed meanwhile is not there any more.
+        let Some(task) = self.tasks.get_mut(&task_id) else {
+            return out.push(Output::Forget(task_id));
+        };
+        let Place::Judged(envelope) = &task.place else {
+            return;
+        };
+        let envelope = envelope.clone();
+        match verdict {
+            Verdict::Run(lane) => {
+                task.place = Place::Native(lane, envelope);
+                out.push(Output::RunNative(task_id));
+            }
+            Verdict::Delegate(reason) => {
+                task.place = Place::Jvm;
+                out.push(Output::Forget(task_id));
+                self.delegate(now, task_id, reason, envelope, out);
+            }
+        }
+    }
+
+    pub(super) fn bailed_out(
+        &mut self,
+        now: Time,
+        task_id: i64,
+        reason: String,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(task) = self.tasks.get_mut(&task_id) else {
+            return;
+        };
+        let Place::Native(lane, envelope) = &task.place else {
+            return;
+        };
+        info!(target: LOG, "{} leaves the {} lane: {reason}", task.name, lane.name());
+        let envelope = envelope.clone();
+        task.place = Place::Jvm;
+        self.report.count_bailed_out(&reason);
+        self.hand_task_to_jvm(now, task_id, envelope, out);
+    }
+
+    /// Gives a task to the jvm lane, which it is already noted to be in.
+    fn delegate(
+        &mut self,
+        now: Time,
+        task_id: i64,
+        reason: String,
+        envelope: Bytes,
+        out: &mut Vec<Output>,
+    ) {
+        self.report.count_delegated(&reason);
+        self.log_delegation(task_id, reason);
+        self.hand_task_to_jvm(now, task_id, envelope, out);
+    }
+
+    fn hand_task_to_jvm(
+        &mut self,
+        now: Time,
+        task_id: i64,
+        envelope: Bytes,
+        out: &mut Vec<Output>,
+    ) {
+        match &mut self.jvm {
+            Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
+            Jvm::Starting(pending) => pending.push(Pending {
+                task_id: Some(task_id),
+                envelope,
+                request: None,
+            }),
+            Jvm::Absent => {
+                let why = self
+                    .tasks
+                    .get(&task_id)
+                    .map_or_else(String::new, |task| task.name.clone());
+                let first = Pending {
+                    task_id: Some(task_id),
+                    envelope,
+                    request: None,
+                };
+                self.start_jvm(now, &why, Some(first), out);
+            }
+        }
+    }
+
+    /// Whether a native lane runs a task now.
+    pub(super) fn runs_native_tasks(&self) -> bool {
+        self.tasks
+            .values()
+            .any(|task| matches!(task.place, Place::Native(..)))
+    }
+
+    /// One line a stage and reason, since a stage may have a hundred thousand tasks.
+    fn log_delegation(&mut self, task_id: i64, reason: String) {
+        let Some(Task { name, .. }) = self.tasks.get(&task_id) else {
+            return;
+        };
+        let stage = name
+            .split_once(" in ")
+            .map_or(name.as_str(), |(_, rest)| {
+                rest.split(" (TID").next().unwrap_or(rest)
+            })
+            .to_owned();
+        if self.logged_reasons.len() < MAX_LOGGED_REASONS
+            && !self
+                .logged_reasons
+                .contains(&(stage.clone(), reason.clone()))
+        {
+            info!(target: LOG, "Tasks of {stage} go to the jvm lane: {reason}");
+            self.logged_reasons.insert((stage, reason));
+        } else {
+            debug!(target: LOG, "{name} goes to the jvm lane: {reason}");
+        }
+    }
+
+    pub(super) fn kill(
+        &mut self,
+        task_id: i64,
+        reason: String,
+        envelope: Bytes,
+        out: &mut Vec<Output>,
+    ) {
+        match self.tasks.get(&task_id).map(|task| &task.place) {
+            Some(Place::Native(..)) => {
+                info!(target: LOG, "Executor is trying to kill task {task_id}, reason: {reason}");
+                return out.push(Output::KillNative { task_id, reason });
+            }
+            Some(Place::Judged(_)) => {
+                info!(target: LOG, "Killed task {task_id} before it began: {reason}");
+                self.tasks.remove(&task_id);
+                self.report.count_task(Lane::Jvm, TaskEnd::Killed);
+                return out.push(Output::TaskKilled { task_id, reason });
+            }
+            Some(Place::Jvm) | None => {}
+        }
+        match &mut self.jvm {
+            Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
+            Jvm::Starting(pending) if pending.iter().any(|p| p.task_id == Some(task_id)) => {
+                pending.retain(|p| p.task_id != Some(task_id));
+                info!(target: LOG, "Killed task {task_id} before it began: {reason}");
+                if let Some(task) = self.tasks.remove(&task_id) {
+                    self.report.count_task(task.lane(), TaskEnd::Killed);
+                }
+                out.push(Output::TaskKilled { task_id, reason });
+            }
+            _ => info!(target: LOG, "Ignored the kill of task {task_id}, which does not run here"),
+        }
+    }
+
+    pub(super) fn note_status(&mut self, task_id: i64, end: Option<TaskEnd>) {
+        let Some(end) = end else { return };
+        if let Some(task) = self.tasks.remove(&task_id) {
+            self.report.count_task(task.lane(), end);
+        }
+    }
+}

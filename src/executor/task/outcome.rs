@@ -1,0 +1,151 @@
+//! How an attempt ended, as the `data` of its last `StatusUpdate`.
+
+use bytes::Bytes;
+use javaser::Catalog;
+use javaser::types::Throwable;
+use wire::WireError;
+use wire::ids::TaskState;
+use wire::messages::{
+    Accumulator, DirectTaskResult, ExceptionFailure, FetchFailed, LongAccumulator, PythonException,
+    Raw, TaskKilled, wrap_throwable,
+};
+
+use super::accumulators::info;
+use super::{FetchFailure, TaskError, TaskException};
+use crate::report::TaskEnd;
+
+/// State and data of the status update that ends an attempt.
+#[derive(Debug)]
+pub struct Outcome {
+    /// `FINISHED`, `FAILED` or `KILLED`.
+    pub state: TaskState,
+    /// A Java object stream.
+    pub data: Bytes,
+}
+
+impl Outcome {
+    /// The same for the report.
+    pub fn end(&self) -> TaskEnd {
+        match self.state {
+            TaskState::FINISHED => TaskEnd::Finished,
+            TaskState::KILLED => TaskEnd::Killed,
+            _ => TaskEnd::Failed,
+        }
+    }
+}
+
+/// A `DirectTaskResult`.
+///
+/// # Errors
+/// The distribution's classes do not fit.
+pub fn direct_result(
+    value: Vec<u8>,
+    metrics: Vec<LongAccumulator>,
+    others: Vec<Accumulator>,
+    metric_peaks: Vec<i64>,
+    catalog: &Catalog,
+) -> Result<Vec<u8>, WireError> {
+    let accum_updates = metrics
+        .into_iter()
+        .map(Accumulator::Long)
+        .chain(others)
+        .collect();
+    DirectTaskResult {
+        value: value.into(),
+        accum_updates,
+        metric_peaks,
+    }
+    .encode(catalog)
+}
+
+/// The outcome of an attempt that did not finish; [`TaskError::BailOut`] has none.
+///
+/// # Errors
+/// The distribution's classes do not fit.
+pub fn failure(
+    error: TaskError,
+    metrics: &[LongAccumulator],
+    metric_peaks: Vec<i64>,
+    catalog: &Catalog,
+) -> Result<Outcome, WireError> {
+    let raw_accumulators = || -> Result<Vec<Raw>, WireError> {
+        metrics.iter().map(|m| m.encode(catalog).map(Raw)).collect()
+    };
+    let raw_infos = || -> Result<Vec<Raw>, WireError> {
+        metrics
+            .iter()
+            .map(|m| info(m).encode(catalog).map(Raw))
+            .collect()
+    };
+    let failed = |data: Vec<u8>| Outcome {
+        state: TaskState::FAILED,
+        data: data.into(),
+    };
+    let exception = |class_name: &str, message: &str, stack: &str, thrown: Option<Vec<u8>>| {
+        let full = match stack {
+            "" => format!("{class_name}: {message}"),
+            stack => stack.to_owned(),
+        };
+        let mut failure = ExceptionFailure::new(class_name, message, Vec::new(), &full);
+        failure.exception_wrapper = thrown
+            .map(|thrown| wrap_throwable(thrown, catalog))
+            .transpose()?;
+        failure.accum_updates = raw_infos()?;
+        failure.accums = raw_accumulators()?;
+        failure.metric_peaks = metric_peaks.clone();
+        failure.encode(catalog).map(failed)
+    };
+    match error {
+        TaskError::Exception(TaskException {
+            class_name,
+            message,
+            full_stack_trace,
+        }) => {
+            // A class that the distribution does not have is still named; it only has no object.
+            let thrown = javaser::to_vec(&Throwable::new(&*class_name, &*message), catalog).ok();
+            exception(&class_name, &message, &full_stack_trace, thrown)
+        }
+        TaskError::Python(traceback) => {
+            let thrown = PythonException { traceback };
+            let message = thrown.message(catalog);
+            let object = thrown.encode(catalog)?;
+            exception(PythonException::CLASS, &message, "", Some(object))
+        }
+        TaskError::FetchFailed(failure) => {
+            let FetchFailure {
+                address,
+                shuffle_id,
+                map_id,
+                map_index,
+                reduce_id,
+                message,
+            } = *failure;
+            FetchFailed {
+                bm_address: address,
+                shuffle_id,
+                map_id,
+                map_index,
+                reduce_id,
+                message,
+            }
+            .encode(catalog)
+            .map(failed)
+        }
+        TaskError::Killed(reason) => {
+            let mut killed = TaskKilled::new(&reason);
+            killed.accum_updates = raw_infos()?;
+            killed.accums = raw_accumulators()?;
+            killed.metric_peaks = metric_peaks.clone();
+            Ok(Outcome {
+                state: TaskState::KILLED,
+                data: killed.encode(catalog)?.into(),
+            })
+        }
+        TaskError::BailOut(reason) => exception(
+            "org.apache.spark.SparkException",
+            &format!("The task left its native lane and no other took it: {reason}"),
+            "",
+            None,
+        ),
+    }
+}
