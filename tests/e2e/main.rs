@@ -11,10 +11,15 @@
 mod bad_input;
 mod compare;
 mod drills;
+mod fleet;
+mod full_disk;
 mod hold;
 mod jobs;
+mod lanes;
 mod places;
 mod process;
+mod pyspark_modules;
+mod python_lane;
 mod report;
 mod submit;
 
