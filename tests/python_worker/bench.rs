@@ -60,7 +60,8 @@ fn version(name: &str) -> &'static Version {
         let mut zips: Vec<String> = zips.filter(|name| name.ends_with(".zip")).collect();
         zips.sort();
         let python_path = zips.join(":");
-        let commands = tempfile::tempdir().unwrap().keep();
+        let commands = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python_worker-{name}"));
+        std::fs::create_dir_all(&commands).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_worker/commands.py");
         let status = Command::new("python3")
             .args([script.as_path(), &commands])

@@ -82,10 +82,11 @@ impl LocalListener {
             PollFd::from_borrowed_fd(listening, PollFlags::IN),
             PollFd::from_borrowed_fd(stop, PollFlags::IN),
         ];
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Ok(None),
-            Err(error) => return Err(error.into()),
+        // Interruptions are rare and small: the whole time-out starts again.
+        while let Err(error) = poll(&mut fds, timeout.as_ref()) {
+            if error != rustix::io::Errno::INTR {
+                return Err(error.into());
+            }
         }
         if fds.first().is_none_or(|fd| fd.revents().is_empty()) {
             return Ok(None);
