@@ -41,7 +41,7 @@ impl FetchFailure {
 pub enum ShuffleError {
     /// Outputs are missing or damaged: the map stage must run again.
     #[error("{}", .0.message)]
-    FetchFailed(FetchFailure),
+    FetchFailed(Box<FetchFailure>),
     /// The task was told to stop, for this reason.
     #[error("{0}")]
     Killed(Arc<str>),
@@ -51,6 +51,12 @@ pub enum ShuffleError {
     /// `org.apache.spark.SparkException`: the driver does not answer, or not what it should.
     #[error("{0}")]
     Spark(String),
+}
+
+impl From<FetchFailure> for ShuffleError {
+    fn from(failure: FetchFailure) -> Self {
+        Self::FetchFailed(Box::new(failure))
+    }
 }
 
 impl ShuffleError {

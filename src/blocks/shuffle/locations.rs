@@ -99,7 +99,7 @@ pub(super) fn blocks_by_address(
             );
             tracing::error!("{why}");
             let failure = FetchFailure::metadata(range.shuffle_id, range.partitions.start, &why);
-            return Err(ShuffleError::FetchFailed(failure));
+            return Err(failure.into());
         };
         let mut blocks = Vec::new();
         for reducer in range.partitions.clone() {

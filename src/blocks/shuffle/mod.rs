@@ -33,7 +33,7 @@ pub use network::{DriverBroadcasts, NetworkTransfer};
 pub use reader::ShuffleBlocks;
 pub use stream::ShuffleStream;
 pub use tracker::{BroadcastValues, MapOutputTracker, MapStatuses};
-pub use transfer::{BlockTransfer, Told};
+pub use transfer::{BlockTransfer, DirsByExecutor, Told};
 pub use writer::ShuffleWriter;
 
 use super::metrics::{ShuffleReadMetrics, ShuffleWriteMetrics, SpillMetrics};

@@ -2,7 +2,7 @@
 
 use super::locations::ShuffleBlock;
 use super::tracker::BroadcastValues;
-use super::transfer::{BlockTransfer, Told};
+use super::transfer::{BlockTransfer, DirsByExecutor, Told};
 use crate::blocks::broadcast::{Broadcasts, TorrentBroadcastRef};
 use crate::blocks::fetch::{BlockFetcher, Destination};
 use crate::executor::task::TaskError;
@@ -48,7 +48,7 @@ impl BlockTransfer for NetworkTransfer {
         host: String,
         port: i32,
         executor_ids: Vec<String>,
-    ) -> Answer<Result<Vec<(String, Vec<String>)>, String>> {
+    ) -> Answer<Result<DirsByExecutor, String>> {
         let fetcher = Arc::clone(&self.0);
         Box::pin(async move {
             let port = u16::try_from(port).map_err(|_| format!("{host}:{port} is no address"))?;

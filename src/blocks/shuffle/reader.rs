@@ -215,7 +215,7 @@ impl<'a> ShuffleBlocks<'a> {
             files,
             block,
         } = near;
-        let failed = |why: String| ShuffleError::FetchFailed(block.failure(&address, &why));
+        let failed = |why: String| ShuffleError::from(block.failure(&address, &why));
         let reducers = block.reducers.clone();
         let raw = files
             .segment(block.shuffle_id, block.map_id, reducers.start, reducers.end)
@@ -237,7 +237,7 @@ impl<'a> ShuffleBlocks<'a> {
         };
         ShuffleStream::open(source, self.ahead()).map_err(|(source, error)| {
             let why = error.to_string();
-            ShuffleError::FetchFailed(source.block.failure(&source.address, &why))
+            ShuffleError::from(source.block.failure(&source.address, &why))
         })
     }
 
@@ -255,12 +255,12 @@ impl<'a> ShuffleBlocks<'a> {
         }
         let raw = result.map_err(|why| {
             tracing::error!("Failed to get block {block} from {address}: {why}");
-            ShuffleError::FetchFailed(block.failure(&address, &why))
+            ShuffleError::from(block.failure(&address, &why))
         })?;
         let raw = Raw::from(raw);
         if raw.len() == 0 {
             let why = zero_size(&block, &address, last);
-            return Err(ShuffleError::FetchFailed(block.failure(&address, &why)));
+            return Err(ShuffleError::from(block.failure(&address, &why)));
         }
         self.metrics.remote_blocks_fetched.add(1);
         self.metrics.remote_bytes_read.add(length(raw.len()));
@@ -286,10 +286,10 @@ impl<'a> ShuffleBlocks<'a> {
             Err((source, error)) if on_disk => {
                 let why = error.to_string();
                 let failure = source.block.failure(&source.address, &why);
-                return Err(ShuffleError::FetchFailed(failure));
+                return Err(ShuffleError::from(failure));
             }
             Err((source, error)) if self.damaged.contains(&source.block) => {
-                return Err(ShuffleError::FetchFailed(source.damaged(&error)));
+                return Err(ShuffleError::from(source.damaged(&error)));
             }
             Err((source, error)) => {
                 let Source { block, address, .. } = source;

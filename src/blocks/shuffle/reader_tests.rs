@@ -1,4 +1,5 @@
 use super::super::tracker::BroadcastValues;
+use super::super::transfer::DirsByExecutor;
 use super::super::{FetchFailure, Shuffle};
 use super::*;
 use crate::blocks::fetch::FetchedBlock;
@@ -59,7 +60,7 @@ impl BlockTransfer for Network {
         _host: String,
         _port: i32,
         executor_ids: Vec<String>,
-    ) -> Answer<Result<Vec<(String, Vec<String>)>, String>> {
+    ) -> Answer<Result<DirsByExecutor, String>> {
         let found = executor_ids.into_iter().map(|id| {
             let dirs = self.dirs.get(&id).ok_or("no such executor")?;
             Ok((id, dirs.clone()))
@@ -213,7 +214,7 @@ fn elsewhere(executor: &str, host: &str, map_id: i64) -> MapStatus {
 
 fn failure(error: ShuffleError) -> FetchFailure {
     match error {
-        ShuffleError::FetchFailed(failure) => failure,
+        ShuffleError::FetchFailed(failure) => *failure,
         other => panic!("{other:?}"),
     }
 }

@@ -123,7 +123,7 @@ impl Read for ShuffleStream {
                 if error.kind() != io::ErrorKind::Interrupted
                     && self.source.shared.conf.detect_corrupt =>
             {
-                let failure = ShuffleError::FetchFailed(self.source.damaged(&error));
+                let failure = ShuffleError::from(self.source.damaged(&error));
                 self.input = Err(failure.clone());
                 Err(failure.into_io())
             }

@@ -17,6 +17,8 @@ use wire::messages::{GetMapOutputStatuses, MapOutputs, RpcFailure};
 
 /// The driver's endpoint.
 const ENDPOINT: &str = "MapOutputTracker";
+/// How Java object streams begin.
+const JAVA_STREAM: [u8; 2] = [0xac, 0xed];
 const CODEC_KEY: &str = "spark.shuffle.mapStatus.compression.codec";
 
 /// Statuses by map partition; `None` where the driver knows of no output.
@@ -159,12 +161,18 @@ impl MapOutputTracker {
             MapOutputs::Direct(packed) => packed,
             MapOutputs::Broadcast(packed) => {
                 let stream = self.unpack(&packed).map_err(|error| damaged(&error))?;
-                let joined = self.broadcast(&stream).await.map_err(|error| {
+                let value = self.broadcast(&stream).await.map_err(|error| {
                     let why = format!(
                         "Unable to deserialize broadcasted map statuses for shuffle {shuffle_id}: {error}"
                     );
-                    ShuffleError::FetchFailed(FetchFailure::metadata(shuffle_id, -1, &why))
+                    ShuffleError::from(FetchFailure::metadata(shuffle_id, -1, &why))
                 })?;
+                if !value.starts_with(&JAVA_STREAM) {
+                    let why = "map output statuses in a broadcast of another serializer";
+                    return Err(ShuffleError::Unsupported(why.to_owned()));
+                }
+                let joined =
+                    join_chunks(&value, &self.env.limits).map_err(|error| damaged(&error))?;
                 match MapOutputs::read(&joined).map_err(|error| damaged(&error))? {
                     MapOutputs::Direct(packed) => packed,
                     MapOutputs::Broadcast(_) => {
@@ -181,13 +189,12 @@ impl MapOutputTracker {
         self.codec.decompress(packed, self.env.limits.max_total)
     }
 
-    /// The elements of the `byte[][]` that is the value of the `TorrentBroadcast` in `stream`, joined.
+    /// The value of the `TorrentBroadcast` in `stream`.
     async fn broadcast(&self, stream: &[u8]) -> Result<Bytes, String> {
         let graph = Graph::parse(stream, &self.env.limits).map_err(|error| error.to_string())?;
         let broadcast = graph.root().and_then(|root| root.node());
         let broadcast = broadcast.ok_or("there is no broadcast")?;
-        let value = self.broadcasts.value(&graph, broadcast).await?;
-        join_chunks(&value, &self.env.limits)
+        self.broadcasts.value(&graph, broadcast).await
     }
 }
 

@@ -9,6 +9,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use wire::block_transfer::Cause;
 use wire::ids::BlockManagerId;
 
+/// Local directories by executor id.
+pub type DirsByExecutor = Vec<(String, Vec<String>)>;
+
 /// Talks to the block servers of other executors, or to the external shuffle service.
 pub trait BlockTransfer: Send + Sync {
     /// Asks `address` for blocks and tells `told` of each. Tries again what may succeed then. With `to_disk` blocks arrive in
@@ -27,7 +30,7 @@ pub trait BlockTransfer: Send + Sync {
         host: String,
         port: i32,
         executor_ids: Vec<String>,
-    ) -> Answer<Result<Vec<(String, Vec<String>)>, String>>;
+    ) -> Answer<Result<DirsByExecutor, String>>;
 
     /// Asks `address` why a block arrived with that checksum.
     fn diagnose(

@@ -66,7 +66,7 @@ impl From<std::io::Error> for TaskError {
 impl From<ShuffleError> for TaskError {
     fn from(error: ShuffleError) -> Self {
         match error {
-            ShuffleError::FetchFailed(failure) => Self::FetchFailed(Box::new(failure)),
+            ShuffleError::FetchFailed(failure) => Self::FetchFailed(failure),
             ShuffleError::Killed(reason) => Self::Killed(reason),
             ShuffleError::Unsupported(reason) => Self::BailOut(reason),
             ShuffleError::Spark(message) => Self::spark(message),
