@@ -39,6 +39,9 @@ pub struct Counters {
     pub ms_to_jvm_ready: Option<u64>,
     /// Largest resident set size of the process so far, in bytes (`VmHWM`).
     pub peak_rss_bytes: u64,
+    /// Largest resident memory of all Python daemons and workers together that was seen, in bytes; looked at with each heartbeat and the
+    /// end of tasks, at most once a second.
+    pub python_peak_rss_bytes: u64,
     /// Attempts by lane.
     pub tasks: BTreeMap<&'static str, TaskCounts>,
     /// Attempts given to the jvm lane, by reason.
@@ -103,6 +106,12 @@ impl Report {
     /// Notes the driver's acceptance, `elapsed` after the start of the process.
     pub fn set_registered(&self, elapsed: Duration) {
         self.counters.lock().ms_to_registered = Some(millis(elapsed));
+    }
+
+    /// Notes what Python daemons and workers take now.
+    pub fn note_python_rss(&self, bytes: u64) {
+        let mut counters = self.counters.lock();
+        counters.python_peak_rss_bytes = counters.python_peak_rss_bytes.max(bytes);
     }
 
     /// Notes that a JVM is being created.

@@ -34,11 +34,14 @@ use crate::config::{SettingError, Settings};
 use crate::lanes::python::worker::PythonWorkers;
 use crate::lanes::python::{LaneParts, PythonLane};
 use crate::lanes::{Lane, NativeLane, NativePlan};
+use crate::report::Report;
 use crate::rpc::FileServer;
 
 const LOG: &str = "Executor";
 /// Decoded stages that are kept for further tasks.
 const KEPT_STAGES: usize = 32;
+/// How often memory is looked at at most.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sizes that decide how a result travels, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +62,12 @@ pub(super) struct NativeTasks {
     pub(super) dependencies: Dependencies,
     /// Peaks of memory by stage and task.
     pub(super) peaks: MetricsPeaks,
+    /// When memory was last looked at.
+    polled: Mutex<Option<Instant>>,
+    /// Python's processes.
+    workers: Option<PythonWorkers>,
+    /// Why no task can run natively: registering with the external shuffle service is left to the JVM.
+    refused: Option<String>,
     pub(super) limits: ResultLimits,
     /// Set if `spark.serializer` is Kryo.
     pub(super) kryo: Option<Kryo>,
@@ -110,9 +119,12 @@ impl NativeTasks {
         };
         let plane = BlockPlane::new(env, settings.memory.max_on_heap)?;
         let mut lanes: Vec<Box<dyn NativeLane>> = Vec::new();
+        let mut workers = None;
         if settings.native_lanes.contains(&Lane::Python) {
+            let processes = PythonWorkers::new(&properties, &plane.env.catalog)?;
+            workers = Some(processes.clone());
             let parts = LaneParts {
-                workers: PythonWorkers::new(&properties, &plane.env.catalog)?,
+                workers: processes,
                 broadcasts: Arc::clone(&plane.broadcasts),
                 shuffle: Arc::clone(&plane.shuffle),
                 store: Arc::new(plane.blocks.clone()),
@@ -136,9 +148,31 @@ impl NativeTasks {
             dependencies: Dependencies::new(&properties, files, PathBuf::from("."), runtime)?
                 .with_shared_cache(|name| std::env::var(name).ok()),
             peaks: MetricsPeaks::new(&properties, count)?,
+            polled: Mutex::default(),
+            workers,
+            refused: settings
+                .shuffle_service
+                .as_ref()
+                .map(|_| "spark.shuffle.service.enabled is true".to_owned()),
             stages: Mutex::default(),
             tasks: Mutex::default(),
         })
+    }
+
+    /// Takes the present memory into the peaks, and that of Python's processes into the report, unless that was done within the last second.
+    pub(super) fn poll_memory(&self, report: &Report) {
+        let now = Instant::now();
+        {
+            let mut polled = self.polled.lock();
+            if polled.is_some_and(|last| now.duration_since(last) < POLL_INTERVAL) {
+                return;
+            }
+            *polled = Some(now);
+        }
+        self.peaks.poll(&self.pools());
+        if let Some(workers) = &self.workers {
+            report.note_python_rss(workers.memory().resident_bytes);
+        }
     }
 
     /// Memory that blocks take now.
@@ -226,6 +260,9 @@ impl NativeTasks {
         description: TaskDescription,
         launched: Instant,
     ) -> Result<Accepted, String> {
+        if let Some(reason) = &self.refused {
+            return Err(reason.clone());
+        }
         let limits = &self.plane.env.limits;
         let task = TaskObject::decode(&description.serialized_task, limits).map_err(|error| {
             debug!(target: LOG, "Cannot look into {}: {error}", description.name);
@@ -362,6 +399,13 @@ pub(super) fn run(shared: &Arc<Shared>, task_id: i64) {
         ids,
         ..
     } = *accepted;
+    // Map outputs may have been lost since the last task.
+    shared
+        .native
+        .plane
+        .shuffle
+        .tracker()
+        .update_epoch(task.task.epoch);
     let context = context(shared, &description, &task);
     let running = Arc::new(Running {
         context: Arc::new(context),
@@ -576,7 +620,7 @@ impl Work {
         let Running { context, ids } = running;
         let catalog = &shared.catalog;
         let native = &shared.native;
-        native.peaks.poll(&native.pools());
+        native.poll_memory(&shared.report);
         let peaks = native.peaks.task_ended(context.task_attempt_id);
         let finished = result.and_then(|finished| {
             let start = Instant::now();

@@ -259,7 +259,7 @@ impl Shared {
 
     /// Sends a heartbeat of our own. One that `counts` is answered to the state machine; the others only tell what native tasks have counted.
     fn beat(self: &Arc<Self>, counts: bool) {
-        self.native.peaks.poll(&self.native.pools());
+        self.native.poll_memory(&self.report);
         let executor_updates = self.native.peaks.take_updates().into_iter().collect();
         let accum_updates = self
             .native
@@ -327,6 +327,9 @@ impl Shared {
                     Ok(body) => shared.lane().ask_reply(id, body),
                     Err(error) => shared.lane().ask_failure(id, &error.to_string()),
                 }
+            }
+            if verdict == Ok(true) {
+                shared.native.plane.blocks.report_all().await;
             }
             shared.input(Input::ReregisterAnswer(verdict));
         });

@@ -24,6 +24,7 @@ use wire::version::WireVersion;
 use super::core::{Core, CoreConfig};
 use super::distribution;
 use super::error::ExecutorError;
+use super::events::Input;
 use super::exit_code;
 use super::inbound::{BLOCK_MANAGER, EXECUTOR};
 use super::jvm_start::JvmLaunch;
@@ -310,6 +311,18 @@ pub(super) async fn register(
         rearm: Notify::new(),
     });
     source.connect(&shared);
+    let weak = Arc::downgrade(&shared);
+    shared.native.plane.blocks.on_unknown_to_master(move || {
+        if let Some(shared) = weak.upgrade() {
+            let runtime = shared.runtime.clone();
+            runtime.spawn(async move {
+                shared.input(Input::HeartbeatAnswer {
+                    from_jvm: false,
+                    answer: Ok(true),
+                });
+            });
+        }
+    });
     // The driver gives tasks from here on.
     if shared.driver.tell(scheduler, launched.into()).is_err() {
         return Err(driver.refused_with("LaunchedExecutor", "its name is too long".to_owned()));
