@@ -369,10 +369,13 @@ fn tasks_run_inside_a_host_program() {
     let mut host = Host::start(command, "driver", &driver, &spark);
     host.report();
     assert_eq!(driver.ask("squares"), 332_833_500);
+    assert_eq!(driver.ask("sql"), 332_833_500);
     host.go_on();
     driver.stop();
     let report = host.report();
-    assert_eq!(report["tasks"]["jvm"]["finished"], 4);
+    // Python without a JVM, SQL with one.
+    assert_eq!(report["tasks"]["python"]["finished"], 4);
+    assert!(report["tasks"]["jvm"]["finished"].as_u64() >= Some(4));
     assert_eq!(
         (&report["exit_code"], &report["jvm_started"]),
         (&0.into(), &true.into())

@@ -81,6 +81,27 @@ class Hold:
         assert count == command["tasks"], count
         return time.monotonic() - started
 
+    def timed(self, job):
+        started = time.monotonic()
+        answer = job()
+        return {"seconds": time.monotonic() - started, "answer": answer}
+
+    def py_tiny(self, command):
+        """A PySpark job of many tasks that do nothing."""
+        tasks = command["tasks"]
+        return self.timed(lambda: self.sc.parallelize(range(tasks), tasks).map(lambda i: 1).count())
+
+    def py_words(self, command):
+        """Word count: how many words, and the most frequent ones."""
+        lines = self.sc.textFile(command["directory"], 8)
+        counted = lines.flatMap(lambda line: line.split(" ")).map(lambda word: (word, 1)).reduceByKey(lambda a, b: a + b, 4)
+        return self.timed(lambda: counted.top(5, key=lambda pair: (pair[1], pair[0])))
+
+    def py_pairs(self, command):
+        """Sums of many pairs by a thousand keys."""
+        pairs = self.sc.parallelize(range(command["pairs"]), 8).map(lambda i: (i % 1000, i))
+        return self.timed(lambda: pairs.reduceByKey(lambda a, b: a + b, 4).values().sum())
+
     def tables(self, command):
         """Names the Parquet tables below a directory."""
         self.spark = SparkSession(self.sc)

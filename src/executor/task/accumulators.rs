@@ -194,3 +194,7 @@ pub fn info(accumulator: &LongAccumulator) -> AccumulableInfo {
         metadata: None,
     }
 }
+
+#[cfg(test)]
+#[path = "accumulators_tests.rs"]
+mod tests;

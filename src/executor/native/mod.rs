@@ -1,7 +1,8 @@
 //! Tasks that run without the JVM: judged by the native lanes, run on threads of their own, and reported to the driver.
 
+mod attempt;
+
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,26 +10,21 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
-use tracing::{debug, error, info, warn};
-use wire::WireError;
-use wire::ids::{BlockId, TaskState};
-use wire::messages::{Accumulator, IndirectTaskResult, StageAttempt, StatusUpdate};
+use tracing::{debug, info, warn};
+use wire::ids::BlockId;
+use wire::messages::{Accumulator, IndirectTaskResult};
 use wire::task_description::TaskDescription;
 
 use super::dependencies::Dependencies;
 use super::events::{Input, Verdict};
 use super::inbound::no_lane_for;
 use super::metrics_peaks::{MetricsPeaks, PoolMemory};
-use super::shared::{Shared, TaskHeader};
-use super::task::accumulators::{MetricIds, python_accumulator};
-use super::task::outcome::{self, Outcome};
-use super::task::{
-    DecodedTask, StageBinary, TaskContext, TaskError, TaskMetrics, TaskObject, TaskValue,
-};
+use super::shared::Shared;
+use super::task::accumulators::MetricIds;
+use super::task::{DecodedTask, StageBinary, TaskContext, TaskObject};
 use crate::blocks::broadcast::{TorrentBroadcastRef, java_byte_array};
 use crate::blocks::kryo::Kryo;
 use crate::blocks::{BlockEnv, BlockPlane};
-use crate::cancel::Cancellation;
 use crate::config::units::SizeUnit;
 use crate::config::{SettingError, Settings};
 use crate::lanes::python::worker::PythonWorkers;
@@ -36,6 +32,9 @@ use crate::lanes::python::{LaneParts, PythonLane};
 use crate::lanes::{Lane, NativeLane, NativePlan};
 use crate::report::Report;
 use crate::rpc::FileServer;
+
+pub(in crate::executor) use attempt::run;
+use attempt::words;
 
 const LOG: &str = "Executor";
 /// Decoded stages that are kept for further tasks.
@@ -376,325 +375,4 @@ pub(super) fn judge(shared: &Arc<Shared>, task_id: i64) {
         let verdict = shared.native.judge(task_id).await;
         shared.input(Input::TaskJudged { task_id, verdict });
     });
-}
-
-/// Runs an accepted task on a thread of its own.
-pub(super) fn run(shared: &Arc<Shared>, task_id: i64) {
-    let accepted = {
-        let mut tasks = shared.native.tasks.lock();
-        match tasks.remove(&task_id) {
-            Some(Known::Accepted(accepted)) => accepted,
-            Some(other) => {
-                tasks.insert(task_id, other);
-                return;
-            }
-            None => return,
-        }
-    };
-    let Accepted {
-        description,
-        launched,
-        task,
-        plan,
-        ids,
-        ..
-    } = *accepted;
-    // Map outputs may have been lost since the last task.
-    shared
-        .native
-        .plane
-        .shuffle
-        .tracker()
-        .update_epoch(task.task.epoch);
-    let context = context(shared, &description, &task);
-    let running = Arc::new(Running {
-        context: Arc::new(context),
-        ids,
-    });
-    shared
-        .native
-        .tasks
-        .lock()
-        .insert(task_id, Known::Running(Arc::clone(&running)));
-    let header = TaskHeader {
-        cpus: description.cpus,
-        resources: description.resources.clone(),
-    };
-    let update = status_update(shared, task_id, &header, TaskState::RUNNING, Bytes::new());
-    match update {
-        Ok(update) => shared.driver.tell_raw(update),
-        Err(error) => return ended_badly(shared, task_id, &error),
-    }
-    info!(target: LOG, "Running {}", description.name);
-    let stage = StageAttempt {
-        stage_id: running.context.stage_id,
-        attempt: running.context.stage_attempt,
-    };
-    shared.native.peaks.task_started(task_id, stage);
-    let for_thread = Arc::clone(shared);
-    shared.runtime.spawn_blocking(move || {
-        let shared = for_thread;
-        let work = Work {
-            name: description.name.clone(),
-            description,
-            launched,
-            task,
-        };
-        let result = work.attempt(&shared, plan, &running);
-        match result {
-            Err(TaskError::BailOut(reason)) => {
-                shared.native.peaks.task_ended(task_id);
-                shared.native.forget(task_id);
-                shared.input(Input::TaskBailedOut { task_id, reason });
-            }
-            result => {
-                let outcome = work.outcome(&shared, result, &running);
-                shared.native.forget(task_id);
-                let sent = outcome.and_then(|outcome| {
-                    let end = outcome.end();
-                    status_update(&shared, task_id, &header, outcome.state, outcome.data)
-                        .map(|update| (end, update))
-                });
-                match sent {
-                    Ok((end, update)) => shared.input(Input::TaskEnded {
-                        task_id,
-                        end,
-                        update,
-                    }),
-                    Err(error) => ended_badly(&shared, task_id, &error),
-                }
-            }
-        }
-    });
-}
-
-/// The distribution's classes do not fit what we have to say: the JVM can say it.
-fn ended_badly(shared: &Arc<Shared>, task_id: i64, error: &WireError) {
-    error!(target: LOG, "Cannot report task {task_id}: {error}");
-    shared.native.forget(task_id);
-    let shared = Arc::clone(shared);
-    // Not from here: the state machine may be the caller.
-    shared.runtime.clone().spawn(async move {
-        let reason = "its outcome cannot be written for this Spark version".to_owned();
-        shared.input(Input::TaskBailedOut { task_id, reason });
-    });
-}
-
-fn context(shared: &Shared, description: &TaskDescription, decoded: &DecodedTask) -> TaskContext {
-    let task = &decoded.task;
-    TaskContext {
-        stage_id: task.stage_id,
-        stage_attempt: task.stage_attempt_id,
-        num_partitions: task.num_partitions,
-        partition_id: task.partition_id,
-        attempt_number: description.attempt_number,
-        task_attempt_id: description.task_id,
-        is_barrier: task.is_barrier,
-        epoch: task.epoch,
-        cpus: description.cpus.to_string(),
-        resources: description
-            .resources
-            .iter()
-            .map(|r| {
-                let addresses = r.addresses.iter().map(|(a, _)| a.clone()).collect();
-                (r.name.clone(), addresses)
-            })
-            .collect(),
-        local_properties: description.properties.clone(),
-        job_artifact_uuid: task.artifact_uuid.clone(),
-        files_dir: shared
-            .native
-            .dependencies
-            .directory(&description.artifacts)
-            .unwrap_or_else(|_| PathBuf::from(".")),
-        cancellation: Cancellation::default(),
-        metrics: Arc::new(TaskMetrics::default()),
-        python_updates: Mutex::default(),
-        blocks: Arc::clone(&shared.native.plane.env),
-    }
-}
-
-fn status_update(
-    shared: &Shared,
-    task_id: i64,
-    header: &TaskHeader,
-    state: TaskState,
-    data: Bytes,
-) -> Result<Bytes, WireError> {
-    let update = StatusUpdate {
-        executor_id: shared.executor_id.clone(),
-        task_id,
-        state,
-        data,
-        task_cpus: header.cpus,
-        resources: header.resources.clone(),
-    };
-    let content = update.encode(&shared.catalog)?;
-    shared
-        .driver
-        .envelope("CoarseGrainedScheduler", content.into())
-}
-
-/// One attempt on its thread.
-struct Work {
-    name: String,
-    description: TaskDescription,
-    launched: Instant,
-    task: DecodedTask,
-}
-
-struct Finished {
-    value: TaskValue,
-    accumulator: Option<javaser::arena::NodeId>,
-}
-
-impl Work {
-    fn attempt(
-        &self,
-        shared: &Shared,
-        plan: Box<dyn NativePlan>,
-        running: &Running,
-    ) -> Result<Finished, TaskError> {
-        let context = &running.context;
-        let metrics = &context.metrics;
-        shared.runtime.block_on(
-            shared
-                .native
-                .dependencies
-                .update(&self.description.artifacts, &context.cancellation),
-        )?;
-        context.check()?;
-        let cpu_before = thread_cpu();
-        metrics
-            .executor_deserialize_time
-            .set(millis(self.launched.elapsed()));
-        let start = Instant::now();
-        let accumulator = plan.accumulator();
-        // A panic of a lane is that task's failure, not the executor's.
-        let ran = std::panic::catch_unwind(AssertUnwindSafe(|| plan.run(context)));
-        metrics
-            .executor_run_time
-            .set(millis(self.weighted(start.elapsed())));
-        metrics
-            .executor_cpu_time
-            .set(nanos(thread_cpu().saturating_sub(cpu_before)));
-        match ran {
-            Ok(Ok(value)) => {
-                // A kill that came while the last bytes were written.
-                context.check()?;
-                Ok(Finished { value, accumulator })
-            }
-            Ok(Err(error)) => match (context.cancellation.reason(), error) {
-                // What a killed task fails with is the kill.
-                (Some(reason), _) => Err(TaskError::Killed(reason)),
-                (None, error) => Err(error),
-            },
-            Err(panic) => {
-                let what = panic
-                    .downcast_ref::<String>()
-                    .map(String::as_str)
-                    .or_else(|| panic.downcast_ref::<&str>().copied())
-                    .unwrap_or("no message");
-                error!(target: LOG, "Panic in {}: {what}", self.name);
-                Err(TaskError::spark(format!(
-                    "An error in Firesteel itself, please report it; spark.firesteel.lanes=jvm avoids it: {what}"
-                )))
-            }
-        }
-    }
-
-    /// Spark 4.3 counts the time of a task that has a part of a core by that part.
-    fn weighted(&self, time: Duration) -> Duration {
-        match self.description.cpus.as_whole() {
-            Some(_) => time,
-            None => time.mul_f64(self.description.cpus.nanos as f64 / 1e9),
-        }
-    }
-
-    fn outcome(
-        &self,
-        shared: &Shared,
-        result: Result<Finished, TaskError>,
-        running: &Running,
-    ) -> Result<Outcome, WireError> {
-        let Running { context, ids } = running;
-        let catalog = &shared.catalog;
-        let native = &shared.native;
-        native.poll_memory(&shared.report);
-        let peaks = native.peaks.task_ended(context.task_attempt_id);
-        let finished = result.and_then(|finished| {
-            let start = Instant::now();
-            let value = match finished.value {
-                TaskValue::Result(bytes) => bytes,
-                TaskValue::MapStatus(status) => status
-                    .encode(catalog, &shared.version)
-                    .map_err(TaskError::spark)?,
-            };
-            let updates = std::mem::take(&mut *context.python_updates.lock());
-            let others = finished
-                .accumulator
-                .map(|node| python_accumulator(&self.task.stage.graph, node, &updates, catalog))
-                .transpose()
-                .map_err(TaskError::spark)?;
-            context
-                .metrics
-                .result_serialization_time
-                .set(millis(start.elapsed()));
-            let metrics = ids.updates(&context.metrics, true);
-            let direct = outcome::direct_result(
-                value,
-                metrics,
-                others.into_iter().collect(),
-                peaks.clone(),
-                catalog,
-            )
-            .map_err(TaskError::spark)?;
-            shared
-                .native
-                .package(context.task_attempt_id, direct)
-                .map_err(TaskError::spark)
-        });
-        match finished {
-            Ok(data) => Ok(Outcome {
-                state: TaskState::FINISHED,
-                data,
-            }),
-            Err(error) => {
-                match &error {
-                    TaskError::Killed(reason) => {
-                        info!(target: LOG, "Executor interrupted and killed {}, reason: {reason}", self.name)
-                    }
-                    error => error!(target: LOG, "Exception in {}: {}", self.name, words(error)),
-                }
-                let metrics = ids.updates(&context.metrics, true);
-                outcome::failure(error, &metrics, peaks, catalog)
-            }
-        }
-    }
-}
-
-fn words(error: &TaskError) -> String {
-    match error {
-        TaskError::Exception(e) => format!("{}: {}", e.class_name, e.message),
-        TaskError::Python(traceback) => traceback.clone(),
-        TaskError::FetchFailed(failure) => failure.message.clone(),
-        TaskError::Killed(reason) => reason.to_string(),
-        TaskError::BailOut(reason) => reason.clone(),
-    }
-}
-
-fn thread_cpu() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or_default(),
-        u32::try_from(time.tv_nsec).unwrap_or_default(),
-    )
-}
-
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn nanos(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }

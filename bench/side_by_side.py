@@ -1,0 +1,185 @@
+"""What the benchmarks of executors share: drivers without executors of their own, executors of both kinds started by hand with the command line of a
+Standalone worker, and the table of ratios. Standard library only."""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
+JOBS = REPOSITORY / "tests" / "jobs"
+CACHE = pathlib.Path(os.environ.get("FIRESTEEL_CACHE") or pathlib.Path.home() / ".cache" / "firesteel")
+SIDES = ["plain", "firesteel"]
+OPENED = ["lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent", "util.concurrent.atomic"]
+MODULE_OPTIONS = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPENED] + [
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.cs=ALL-UNNAMED",
+    "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
+    "--add-opens=java.base/sun.util.calendar=ALL-UNNAMED",
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Djdk.reflect.useDirectMethodHandle=false",
+]
+
+
+def parser(description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--spark", default="4.3.0", help="version of the Spark distribution (default: %(default)s)")
+    parser.add_argument("--firesteel", type=pathlib.Path,
+                        default=pathlib.Path(os.environ.get("FIRESTEEL_DIST") or REPOSITORY / "dist" / "firesteel"))
+    parser.add_argument("--jdk", type=pathlib.Path,
+                        default=os.environ.get("FIRESTEEL_JAVA_HOME") or os.environ.get("JAVA_HOME"))
+    parser.add_argument("--runs", type=int, default=10, help="runs per side (default: %(default)s)")
+    parser.add_argument("--json", type=pathlib.Path, help="write all samples to this file")
+    return parser
+
+
+def parse(parser):
+    chosen = parser.parse_args()
+    if chosen.jdk is None:
+        parser.error("set --jdk, FIRESTEEL_JAVA_HOME or JAVA_HOME to the JDK of the plain side")
+    chosen.jdk = pathlib.Path(chosen.jdk)
+    environment = pathlib.Path(os.environ.get(f"FIRESTEEL_SPARK_DIR_{chosen.spark.replace('.', '_')}")
+                               or CACHE / f"spark-{chosen.spark}")
+    homes = list(environment.glob("lib/python3*/site-packages/pyspark"))
+    if not homes:
+        parser.error(f"no Spark {chosen.spark} under {environment}")
+    if not (chosen.firesteel / "bin" / "java").exists():
+        parser.error(f"{chosen.firesteel} is not a built distribution of Firesteel")
+    chosen.home, chosen.python = homes[0], environment / "bin" / "python"
+    return chosen
+
+
+class Driver:
+    """A driver without executors of its own (tests/jobs/hold.py)."""
+
+    def __init__(self, chosen, work, name, probe=None, conf=()):
+        self.chosen, self.work = chosen, work / name
+        self.work.mkdir()
+        (self.work / "scratch").mkdir()
+        submit = ["--master", "local-cluster[0,1,1024]"]
+        if probe:
+            submit += ["--jars", str(probe)]
+        for entry in ["spark.ui.port=0", "spark.ui.liveUpdate.period=0", "spark.driver.bindAddress=127.0.0.1",
+                      "spark.driver.host=localhost", "spark.sql.shuffle.partitions=8",
+                      f"spark.sql.warehouse.dir={self.work}/warehouse", *conf]:
+            submit += ["--conf", entry]
+        self.environment = {
+            **os.environ, "JAVA_HOME": str(chosen.jdk), "FIRESTEEL_JAVA_HOME": str(chosen.jdk), "SPARK_HOME": str(chosen.home),
+            "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost", "SPARK_LOCAL_DIRS": str(self.work / "local"),
+            "PYSPARK_PYTHON": str(chosen.python), "PYTHONDONTWRITEBYTECODE": "1",
+            "PYSPARK_SUBMIT_ARGS": " ".join([*submit, "pyspark-shell"]),
+        }
+        self.process = subprocess.Popen(
+            [chosen.python, JOBS / "hold.py", name, self.work / "scratch"], env=self.environment, cwd=self.work,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(self.work / "driver.err", "w"), text=True)
+        self.hello = self.ask(do="hello")
+
+    def ask(self, seconds=1800, **command):
+        # A driver that does not answer in time is killed, which ends the reading below.
+        guard = threading.Timer(seconds, self.process.kill)
+        guard.start()
+        try:
+            self.process.stdin.write(json.dumps(command) + "\n")
+            self.process.stdin.flush()
+            for line in self.process.stdout:
+                if line.startswith("hold> "):
+                    answer = json.loads(line[6:])
+                    if "error" in answer:
+                        raise RuntimeError(f"{command['do']}: {answer['error']} (log: {self.work}/driver.err)")
+                    return answer["ok"]
+        finally:
+            guard.cancel()
+        raise RuntimeError(f"the driver ended during {command['do']} (log: {self.work}/driver.err)")
+
+    def launch(self, side, number, memory="1024M"):
+        """Starts an executor and gives the process and its start time."""
+        chosen = self.chosen
+        java = (chosen.jdk if side == "plain" else chosen.firesteel) / "bin" / "java"
+        directory = self.work / f"executor-{number}"
+        directory.mkdir()
+        command = [java, "-cp", f"{chosen.home}/jars/*", f"-Xmx{memory}", "-Djava.net.preferIPv6Addresses=false",
+                   "-XX:+IgnoreUnrecognizedVMOptions", *MODULE_OPTIONS,
+                   "org.apache.spark.executor.CoarseGrainedExecutorBackend", "--driver-url", self.hello["driver_url"],
+                   "--executor-id", str(number), "--hostname", "localhost", "--cores", "2",
+                   "--app-id", self.hello["app_id"], "--resourceProfileId", "0"]
+        log = open(directory / "stderr", "w")
+        environment = {**self.environment, "SPARK_EXECUTOR_DIRS": str(directory / "local"),
+                       "FIRESTEEL_REPORT": str(directory / "report.json")}
+        started = time.time()
+        process = subprocess.Popen(command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.ask(do="wait", ids=[str(number)], seconds=60)
+        return process, started
+
+    def registered(self, number):
+        """The driver's time stamp of an executor, in seconds."""
+        text = self.ask(do="executors")[str(number)]["added"].replace("GMT", "+0000")
+        return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
+
+    def close(self):
+        try:
+            self.ask(seconds=30, do="stop")
+        except (RuntimeError, OSError):
+            pass
+        self.process.kill()
+        self.process.wait()
+
+
+def end(process):
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def resident_bytes(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        for line in status:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    raise RuntimeError("no VmRSS")
+
+
+def in_turn(round_number):
+    """The side that goes first changes from round to round."""
+    return SIDES if round_number % 2 == 0 else SIDES[::-1]
+
+
+def show_progress(what, done, runs):
+    print(f"{what}: round {done} of {runs}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def scratch():
+    """A directory that goes if all went well, and is named if not."""
+    work = pathlib.Path(tempfile.mkdtemp(prefix="firesteel-bench-"))
+    try:
+        yield work
+    except BaseException:
+        print(f"logs: {work}", file=sys.stderr)
+        raise
+    shutil.rmtree(work)
+
+
+def report(chosen, measures, samples):
+    """Prints medians and ratios. A measure is: key, title, how to print a value, ratio as (numerator, denominator), goal."""
+    print(f"Spark {chosen.spark}, medians of {chosen.runs}, {os.cpu_count()} processors")
+    print(f"{'':34}{'plain':>14}{'Firesteel':>14}{'ratio':>10}  goal")
+    for key, title, shown, (top, bottom), goal in measures:
+        if samples[key]["plain"]:
+            middle = {side: statistics.median(values) for side, values in samples[key].items()}
+            ratio = f"{middle[top] / middle[bottom]:.3g}"
+            print(f"{title:34}{shown(middle['plain']):>14}{shown(middle['firesteel']):>14}{ratio:>10}  {goal}")
+    if chosen.json:
+        chosen.json.write_text(json.dumps({"spark": chosen.spark, "samples": samples}, indent=1))
