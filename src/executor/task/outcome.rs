@@ -2,12 +2,11 @@
 
 use bytes::Bytes;
 use javaser::Catalog;
-use javaser::types::Throwable;
 use wire::WireError;
 use wire::ids::TaskState;
 use wire::messages::{
     Accumulator, DirectTaskResult, ExceptionFailure, FetchFailed, LongAccumulator, PythonException,
-    Raw, TaskKilled, wrap_throwable,
+    Raw, TaskKilled, encode_throwable, wrap_throwable,
 };
 
 use super::accumulators::info;
@@ -101,8 +100,8 @@ pub fn failure(
             message,
             full_stack_trace,
         }) => {
-            // A class that the distribution does not have is still named; it only has no object.
-            let thrown = javaser::to_vec(&Throwable::new(&*class_name, &*message), catalog).ok();
+            // A class that cannot be written is still named; it only has no object.
+            let thrown = encode_throwable(&class_name, &message, catalog);
             exception(&class_name, &message, &full_stack_trace, thrown)
         }
         TaskError::Python(traceback) => {

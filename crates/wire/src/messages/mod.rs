@@ -88,7 +88,7 @@ pub use kill_task::KillTask;
 pub use launch_task::LaunchTask;
 pub use launched_executor::LaunchedExecutor;
 pub use mark_rdd_block_as_visible::MarkRddBlockAsVisible;
-pub use python_exception::{PythonException, wrap_throwable};
+pub use python_exception::{PythonException, encode_throwable, wrap_throwable};
 pub use register_block_manager::RegisterBlockManager;
 pub use register_executor::RegisterExecutor;
 pub use remove_block::RemoveBlock;

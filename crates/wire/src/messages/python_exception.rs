@@ -2,7 +2,7 @@ use super::java;
 use crate::WireError;
 use indexmap::IndexMap;
 use javaser::Catalog;
-use javaser::types::{Raw, ScalaOption, StackTraceElement};
+use javaser::types::{Raw, ScalaOption, StackTraceElement, Throwable};
 use serde::Serialize;
 
 /// An error in Python code: `org.apache.spark.api.python.PythonException`. Up to Spark 4.1 its message is the worker's
@@ -26,6 +26,20 @@ struct Java<'a> {
     error_class: Option<&'static str>,
     message_parameters: IndexMap<&'static str, &'a str>,
     context: Vec<Raw>,
+}
+
+/// `org.apache.spark.SparkException` without an error class. Its fields must not be null: the driver calls methods on them.
+#[derive(Serialize)]
+#[serde(rename = "org.apache.spark.SparkException", rename_all = "camelCase")]
+struct SparkException<'a> {
+    detail_message: &'a str,
+    cause: Option<Raw>,
+    stack_trace: Vec<StackTraceElement>,
+    suppressed_exceptions: EmptyList,
+    error_class: Option<&'static str>,
+    message_parameters: IndexMap<&'static str, &'a str>,
+    context: Vec<Raw>,
+    sql_state: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -83,6 +97,34 @@ impl PythonException {
     }
 }
 
+/// An exception object that needs no more than a message; `None` for classes with fields of their own, which would be null where their methods
+/// expect a value, and for classes that the distribution does not have. Without a stack trace of Java calls.
+pub fn encode_throwable(class: &str, message: &str, catalog: &Catalog) -> Option<Vec<u8>> {
+    const SPARK_EXCEPTION: &str = "org.apache.spark.SparkException";
+    if class == SPARK_EXCEPTION {
+        let java = SparkException {
+            detail_message: message,
+            cause: None,
+            stack_trace: Vec::new(),
+            suppressed_exceptions: EmptyList {},
+            error_class: None,
+            message_parameters: IndexMap::new(),
+            context: Vec::new(),
+            sql_state: None,
+        };
+        return java::encode(&java, SPARK_EXCEPTION, catalog).ok();
+    }
+    let description = catalog.lookup(class).ok()?;
+    let has_fields = description
+        .levels()
+        .iter()
+        .any(|level| level.name != "java.lang.Throwable" && !level.fields.is_empty());
+    if has_fields {
+        return None;
+    }
+    javaser::to_vec(&Throwable::new(class, message), catalog).ok()
+}
+
 /// `Some` of a `ThrowableSerializationWrapper` around an encoded exception, for [`ExceptionFailure`](super::ExceptionFailure).
 ///
 /// # Errors
@@ -103,7 +145,6 @@ mod tests {
     use crate::messages::ExceptionFailure;
     use crate::test_vectors::{VERSIONS, catalog};
     use javaser::Limits;
-    use javaser::types::Throwable;
 
     #[test]
     fn messages_are_those_of_the_version() {
@@ -128,6 +169,35 @@ mod tests {
             assert_eq!(again.description.as_deref(), Some(message.as_str()));
             let wrapper = again.exception_wrapper.unwrap();
             assert_eq!(javaser::peek_class(&wrapper.0), Some("scala.Some"));
+        }
+    }
+
+    #[test]
+    fn no_field_of_an_exception_is_null() {
+        use javaser::arena::{Graph, Value};
+        for version in VERSIONS {
+            let spark = "org.apache.spark.SparkException";
+            let bytes = encode_throwable(spark, "dead", catalog(version)).unwrap();
+            let graph = Graph::parse(&bytes, &Limits::default()).unwrap();
+            let root = graph.root().unwrap().node().unwrap();
+            let level = graph.level(root, spark).unwrap();
+            assert!(level.iter().count() >= 3, "{version}");
+            for (field, value) in level.iter() {
+                assert_ne!(value, Value::Null, "{version}: {}", field.name());
+            }
+            let io = encode_throwable("java.io.IOException", "full", catalog(version)).unwrap();
+            let read: Throwable = javaser::from_slice(&io, &Limits::default()).unwrap();
+            assert_eq!(read.to_string(), "java.io.IOException: full");
+            for other in [
+                "org.apache.spark.SparkRuntimeException",
+                "no.such.Exception",
+            ] {
+                assert_eq!(
+                    encode_throwable(other, "", catalog(version)),
+                    None,
+                    "{other}"
+                );
+            }
         }
     }
 }

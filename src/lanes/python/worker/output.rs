@@ -369,11 +369,9 @@ impl PythonOutput<'_> {
             return;
         };
         if self.context.cancellation.is_cancelled() {
-            // It may be in the middle of something that does not look at its socket.
-            self.shared.monitor.kill_later(
-                self.factory.condemn(&worker),
-                self.shared.settings.kill_timeout,
-            );
+            // It may be in the middle of something that does not look at its socket. Spark's task waits `spark.python.task.killTimeout` for it and
+            // kills it then; here the task is over, and no worker shall outlive its task.
+            self.factory.condemn(&worker).kill();
         }
         // Other holders of the socket would keep it open.
         worker.socket.shutdown();

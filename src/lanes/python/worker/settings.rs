@@ -18,8 +18,6 @@ pub struct WorkerSettings {
     pub daemon_module: String,
     /// `spark.python.worker.module`
     pub worker_module: String,
-    /// `spark.python.task.killTimeout`
-    pub kill_timeout: Duration,
     /// `spark.python.authenticate.socketTimeout`, in seconds
     pub auth_timeout: u64,
     /// `spark.python.worker.faulthandler.enabled`
@@ -78,11 +76,6 @@ impl WorkerSettings {
             use_daemon: properties.switch("spark.python.use.daemon", true)?,
             daemon_module: properties.text("spark.python.daemon.module", "pyspark.daemon"),
             worker_module: properties.text("spark.python.worker.module", "pyspark.worker"),
-            kill_timeout: properties.time(
-                "spark.python.task.killTimeout",
-                Duration::from_secs(2),
-                TimeUnit::Millis,
-            )?,
             auth_timeout: properties
                 .time(
                     "spark.python.authenticate.socketTimeout",
