@@ -170,6 +170,19 @@ impl Settings {
     }
 }
 
+/// Sets what an application did not and what has another default in its version than in Spark 3.5, so that native lanes read and write blocks as that
+/// version's JVM does.
+pub fn apply_version_defaults(properties: &mut SparkProperties, spark_version: &str) {
+    const RDD_COMPRESS: &str = "spark.rdd.compress";
+    let mut parts = spark_version
+        .split(['.', '-'])
+        .map_while(|part| part.parse::<u32>().ok());
+    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    if version >= (4, 3) && !properties.contains(RDD_COMPRESS) {
+        properties.set(RDD_COMPRESS, "true");
+    }
+}
+
 fn native_lanes(conf: &SparkProperties) -> Result<Vec<Lane>, SettingError> {
     const KEY: &str = "spark.firesteel.lanes";
     let natives = || Lane::ALL.into_iter().filter(|lane| *lane != Lane::Jvm);

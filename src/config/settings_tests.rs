@@ -265,3 +265,20 @@ fn native_lanes_are_a_list() -> Result<(), SettingError> {
     );
     Ok(())
 }
+
+#[test]
+fn defaults_are_those_of_the_version() {
+    let compressed = |version: &str, set: Option<&str>| {
+        let mut properties = SparkProperties::default();
+        if let Some(value) = set {
+            properties.set("spark.rdd.compress", value);
+        }
+        apply_version_defaults(&mut properties, version);
+        properties.switch("spark.rdd.compress", false)
+    };
+    assert_eq!(compressed("4.2.1", None), Ok(false));
+    assert_eq!(compressed("4.3.0", None), Ok(true));
+    assert_eq!(compressed("5.0.0-SNAPSHOT", None), Ok(true));
+    assert_eq!(compressed("4.3.0", Some("false")), Ok(false));
+    assert_eq!(compressed("unknown", None), Ok(false));
+}

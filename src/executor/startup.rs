@@ -257,6 +257,7 @@ pub(super) async fn register(
     .encode(&catalog)
     .map_err(|why| driver.unsupported(&why))?;
     let files = FileServer::new(rpc_conf.files);
+    config::apply_version_defaults(&mut properties, &version.spark_version);
     let env = BlockEnv {
         app_id: arguments.app_id.clone(),
         block_manager_id: registration.block_manager_id.clone(),

@@ -1,5 +1,6 @@
 """RDD jobs: shuffles, accumulators, broadcast, cache, large results, retries, barrier stages."""
 
+import math
 import os
 import zlib
 
@@ -91,6 +92,11 @@ def broadcast(run):
     return {"same": {s for s, _ in sums} == {zlib.crc32(payload)}, "small": [v for _, v in sums]}
 
 
+def about(size):
+    """A size in bytes to two or three digits: another release of the same compressor may need some more or fewer of them."""
+    return size if size < 1000 else round(math.log(size, 1.1))
+
+
 def storage(run, level, name):
     """The storage tab for one cached RDD."""
     data = run.sc.parallelize(range(40000), 4).map(lambda i: (i, "v" * (i % 50))).setName(name).persist(level)
@@ -112,11 +118,11 @@ def storage(run, level, name):
         "level": detail["storageLevel"],
         "partitions": detail["numPartitions"],
         "cached": detail["numCachedPartitions"],
-        "memory": detail["memoryUsed"],
-        "disk": detail["diskUsed"],
+        "memory": about(detail["memoryUsed"]),
+        "disk": about(detail["diskUsed"]),
         "per_partition": [
-            {"block": p["blockName"].split("_", 2)[2], "level": p["storageLevel"], "memory": p["memoryUsed"],
-             "disk": p["diskUsed"], "copies": len(p["executors"])}
+            {"block": p["blockName"].split("_", 2)[2], "level": p["storageLevel"], "memory": about(p["memoryUsed"]),
+             "disk": about(p["diskUsed"]), "copies": len(p["executors"])}
             for p in sorted(detail["partitions"], key=lambda p: int(p["blockName"].split("_")[2]))
         ],
     }
