@@ -68,7 +68,12 @@ impl PythonException {
     /// `getMessage` in this distribution.
     pub fn message(&self, catalog: &Catalog) -> String {
         if Self::has_error_class(catalog) {
-            format!("[PYTHON_EXCEPTION] {}: {}", Self::SUMMARY, self.traceback)
+            // As `SparkThrowableHelper.getMessage` puts class, text and state together.
+            format!(
+                "[PYTHON_EXCEPTION] {}: {} SQLSTATE: 38000",
+                Self::SUMMARY,
+                self.traceback
+            )
         } else {
             self.traceback.clone()
         }
