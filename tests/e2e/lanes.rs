@@ -35,6 +35,17 @@ impl Report {
         serde_json::from_value(self.0["delegated"].clone()).unwrap()
     }
 
+    /// Tasks by the reason for which no native lane took or finished them.
+    pub(crate) fn left_native(&self) -> BTreeMap<String, u64> {
+        let bailed_out = serde_json::from_value(self.0["bailed_out"].clone());
+        let bailed_out: BTreeMap<String, u64> = bailed_out.unwrap();
+        let mut all = self.delegated();
+        for (reason, count) in bailed_out {
+            *all.entry(reason).or_default() += count;
+        }
+        all
+    }
+
     pub(crate) fn jvm_started(&self) -> bool {
         self.0["jvm_started"].as_bool().expect("a flag")
     }
@@ -55,7 +66,7 @@ impl Report {
     /// Every task was of the python lane, and no JVM was started.
     pub(crate) fn check_native(&self) {
         assert!(
-            self.ended("jvm") == 0 && !self.jvm_started() && self.delegated().is_empty(),
+            self.ended("jvm") == 0 && !self.jvm_started() && self.left_native().is_empty(),
             "all tasks are of kinds that the python lane runs: {:#}",
             self.0
         );

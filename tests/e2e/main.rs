@@ -18,6 +18,7 @@ mod jobs;
 mod lanes;
 mod places;
 mod process;
+mod pyspark_modules;
 mod python_lane;
 mod report;
 mod submit;

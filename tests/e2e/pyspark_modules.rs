@@ -1,7 +1,12 @@
 //! PySpark's own test modules of RDDs, as every distribution ships them, on a local cluster of Firesteel's executors next
-//! to plain Spark's: case by case. `FIRESTEEL_E2E_ALL=1` runs all modules on every version.
+//! to plain Spark's: case by case, and which lanes ran their tasks.
+//!
+//! By default a few quick modules on two versions; `FIRESTEEL_E2E_ALL=1` runs all modules on every version, and
+//! `FIRESTEEL_E2E_MODULES=test_rdd,test_join` those that it names on every version. The table of what came out is in
+//! `pyspark-modules.md` beside the logs.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,24 +16,75 @@ use crate::lanes::{Context, contexts};
 use crate::places::{self, Distribution};
 use crate::submit::{Application, Side};
 
-const MODULES: Application = Application {
-    name: "pyspark-modules",
-    program: "spark-submit",
-    seconds: 2400,
-    arguments: module_arguments,
-    stdin: None,
-    lanes: None,
-    sources: &[
-        "jobs/pyspark_modules.py",
-        "jobs/pyspark_modules.json",
-        "jobs/clustered.py",
-    ],
-};
+/// A module of `pyspark.tests`.
+struct Module {
+    name: &'static str,
+    /// Whether it runs by default.
+    quick: bool,
+    application: Application,
+    delegations: &'static [Delegation],
+}
 
-fn module_arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
-    let text = std::fs::read(places::jobs().join("pyspark_modules.json")).unwrap();
-    let lists: Value = serde_json::from_slice(&text).unwrap();
-    let list = |name: &str| -> Vec<String> { serde_json::from_value(lists[name].clone()).unwrap() };
+/// A delegation that is no defect. Every other one fails the test.
+struct Delegation {
+    /// The class of tests.
+    class: &'static str,
+    /// How the reason begins.
+    reason: &'static str,
+}
+
+#[allow(dead_code)]
+const fn delegated(class: &'static str, reason: &'static str) -> Delegation {
+    Delegation { class, reason }
+}
+
+macro_rules! module {
+    ($name:literal, quick: $quick:literal, $delegations:expr) => {
+        Module {
+            name: $name,
+            quick: $quick,
+            application: Application {
+                name: concat!("pyspark-", $name),
+                program: "spark-submit",
+                seconds: 1500,
+                arguments: |_, work| module_arguments(work, $name),
+                stdin: None,
+                lanes: None,
+                sources: &["jobs/pyspark_modules.py", "jobs/clustered.py"],
+            },
+            delegations: $delegations,
+        }
+    };
+}
+
+/// Modules, and what of them may go to a JVM. Modules without delegations must run without any JVM.
+const MODULES: &[Module] = &[
+    module!("test_rddbarrier", quick: true, &[]),
+    module!("test_join", quick: true, &[]),
+    module!("test_rddsampler", quick: true, &[]),
+    module!("test_shuffle", quick: false, &[]),
+    module!("test_worker", quick: false, &[]),
+    module!("test_taskcontext", quick: false, &[]),
+    module!("test_appsubmit", quick: false, &[]),
+    module!("test_broadcast", quick: false, &[]),
+    module!("test_conf", quick: false, &[]),
+    module!("test_context", quick: false, &[]),
+    module!("test_daemon", quick: false, &[]),
+    module!("test_memory_profiler", quick: false, &[]),
+    module!("test_pin_thread", quick: false, &[]),
+    module!("test_profiler", quick: false, &[]),
+    module!("test_rdd", quick: false, &[]),
+    module!("test_readwrite", quick: false, &[]),
+    module!("test_serializers", quick: false, &[]),
+    module!("test_stage_sched", quick: false, &[]),
+    module!("test_statcounter", quick: false, &[]),
+    module!("test_util", quick: false, &[]),
+];
+
+/// Versions that run by default.
+const QUICK_VERSIONS: [&str; 2] = ["3.5.9", "4.3.0"];
+
+fn module_arguments(work: &Path, module: &str) -> Vec<String> {
     let mut arguments: Vec<String> = [
         "spark.ui.enabled=false",
         // Many short-lived executors: the second compiler and the parallel collector would not pay.
@@ -37,27 +93,27 @@ fn module_arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
     .into_iter()
     .flat_map(|entry| ["--conf".to_owned(), entry.to_owned()])
     .collect();
-    arguments.push(
-        places::jobs()
-            .join("pyspark_modules.py")
-            .display()
-            .to_string(),
-    );
-    arguments.push(work.join("result.json").display().to_string());
-    let all = all_modules()
-        || list("some_in")
-            .iter()
-            .any(|version| version == distribution.version);
-    for part in ["everywhere", "some", "everywhere_last", "some_last"] {
-        if all || part.starts_with("everywhere") {
-            arguments.extend(list(part));
-        }
+    for path in [
+        places::jobs().join("pyspark_modules.py"),
+        work.join("result.json"),
+    ] {
+        arguments.push(path.display().to_string());
     }
+    arguments.push(module.to_owned());
     arguments
 }
 
-fn all_modules() -> bool {
-    std::env::var_os("FIRESTEEL_E2E_ALL").is_some()
+/// The modules that are to run on a version.
+fn chosen(version: &str) -> Vec<&'static Module> {
+    let named = std::env::var("FIRESTEEL_E2E_MODULES").ok();
+    let all = std::env::var_os("FIRESTEEL_E2E_ALL").is_some();
+    MODULES
+        .iter()
+        .filter(|module| match &named {
+            Some(names) => names.split(',').any(|name| name == module.name),
+            None => all || module.quick && QUICK_VERSIONS.contains(&version),
+        })
+        .collect()
 }
 
 /// Outcomes of a module's cases, counted.
@@ -85,8 +141,8 @@ impl Counts {
         counts
     }
 
-    fn to_json(self) -> Value {
-        json!({"passed": self.passed, "failed": self.failed, "skipped": self.skipped})
+    fn text(self) -> String {
+        format!("{}/{}/{}", self.passed, self.failed, self.skipped)
     }
 }
 
@@ -103,88 +159,169 @@ fn as_good(here: &str, there: &str) -> bool {
     here == there || here == "passed" || there == "failed"
 }
 
-/// What the executors of one module did.
-fn lanes_of(contexts: &[Context], module: &str) -> Value {
-    let mut tasks: BTreeMap<String, u64> = BTreeMap::new();
-    let mut delegated: BTreeMap<String, u64> = BTreeMap::new();
-    let mut jvms = 0;
-    for context in contexts
-        .iter()
-        .filter(|context| context.label.split('.').next() == Some(module))
-    {
-        for report in &context.reports {
-            for lane in ["python", "sql", "native", "jvm"] {
-                *tasks.entry(lane.to_owned()).or_default() += report.ended(lane);
-            }
-            for (reason, count) in report.delegated() {
-                *delegated.entry(reason).or_default() += count;
-            }
-            jvms += u64::from(report.jvm_started());
+/// Cases that are worse here than on plain Spark.
+fn worse(module: &str, there: &Value, here: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, case) in there.as_object().expect("cases") {
+        let mine = &here[name];
+        if !as_good(outcome(mine), outcome(case)) {
+            found.push(format!(
+                "{module}: {name}: {} on plain Spark, {} here:\n{}",
+                outcome(case),
+                outcome(mine),
+                mine["detail"].as_str().unwrap_or_default()
+            ));
         }
     }
-    tasks.retain(|_, count| *count > 0);
-    json!({"tasks": tasks, "delegated": delegated, "jvms_started": jvms})
+    // What replaces a case, such as a class that could not be set up.
+    for (name, case) in here.as_object().into_iter().flatten() {
+        if there.get(name).is_none() && outcome(case) == "failed" {
+            found.push(format!("{module}: {name}: {}", case["detail"]));
+        }
+    }
+    found
+}
+
+/// What the executors of one module did, and what of it must not be.
+#[derive(Default)]
+struct Lanes {
+    tasks: BTreeMap<&'static str, u64>,
+    delegated: BTreeMap<String, u64>,
+    jvms: u64,
+    wrong: Vec<String>,
+}
+
+impl Lanes {
+    fn of(module: &Module, contexts: &[Context]) -> Self {
+        let mut lanes = Self::default();
+        for context in contexts {
+            let class = context.label.split('.').nth(1).unwrap_or_default();
+            for report in &context.reports {
+                for lane in ["python", "sql", "native", "jvm"] {
+                    let ended = report.ended(lane);
+                    if ended > 0 {
+                        *lanes.tasks.entry(lane).or_default() += ended;
+                    }
+                }
+                lanes.jvms += u64::from(report.jvm_started());
+                for (reason, count) in report.left_native() {
+                    let expected = module
+                        .delegations
+                        .iter()
+                        .any(|d| d.class == class && reason.starts_with(d.reason));
+                    if !expected {
+                        lanes.wrong.push(format!(
+                            "{}: {count} tasks were delegated: {reason}",
+                            context.label
+                        ));
+                    }
+                    *lanes.delegated.entry(reason).or_default() += count;
+                }
+                let may = module.delegations.iter().any(|d| d.class == class);
+                if report.jvm_started() && !may {
+                    lanes
+                        .wrong
+                        .push(format!("{}: a JVM was started", context.label));
+                }
+            }
+        }
+        lanes
+    }
+}
+
+/// What `contexts` of the result have reports of: applications that a test itself starts are not among them.
+fn run(distribution: &Distribution, module: &Module) -> (Value, Vec<String>) {
+    let application = &module.application;
+    let plain = application.run(distribution, Side::Plain).result;
+    let outcome = application.run(distribution, Side::Firesteel);
+    let there = &plain["modules"][module.name]["cases"];
+    let here = &outcome.result["modules"][module.name]["cases"];
+    let lanes = Lanes::of(module, &contexts(&outcome));
+    let mut wrong = worse(module.name, there, here);
+    wrong.extend(lanes.wrong);
+    let row = json!({
+        "plain": Counts::of(there).text(),
+        "firesteel": Counts::of(here).text(),
+        "tasks": lanes.tasks,
+        "delegated": lanes.delegated,
+        "jvms": lanes.jvms,
+    });
+    (row, wrong)
 }
 
 fn modules(version: &'static str) {
+    let chosen = chosen(version);
+    if chosen.is_empty() {
+        eprintln!("Spark {version} runs with FIRESTEEL_E2E_ALL=1 only");
+        return;
+    }
     let distribution = Distribution::find(version);
     places::firesteel();
-    let application = Application {
-        // What plain Spark did with fewer modules is no answer to this.
-        name: if all_modules() {
-            "pyspark-modules-all"
-        } else {
-            MODULES.name
-        },
-        ..MODULES
-    };
-    let plain = application.run(&distribution, Side::Plain).result;
-    let outcome_here = application.run(&distribution, Side::Firesteel);
-    let here = &outcome_here.result;
-    let contexts = contexts(&outcome_here);
-    let mut table = serde_json::Map::new();
-    let mut worse = Vec::new();
-    println!(
-        "Spark {version}: passed/failed/skipped\n{:24}{:>16}{:>16}  tasks by lane",
-        "module", "plain", "Firesteel"
-    );
-    for (module, there) in plain["modules"].as_object().expect("modules") {
-        let mine = &here["modules"][module];
-        let counts = [Counts::of(&there["cases"]), Counts::of(&mine["cases"])];
-        let lanes = lanes_of(&contexts, module);
-        let [left, right] = counts.map(|c| format!("{}/{}/{}", c.passed, c.failed, c.skipped));
-        println!("{module:24}{left:>16}{right:>16}  {}", lanes["tasks"]);
-        table.insert(
-            module.clone(),
-            json!({"plain": counts[0].to_json(), "firesteel": counts[1].to_json(), "lanes": lanes}),
-        );
-        for (name, case) in there["cases"].as_object().expect("cases") {
-            let found = &mine["cases"][name];
-            if !as_good(outcome(found), outcome(case)) {
-                worse.push(format!(
-                    "{module}: {name}: {} on plain Spark, {} here:\n{}",
-                    outcome(case),
-                    outcome(found),
-                    found["detail"].as_str().unwrap_or_default()
-                ));
-            }
-        }
-        // What replaces a case, such as a class that could not be set up.
-        for (name, found) in mine["cases"].as_object().into_iter().flatten() {
-            if there["cases"].get(name).is_none() && outcome(found) == "failed" {
-                worse.push(format!("{module}: {name}: {}", found["detail"]));
-            }
-        }
-    }
     let path = places::logs().join(format!("pyspark-modules-{version}.json"));
-    std::fs::write(&path, serde_json::to_vec_pretty(&table).unwrap()).unwrap();
-    println!("table: {}", path.display());
+    let mut table: serde_json::Map<String, Value> = std::fs::read(&path)
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok())
+        .unwrap_or_default();
+    let mut wrong = Vec::new();
+    for module in chosen {
+        let (row, found) = run(&distribution, module);
+        println!("{} on Spark {version}: {row}", module.name);
+        wrong.extend(found);
+        table.insert(module.name.to_owned(), row);
+        std::fs::write(&path, serde_json::to_vec_pretty(&table).unwrap()).unwrap();
+    }
+    let summary = places::logs().join("pyspark-modules.md");
+    std::fs::write(&summary, markdown()).unwrap();
+    println!("table: {}", summary.display());
     assert!(
-        worse.is_empty(),
-        "Spark {version}: {} cases are worse than on plain Spark's executors:\n{}",
-        worse.len(),
-        worse.join("\n")
+        wrong.is_empty(),
+        "Spark {version}: {} findings:\n{}",
+        wrong.len(),
+        wrong.join("\n")
     );
+}
+
+/// The table of all versions, as far as they have run.
+fn markdown() -> String {
+    let versions = ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"];
+    let tables: Vec<Value> = versions
+        .iter()
+        .map(|version| {
+            let path = places::logs().join(format!("pyspark-modules-{version}.json"));
+            let text = std::fs::read(path).unwrap_or_default();
+            serde_json::from_slice(&text).unwrap_or_default()
+        })
+        .collect();
+    let mut text = format!(
+        "| module | {} | JVM |\n| --- |{} --- |\n",
+        versions.join(" | "),
+        " --- |".repeat(versions.len())
+    );
+    for module in MODULES {
+        let rows = tables.iter().map(|table| &table[module.name]);
+        let cells: Vec<String> = rows
+            .clone()
+            .map(
+                |row| match (row["firesteel"].as_str(), row["plain"].as_str()) {
+                    (Some(here), Some(there)) if here == there => here.to_owned(),
+                    (Some(here), Some(there)) => format!("{here} ({there})"),
+                    _ => String::new(),
+                },
+            )
+            .collect();
+        let jvm = match rows.filter_map(|row| row["jvms"].as_u64()).sum::<u64>() {
+            0 => "no",
+            _ => "for some tasks",
+        };
+        writeln!(
+            text,
+            "| `{}` | {} | {jvm} |",
+            module.name,
+            cells.join(" | ")
+        )
+        .unwrap();
+    }
+    text
 }
 
 each_version!(pyspark_modules_equal_plain_spark, super::modules);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use javaser::types::Throwable;
+
 use crate::blocks::shuffle::ShuffleError;
 use crate::blocks::store::StoreError;
 
@@ -14,8 +16,10 @@ pub struct TaskException {
     pub class_name: String,
     /// Its message.
     pub message: String,
-    /// What `Utils.exceptionString` would print; made of class and message if empty.
+    /// What `Utils.exceptionString` would print; made of class, message and causes if empty.
     pub full_stack_trace: String,
+    /// `getCause`
+    pub cause: Option<Box<Throwable>>,
 }
 
 /// Why an attempt did not finish.
@@ -50,7 +54,16 @@ impl TaskError {
             class_name: class_name.to_owned(),
             message: message.to_string(),
             full_stack_trace: String::new(),
+            cause: None,
         })
+    }
+
+    /// The same with a cause, if it is an exception.
+    pub fn caused_by(mut self, cause: Throwable) -> Self {
+        if let Self::Exception(exception) = &mut self {
+            exception.cause = Some(Box::new(cause));
+        }
+        self
     }
 }
 

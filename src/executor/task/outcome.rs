@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use javaser::Catalog;
+use javaser::types::Throwable;
 use wire::WireError;
 use wire::ids::TaskState;
 use wire::messages::{
@@ -80,14 +81,15 @@ pub fn failure(
         state: TaskState::FAILED,
         data: data.into(),
     };
-    let exception = |class_name: &str, message: &str, stack: &str, thrown: Option<Vec<u8>>| {
+    let exception = |thrown: &Throwable, stack: &str, object: Option<Vec<u8>>| {
         let full = match stack {
-            "" => format!("{class_name}: {message}"),
+            "" => exception_string(thrown),
             stack => stack.to_owned(),
         };
-        let mut failure = ExceptionFailure::new(class_name, message, Vec::new(), &full);
-        failure.exception_wrapper = thrown
-            .map(|thrown| wrap_throwable(thrown, catalog))
+        let message = thrown.message.as_deref().unwrap_or_default();
+        let mut failure = ExceptionFailure::new(&thrown.class, message, Vec::new(), &full);
+        failure.exception_wrapper = object
+            .map(|object| wrap_throwable(object, catalog))
             .transpose()?;
         failure.accum_updates = raw_infos()?;
         failure.accums = raw_accumulators()?;
@@ -99,16 +101,18 @@ pub fn failure(
             class_name,
             message,
             full_stack_trace,
+            cause,
         }) => {
+            let mut thrown = Throwable::new(class_name, message);
+            thrown.cause = cause;
             // A class that cannot be written is still named; it only has no object.
-            let thrown = encode_throwable(&class_name, &message, catalog);
-            exception(&class_name, &message, &full_stack_trace, thrown)
+            let object = encode_throwable(&thrown, catalog);
+            exception(&thrown, &full_stack_trace, object)
         }
         TaskError::Python(traceback) => {
-            let thrown = PythonException { traceback };
-            let message = thrown.message(catalog);
-            let object = thrown.encode(catalog)?;
-            exception(PythonException::CLASS, &message, "", Some(object))
+            let raised = PythonException { traceback };
+            let thrown = Throwable::new(PythonException::CLASS, raised.message(catalog));
+            exception(&thrown, "", Some(raised.encode(catalog)?))
         }
         TaskError::FetchFailed(failure) => {
             let FetchFailure {
@@ -140,11 +144,21 @@ pub fn failure(
                 data: killed.encode(catalog)?.into(),
             })
         }
-        TaskError::BailOut(reason) => exception(
-            "org.apache.spark.SparkException",
-            &format!("The task left its native lane and no other took it: {reason}"),
-            "",
-            None,
-        ),
+        TaskError::BailOut(reason) => {
+            let text = format!("The task left its native lane and no other took it: {reason}");
+            let thrown = Throwable::new("org.apache.spark.SparkException", text);
+            exception(&thrown, "", None)
+        }
     }
+}
+
+/// `Utils.exceptionString` of an exception without Java frames.
+fn exception_string(thrown: &Throwable) -> String {
+    let mut text = thrown.to_string();
+    let mut next = thrown.cause.as_deref();
+    while let Some(cause) = next {
+        text.push_str(&format!("\nCaused by: {cause}"));
+        next = cause.cause.as_deref();
+    }
+    text
 }

@@ -32,7 +32,7 @@ struct Java<'a> {
 #[derive(Serialize)]
 #[serde(rename = "org.apache.spark.SparkException", rename_all = "camelCase")]
 struct SparkException<'a> {
-    detail_message: &'a str,
+    detail_message: Option<&'a str>,
     cause: Option<Raw>,
     stack_trace: Vec<StackTraceElement>,
     suppressed_exceptions: EmptyList,
@@ -102,14 +102,18 @@ impl PythonException {
     }
 }
 
-/// An exception object that needs no more than a message; `None` for classes with fields of their own, which would be null where their methods
-/// expect a value, and for classes that the distribution does not have. Without a stack trace of Java calls.
-pub fn encode_throwable(class: &str, message: &str, catalog: &Catalog) -> Option<Vec<u8>> {
+/// An exception object that needs no more than a message and a cause; `None` for classes with fields of their own, which would be null where
+/// their methods expect a value, and for classes that the distribution does not have. The same holds for causes.
+pub fn encode_throwable(thrown: &Throwable, catalog: &Catalog) -> Option<Vec<u8>> {
     const SPARK_EXCEPTION: &str = "org.apache.spark.SparkException";
-    if class == SPARK_EXCEPTION {
+    if thrown.class == SPARK_EXCEPTION {
+        let cause = match &thrown.cause {
+            Some(cause) => Some(Raw(encode_throwable(cause, catalog)?)),
+            None => None,
+        };
         let java = SparkException {
-            detail_message: message,
-            cause: None,
+            detail_message: thrown.message.as_deref(),
+            cause,
             stack_trace: Vec::new(),
             suppressed_exceptions: EmptyList {},
             error_class: None,
@@ -119,15 +123,20 @@ pub fn encode_throwable(class: &str, message: &str, catalog: &Catalog) -> Option
         };
         return java::encode(&java, SPARK_EXCEPTION, catalog).ok();
     }
-    let description = catalog.lookup(class).ok()?;
-    let has_fields = description
-        .levels()
-        .iter()
-        .any(|level| level.name != "java.lang.Throwable" && !level.fields.is_empty());
-    if has_fields {
-        return None;
+    // The causes are written along with it.
+    let mut next = Some(thrown);
+    while let Some(throwable) = next {
+        let description = catalog.lookup(&throwable.class).ok()?;
+        let has_fields = description
+            .levels()
+            .iter()
+            .any(|level| level.name != "java.lang.Throwable" && !level.fields.is_empty());
+        if has_fields {
+            return None;
+        }
+        next = throwable.cause.as_deref();
     }
-    javaser::to_vec(&Throwable::new(class, message), catalog).ok()
+    javaser::to_vec(thrown, catalog).ok()
 }
 
 /// `Some` of a `ThrowableSerializationWrapper` around an encoded exception, for [`ExceptionFailure`](super::ExceptionFailure).
@@ -182,7 +191,14 @@ mod tests {
         use javaser::arena::{Graph, Value};
         for version in VERSIONS {
             let spark = "org.apache.spark.SparkException";
-            let bytes = encode_throwable(spark, "dead", catalog(version)).unwrap();
+            let mut dead = Throwable::new(spark, "dead");
+            dead.cause = Some(Box::new(Throwable {
+                class: "java.io.EOFException".to_owned(),
+                ..Throwable::default()
+            }));
+            let bytes = encode_throwable(&dead, catalog(version)).unwrap();
+            let read: Throwable = javaser::from_slice(&bytes, &Limits::default()).unwrap();
+            assert_eq!(read, dead);
             let graph = Graph::parse(&bytes, &Limits::default()).unwrap();
             let root = graph.root().unwrap().node().unwrap();
             let level = graph.level(root, spark).unwrap();
@@ -190,18 +206,19 @@ mod tests {
             for (field, value) in level.iter() {
                 assert_ne!(value, Value::Null, "{version}: {}", field.name());
             }
-            let io = encode_throwable("java.io.IOException", "full", catalog(version)).unwrap();
-            let read: Throwable = javaser::from_slice(&io, &Limits::default()).unwrap();
-            assert_eq!(read.to_string(), "java.io.IOException: full");
+            let mut io = Throwable::new("java.io.IOException", "full");
+            io.cause = Some(Box::new(Throwable::new("java.io.IOException", "very full")));
+            let bytes = encode_throwable(&io, catalog(version)).unwrap();
+            let read: Throwable = javaser::from_slice(&bytes, &Limits::default()).unwrap();
+            assert_eq!(read, io);
             for other in [
                 "org.apache.spark.SparkRuntimeException",
                 "no.such.Exception",
             ] {
-                assert_eq!(
-                    encode_throwable(other, "", catalog(version)),
-                    None,
-                    "{other}"
-                );
+                let thrown = Throwable::new(other, "");
+                assert_eq!(encode_throwable(&thrown, catalog(version)), None, "{other}");
+                io.cause = Some(Box::new(thrown));
+                assert_eq!(encode_throwable(&io, catalog(version)), None, "{other}");
             }
         }
     }

@@ -89,7 +89,9 @@ impl PythonWorkers {
         let protocol = WorkerProtocol::detect(catalog);
         let settings = WorkerSettings::new(properties, &protocol)?;
         let home = std::env::var_os("SPARK_HOME").map(PathBuf::from);
+        // Java follows symbolic links in its class path.
         let core = catalog.jar_of("org.apache.spark.SparkContext");
+        let core = core.map(|jar| jar.canonicalize().unwrap_or(jar));
         let path = environment::spark_python_path(home.as_deref(), core);
         let path: Vec<_> = path.iter().map(|path| path.to_string_lossy()).collect();
         Ok(Self(Arc::new(Shared {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::{Buf, Bytes};
+use javaser::types::Throwable;
 use parking_lot::Mutex;
 
 use super::Shared;
@@ -193,27 +194,27 @@ impl<'a> PythonOutput<'a> {
             if let Some(bytes) = self.inbox.take(n) {
                 return Ok(bytes);
             }
-            if !self.fill(n)? {
-                return Err(self.died());
+            if let Some(why) = self.fill(n)? {
+                return Err(self.died(why));
             }
         }
     }
 
-    /// Lets data flow until something came in. False at the end of the connection.
-    fn fill(&mut self, want: usize) -> Result<bool, TaskError> {
+    /// Lets data flow until something came in. At the end of the connection, gives what Java would throw.
+    fn fill(&mut self, want: usize) -> Result<Option<Throwable>, TaskError> {
         let Some(socket) = self
             .worker
             .as_ref()
             .map(|worker| Arc::clone(&worker.socket))
         else {
-            return Ok(false);
+            return Ok(Some(end_of_file()));
         };
         let mut quiet_since = Instant::now();
         loop {
             self.context.check()?;
             self.pump(&socket)?;
             match self.inbox.read_from(&*socket, want) {
-                Ok(read) => return Ok(read > 0),
+                Ok(read) => return Ok((read == 0).then(end_of_file)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let timeout = self.shared.settings.idle_timeout;
@@ -225,7 +226,12 @@ impl<'a> PythonOutput<'a> {
                 }
                 Err(error) => {
                     tracing::debug!("Reading from a Python worker failed: {error}");
-                    return Ok(false);
+                    return Ok(Some(match error.kind() {
+                        io::ErrorKind::ConnectionReset => {
+                            Throwable::new("java.net.SocketException", "Connection reset")
+                        }
+                        _ => Throwable::new("java.io.IOException", error.to_string()),
+                    }));
                 }
             }
         }
@@ -300,7 +306,7 @@ impl<'a> PythonOutput<'a> {
     }
 
     /// Why the connection has ended early.
-    fn died(&self) -> TaskError {
+    fn died(&self, cause: Throwable) -> TaskError {
         if let Err(killed) = self.context.check() {
             return killed;
         }
@@ -314,16 +320,18 @@ impl<'a> PythonOutput<'a> {
             return TaskError::exception(
                 "org.apache.spark.api.python.PythonWorkerException",
                 with_traceback(base, traceback),
-            );
+            )
+            .caused_by(cause);
         }
         let base = "Python worker exited unexpectedly (crashed)";
         if self.shared.protocol.advises_faulthandler && !settings.faulthandler {
             return TaskError::spark(format!(
                 "{base}. Consider setting 'spark.sql.execution.pyspark.udf.faulthandler.enabled' or\
                  'spark.python.worker.faulthandler.enabled' configuration to 'true' for the better Python traceback."
-            ));
+            ))
+            .caused_by(cause);
         }
-        TaskError::spark(with_traceback(base.to_owned(), traceback))
+        TaskError::spark(with_traceback(base.to_owned(), traceback)).caused_by(cause)
     }
 
     /// What Python's `faulthandler` left behind.
@@ -336,6 +344,13 @@ impl<'a> PythonOutput<'a> {
         let content = String::from_utf8_lossy(&content);
         let lines: Vec<&str> = content.lines().collect();
         Some(lines.join("\n") + "\n")
+    }
+}
+
+fn end_of_file() -> Throwable {
+    Throwable {
+        class: "java.io.EOFException".to_owned(),
+        ..Throwable::default()
     }
 }
 

@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use javaser::types::Throwable;
 use parking_lot::Mutex;
 
 use super::protocol::WorkerProtocol;
@@ -69,6 +70,7 @@ impl Interpreter<'_> {
                 "Cannot run program \"{}\"{dir}: {reason}",
                 self.exec
             ))
+            .caused_by(Throwable::new("java.io.IOException", reason))
         })
     }
 }
