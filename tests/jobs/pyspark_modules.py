@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 import traceback
+import types
 import unittest
 import warnings
 import zipfile
@@ -93,6 +94,22 @@ def support_files(home):
                      'class UserClass:\n    def hello(self):\n        return "Hello World from inside a package!"\n')
 
 
+def import_testing():
+    """Imports what the tests share. Spark 3.5's takes pandas-on-Spark along, which later releases of pandas do not suit; no test here
+    needs it. Gives whether the tests' own classes must be sent to workers by value, for a worker cannot import them then."""
+    try:
+        importlib.import_module("pyspark.testing")
+        return False
+    except ImportError:
+        for loaded in [name for name in sys.modules if name.startswith(("pyspark.pandas", "pyspark.testing"))]:
+            del sys.modules[loaded]
+    absent = types.ModuleType("pyspark.testing.pandasutils")
+    absent.assertPandasOnSparkEqual = None
+    sys.modules[absent.__name__] = absent
+    importlib.import_module("pyspark.testing")
+    return True
+
+
 def stop_context():
     """Tests that failed half-way must not take the next ones with them."""
     from pyspark import SparkContext
@@ -122,6 +139,9 @@ def main(path, *wanted):
     signal.signal(signal.SIGALRM, overdue)
     support_files(os.environ["SPARK_HOME"])
     import pyspark
+    from pyspark import cloudpickle
+
+    by_value = import_testing()
     from pyspark.testing.utils import ReusedPySparkTestCase
 
     result = {"version": pyspark.__version__, "modules": {}, "errors": {}}
@@ -134,6 +154,8 @@ def main(path, *wanted):
         except Exception:
             entry["cases"]["(import)"] = {"outcome": "error", "detail": traceback.format_exc()[-3000:]}
             continue
+        if by_value:
+            cloudpickle.register_pickle_by_value(module)
         outcomes = Result(entry["cases"], lambda: clustered.write(path, result))
         classes = {cls.__name__: cls for cls in vars(module).values()
                    if isinstance(cls, type) and issubclass(cls, unittest.TestCase) and cls.__module__ == module.__name__}

@@ -1,12 +1,12 @@
 //! Files of Hadoop's input formats, on this machine's file systems.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 
 use bytes::Bytes;
 
 use super::conf::HadoopConf;
 use super::lines::{Delimiter, Lines};
+use super::local_file::{ChecksumError, LocalFile};
 use crate::executor::task::{TaskContext, TaskError};
 use crate::lanes::python::plan::{FileFormat, FileRange, Files};
 use crate::lanes::python::{Element, Elements};
@@ -112,17 +112,18 @@ pub(super) fn read<'a>(
     let format = files.format;
     let ignore_missing = files.ignore_missing;
     let delimiter = delimiter(conf);
-    let elements =
-        ranges.iter().flat_map(
-            move |range| match open(format, range, &delimiter, context) {
-                Ok(elements) => elements,
-                Err(error) if ignore_missing && error.kind() == io::ErrorKind::NotFound => {
-                    tracing::warn!("Skipped missing file: {}", range.uri);
-                    Box::new(std::iter::empty()) as Elements<'_>
-                }
-                Err(error) => Box::new(std::iter::once(Err(failure(range, &error)))),
-            },
-        );
+    let buffer = buffer_size(conf);
+    let elements = ranges.iter().flat_map(move |range| {
+        let file = LocalFile::open(&range.path, &range.uri, buffer, &context.metrics);
+        match file.and_then(|file| open(format, range, &delimiter, buffer, file)) {
+            Ok(elements) => elements,
+            Err(error) if ignore_missing && error.kind() == io::ErrorKind::NotFound => {
+                tracing::warn!("Skipped missing file: {}", range.uri);
+                Box::new(std::iter::empty()) as Elements<'_>
+            }
+            Err(error) => Box::new(std::iter::once(Err(failure(range, &error)))),
+        }
+    });
     Box::new(elements.inspect(move |element| {
         if element.is_ok() {
             context.metrics.input.records_read.add(1);
@@ -130,7 +131,17 @@ pub(super) fn read<'a>(
     }))
 }
 
+/// `io.file.buffer.size`, in bytes, which Spark sets to `spark.buffer.size`.
+fn buffer_size(conf: &HadoopConf) -> usize {
+    let size = conf.get("io.file.buffer.size");
+    let size = size.and_then(|size| size.trim().parse().ok());
+    size.unwrap_or(64 << 10).clamp(512, 16 << 20)
+}
+
 fn failure(range: &FileRange, error: &io::Error) -> TaskError {
+    if let Some(text) = ChecksumError::of(error) {
+        return TaskError::exception("org.apache.hadoop.fs.ChecksumException", text);
+    }
     if error.kind() == io::ErrorKind::NotFound {
         return TaskError::exception(
             "java.io.FileNotFoundException",
@@ -150,14 +161,11 @@ fn open<'a>(
     format: FileFormat,
     range: &'a FileRange,
     delimiter: &Delimiter,
-    context: &'a TaskContext,
+    buffer: usize,
+    mut file: LocalFile,
 ) -> io::Result<Elements<'a>> {
-    let file = Counted {
-        file: File::open(&range.path)?,
-        context,
-    };
     match format {
-        FileFormat::Lines => lines(file, range, delimiter.clone()),
+        FileFormat::Lines => lines(file, range, delimiter.clone(), buffer),
         FileFormat::WholeText => {
             let bytes = all(&mut decompress(file, range))?;
             let text = match String::from_utf8_lossy(&bytes) {
@@ -167,7 +175,6 @@ fn open<'a>(
             Ok(one(range, Element::Text(text)))
         }
         FileFormat::Binary => {
-            let mut file = file;
             let bytes = all(&mut file)?;
             Ok(one(range, Element::Bytes(bytes.into())))
         }
@@ -186,20 +193,21 @@ fn all(input: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn lines<'a>(
-    mut file: Counted<'a>,
-    range: &'a FileRange,
+fn lines(
+    mut file: LocalFile,
+    range: &FileRange,
     delimiter: Delimiter,
-) -> io::Result<Elements<'a>> {
-    let (input, start, end): (Box<dyn Read + Send + 'a>, _, _) = match Compression::of(range) {
+    buffer: usize,
+) -> io::Result<Elements<'_>> {
+    let (input, start, end): (Box<dyn Read + Send>, _, _) = match Compression::of(range) {
         Compression::None => {
-            file.file.seek(SeekFrom::Start(range.start))?;
+            file.seek(range.start)?;
             let end = range.start.saturating_add(range.length);
             (Box::new(file), range.start, end)
         }
         _ => (decompress(file, range), 0, u64::MAX),
     };
-    let mut lines = Lines::new(input, delimiter, start, end);
+    let mut lines = Lines::new(input, delimiter, start, end, buffer);
     let mut done = false;
     Ok(Box::new(std::iter::from_fn(move || {
         if done {
@@ -224,13 +232,8 @@ fn text(line: Bytes) -> Bytes {
     }
 }
 
-fn records<'a>(
-    mut file: Counted<'a>,
-    range: &'a FileRange,
-    length: i32,
-) -> io::Result<Elements<'a>> {
-    file.file.seek(SeekFrom::Start(range.start))?;
-    let mut input = io::BufReader::with_capacity(256 << 10, file);
+fn records(mut input: LocalFile, range: &FileRange, length: i32) -> io::Result<Elements<'_>> {
+    input.seek(range.start)?;
     let mut position = range.start;
     let end = range.start.saturating_add(range.length);
     // Positive, as the plan knows.
@@ -259,26 +262,12 @@ fn records<'a>(
     })))
 }
 
-fn decompress<'a>(file: Counted<'a>, range: &FileRange) -> Box<dyn Read + Send + 'a> {
+fn decompress(file: LocalFile, range: &FileRange) -> Box<dyn Read + Send> {
     let input = io::BufReader::with_capacity(64 << 10, file);
     match Compression::of(range) {
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
         Compression::Deflate => Box::new(flate2::bufread::ZlibDecoder::new(input)),
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
         Compression::None | Compression::Other => Box::new(input),
-    }
-}
-
-/// A file whose bytes are counted as the task's input.
-struct Counted<'a> {
-    file: File,
-    context: &'a TaskContext,
-}
-
-impl Read for Counted<'_> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buf)?;
-        self.context.metrics.input.bytes_read.add_len(count);
-        Ok(count)
     }
 }

@@ -4,9 +4,6 @@ use std::io::{self, Read};
 
 use bytes::{Bytes, BytesMut};
 
-/// Bytes read at a time.
-const READ_SIZE: usize = 256 << 10;
-
 /// UTF-8's byte order mark, which is no part of the first line of a file.
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
@@ -32,6 +29,10 @@ pub(super) struct Lines<R> {
     position: u64,
     /// Where the part ends.
     end: u64,
+    /// Bytes of the part that have not been read from the input.
+    unread: u64,
+    /// Bytes read at a time.
+    read_size: usize,
     /// The line before went on behind the end with a part of its delimiter: the reader of the next part cannot see that delimiter, and takes
     /// the next line for the rest of a line.
     one_more: bool,
@@ -39,8 +40,14 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Lines of the part from `start` to `end`; the input is at `start`.
-    pub(super) fn new(input: R, delimiter: Delimiter, start: u64, end: u64) -> Self {
+    /// Lines of the part from `start` to `end`; the input is at `start`, and is asked for `read_size` bytes at a time at most.
+    pub(super) fn new(
+        input: R,
+        delimiter: Delimiter,
+        start: u64,
+        end: u64,
+        read_size: usize,
+    ) -> Self {
         Self {
             input,
             delimiter,
@@ -49,6 +56,8 @@ impl<R: Read> Lines<R> {
             at_end: false,
             position: start,
             end,
+            unread: end.saturating_sub(start),
+            read_size,
             one_more: false,
             started: false,
         }
@@ -142,7 +151,12 @@ impl<R: Read> Lines<R> {
             return Ok(false);
         }
         let held = self.buffer.len();
-        self.buffer.resize(held + READ_SIZE, 0);
+        // Not beyond the part as long as it may not be needed.
+        let size = match usize::try_from(self.unread) {
+            Ok(unread) if (1..self.read_size).contains(&unread) => unread,
+            _ => self.read_size,
+        };
+        self.buffer.resize(held + size, 0);
         loop {
             let room = self.buffer.get_mut(held..).unwrap_or_default();
             match self.input.read(room) {
@@ -153,6 +167,7 @@ impl<R: Read> Lines<R> {
                 }
                 Ok(count) => {
                     self.buffer.truncate(held + count);
+                    self.unread = self.unread.saturating_sub(count as u64);
                     self.at_end = count == 0;
                     return Ok(count > 0);
                 }
@@ -185,7 +200,7 @@ mod tests {
                 true => Box::new(Slowly(&text[start..])),
                 false => Box::new(&text[start..]),
             };
-            let mut lines = Lines::new(input, delimiter.clone(), start as u64, end as u64);
+            let mut lines = Lines::new(input, delimiter.clone(), start as u64, end as u64, 16);
             let mut all = Vec::new();
             while let Some(line) = lines.next_line().unwrap() {
                 all.push(line);

@@ -4,6 +4,7 @@ mod checkpoint;
 mod conf;
 mod files;
 mod lines;
+mod local_file;
 mod random;
 mod steps;
 
