@@ -143,12 +143,14 @@ assemble() {
     local new=$root/dist/new.$$ jars=("$root"/jvm-bridge/target/jars/*.jar)
     [[ -e ${jars[0]} ]] || fail "no jars in $root/jvm-bridge/target/jars"
     rm -rf "$root"/dist/new.* "$root"/dist/old.*
-    mkdir -p "$new"/{bin,lib,include,jars}
+    mkdir -p "$new"/{bin,lib,include,jars,python}
     cp "$CARGO_TARGET_DIR/release/firesteel" "$new/bin/firesteel"
     ln "$new/bin/firesteel" "$new/bin/java"
     cp "$CARGO_TARGET_DIR/release/libfiresteel.so" "$new/lib/"
     cp "$root/include/firesteel.h" "$new/include/"
     cp "${jars[@]}" "$new/jars/"
+    cp -r "$root"/crates/pyworker/python/. "$new/python/"
+    rm -rf "$new"/python/*/__pycache__
     if [[ -e $dist ]]; then
         mv "$dist" "$root/dist/old.$$"
     fi

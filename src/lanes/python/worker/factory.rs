@@ -188,6 +188,7 @@ impl Factory {
             env: &self.key.env,
             path: &self.python_path,
             dir: self.dir.as_deref(),
+            launcher: self.settings.launcher.as_deref(),
         }
     }
 

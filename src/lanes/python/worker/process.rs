@@ -37,13 +37,19 @@ pub(super) struct Interpreter<'a> {
     pub(super) path: &'a str,
     /// Working directory, unless the executor's own.
     pub(super) dir: Option<&'a Path>,
+    /// The program that prepares the interpreter before it runs a module, if there is one.
+    pub(super) launcher: Option<&'a Path>,
 }
 
 impl Interpreter<'_> {
-    /// A command that runs a module.
+    /// A command that runs a module, with the arguments that follow its name.
     pub(super) fn command(&self, modules: &[&str]) -> Command {
         let mut command = Command::new(self.exec);
-        command.arg("-m").args(modules).envs(self.env);
+        match self.launcher {
+            Some(launcher) => command.arg(launcher),
+            None => command.arg("-m"),
+        };
+        command.args(modules).envs(self.env);
         command.env("PYTHONPATH", self.path);
         command.env("PYTHONUNBUFFERED", "YES");
         if let Some(dir) = self.dir {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::protocol::WorkerProtocol;
 use crate::config::units::{SizeUnit, TimeUnit};
 use crate::config::{SettingError, SparkProperties};
+use crate::launch::jdk::own_dist;
 
 /// What `spark.python.*` and a few other properties say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct WorkerSettings {
     pub task_cpus: String,
     /// `spark.executor.cores`
     pub executor_cores: u32,
+    /// The program of this distribution that prepares interpreters, unless `spark.firesteel.python.prepare` is false.
+    pub launcher: Option<PathBuf>,
 }
 
 impl WorkerSettings {
@@ -112,6 +115,16 @@ impl WorkerSettings {
             threads_chosen: properties.contains("spark.executorEnv.OMP_NUM_THREADS"),
             task_cpus: properties.text("spark.task.cpus", "1"),
             executor_cores: properties.number("spark.executor.cores", 1, 1, 1 << 20)?,
+            launcher: match properties.switch("spark.firesteel.python.prepare", true)? {
+                true => own_launcher(),
+                false => None,
+            },
         })
     }
+}
+
+/// The program beside this one that runs a Python module in a prepared interpreter.
+fn own_launcher() -> Option<PathBuf> {
+    let launcher = own_dist()?.join("python").join("run_worker.py");
+    launcher.is_file().then_some(launcher)
 }

@@ -1,0 +1,127 @@
+//! What Firesteel's launcher of Python workers may not change, in the interpreters of the distributions: everything but time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn interpreter(version: &str) -> PathBuf {
+    let cache = std::env::var_os("FIRESTEEL_CACHE").map_or_else(
+        || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache/firesteel"),
+        PathBuf::from,
+    );
+    let python = cache.join(format!("spark-{version}/bin/python"));
+    assert!(python.exists(), "{}: run scripts/test", python.display());
+    python
+}
+
+fn launcher() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/pyworker/python/run_worker.py")
+}
+
+fn run(directory: &Path, first: &str, module: &str) -> Output {
+    Command::new(interpreter("4.3.0"))
+        .args([first, module, "pyspark.worker", "b c"])
+        .env("PYTHONPATH", directory)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+/// Runs a module with `-m` and with the launcher.
+fn both(name: &str, text: &str) -> [Output; 2] {
+    let directory = tempfile::tempdir().unwrap();
+    let package = directory.path().join("lane");
+    std::fs::create_dir(&package).unwrap();
+    std::fs::write(package.join("__init__.py"), "").unwrap();
+    std::fs::write(package.join(format!("{name}.py")), text).unwrap();
+    let module = format!("lane.{name}");
+    let launcher = launcher();
+    ["-m", launcher.to_str().unwrap()].map(|first| run(directory.path(), first, &module))
+}
+
+const SURROUNDINGS: &str = r#""""A module."""
+import gc, json, sys
+import __main__
+print(json.dumps([
+    sys.argv, sys.path, sorted(globals()), __name__, __file__, __doc__, __package__, __spec__.name, vars(__main__) is globals(),
+    sorted(name for name in vars(gc) if not name.startswith("_")),
+]))
+raise SystemExit(3)
+"#;
+
+#[test]
+fn a_module_finds_what_it_finds_without_the_launcher() {
+    for name in ["daemon", "worker"] {
+        let [plain, prepared] = both(name, SURROUNDINGS);
+        assert_eq!(plain.status.code(), Some(3), "{plain:?}");
+        assert_eq!(prepared.status.code(), Some(3), "{prepared:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&prepared.stdout),
+            String::from_utf8_lossy(&plain.stdout)
+        );
+    }
+}
+
+#[test]
+fn a_missing_module_is_told_as_without_the_launcher() {
+    let directory = tempfile::tempdir().unwrap();
+    let launcher = launcher();
+    let [plain, prepared] = ["-m", launcher.to_str().unwrap()]
+        .map(|first| run(directory.path(), first, "not.there.daemon"));
+    assert_eq!(prepared, plain);
+    assert!(!plain.status.success());
+}
+
+const COLLECTIONS: &str = r#"
+import gc, os, sys, weakref
+
+class Cycle:
+    def __init__(self):
+        self.own = self
+
+def garbage():
+    return weakref.ref(Cycle())
+
+# Survivors are put aside: later collections find only what is new, and find it.
+for _ in range(3):
+    dead = garbage()
+    assert dead() is not None
+    assert gc.collect() >= 1
+    assert dead() is None
+assert gc.get_freeze_count() > 0, "nothing was put aside"
+
+# What was put aside and has become garbage since is found when a full collection is due.
+kept = Cycle()
+gc.collect.__self__.due = 0.0
+gc.collect()
+old = weakref.ref(kept)
+del kept
+gc.collect.__self__.due = float("inf")
+gc.collect()
+assert old() is not None
+gc.collect.__self__.due = 0.0
+gc.collect()
+assert old() is None
+
+# User code runs in forked workers, with the interpreter's own module.
+pid = os.fork()
+if pid == 0:
+    ours = gc
+    import gc as theirs
+    os._exit(0 if theirs is not ours and theirs.collect.__class__.__name__ == "builtin_function_or_method" else 1)
+assert os.waitpid(pid, 0)[1] == 0, "a worker's gc is not the interpreter's"
+print("fine")
+"#;
+
+#[test]
+fn collections_between_tasks_find_all_garbage() {
+    let [_, prepared] = both("daemon", COLLECTIONS);
+    let said = String::from_utf8_lossy(&prepared.stderr);
+    assert_eq!(
+        String::from_utf8_lossy(&prepared.stdout).trim(),
+        "fine",
+        "{said}"
+    );
+}
