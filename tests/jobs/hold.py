@@ -102,6 +102,14 @@ class Hold:
         pairs = self.sc.parallelize(range(command["pairs"]), 8).map(lambda i: (i % 1000, i))
         return self.timed(lambda: pairs.reduceByKey(lambda a, b: a + b, 4).values().sum())
 
+    def py_blocks(self, command):
+        """A shuffle that stays: so many maps and reduces, with a block of so many bytes that do not compress for each pair."""
+        reduces, size = command["reduces"], command["bytes"]
+        records = self.sc.parallelize(range(command["maps"]), command["maps"]).flatMap(
+            lambda _: ((reduce, os.urandom(size)) for reduce in range(reduces)))
+        self.blocks = records.partitionBy(reduces, lambda key: key)
+        return self.blocks.mapValues(len).values().sum()
+
     def tables(self, command):
         """Names the Parquet tables below a directory."""
         self.spark = SparkSession(self.sc)
