@@ -123,7 +123,7 @@ spark_home() {
 # build_native: compiles the binary and the shared library.
 build_native() {
     say "Building firesteel (first time: a few minutes)"
-    (cd "$root" && cargo build --release --locked --bin firesteel --lib)
+    (cd "$root" && cargo build --release --locked --package firesteel --package pyworker --bin firesteel --lib)
 }
 
 # build_bridge: compiles and packs the bridge jars, unless none of their sources has changed.
@@ -151,6 +151,7 @@ assemble() {
     cp "${jars[@]}" "$new/jars/"
     cp -r "$root"/crates/pyworker/python/. "$new/python/"
     rm -rf "$new"/python/*/__pycache__
+    cp "$CARGO_TARGET_DIR/release/libfiresteel_worker_native.so" "$new/python/firesteel_worker/_native.abi3.so"
     if [[ -e $dist ]]; then
         mv "$dist" "$root/dist/old.$$"
     fi

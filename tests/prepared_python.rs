@@ -19,6 +19,31 @@ fn launcher() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/pyworker/python/run_worker.py")
 }
 
+/// What is beside the launcher in a distribution, with the native module.
+fn package() -> PathBuf {
+    let dist = std::env::var_os("FIRESTEEL_DIST").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("dist/firesteel"),
+        PathBuf::from,
+    );
+    dist.join("python")
+}
+
+#[test]
+fn native_loops_do_what_pysparks_do() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jobs/native_loops.py");
+    for version in ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"] {
+        let output = Command::new(interpreter(version))
+            .arg(&script)
+            .arg(package())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "Spark {version}: {said}");
+        let compared = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(compared.trim(), "177 compared", "Spark {version}: {said}");
+    }
+}
+
 fn run(directory: &Path, first: &str, module: &str) -> Output {
     Command::new(interpreter("4.3.0"))
         .args([first, module, "pyspark.worker", "b c"])

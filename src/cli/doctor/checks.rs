@@ -59,7 +59,13 @@ fn check_installation() -> Finding {
             CURE,
         );
     };
-    for part in ["bin/java", "bin/firesteel", "lib/libfiresteel.so", "jars"] {
+    for part in [
+        "bin/java",
+        "bin/firesteel",
+        "lib/libfiresteel.so",
+        "jars",
+        "python/run_worker.py",
+    ] {
         if !dist.join(part).exists() {
             return Finding::bad(format!("{} is missing", dist.join(part).display()), CURE);
         }

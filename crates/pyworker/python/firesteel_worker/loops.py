@@ -1,0 +1,255 @@
+"""Native code in the place of loops of PySpark's own.
+
+A function of the distribution is taken from its source, the loop in it gets a native companion that does the usual work of the
+same statements, and everything unusual goes on to the loop itself. The result is compiled with the source's own file and lines, so
+that a traceback reads as if the loop had run. A function whose loop is not the one known here stays as it is."""
+
+import ast
+import copy
+import importlib.machinery
+import sys
+
+from . import _native
+
+MERGE_VALUES = """
+for k, v in iterator:
+    d = pdata[hfun(k)] if pdata else data
+    d[k] = comb(d[k], v) if k in d else creator(v)
+
+    c += 1
+    if c >= batch:
+        if get_used_memory() >= limit:
+            self._spill()
+            limit = self._next_limit()
+            batch /= 2
+            c = 0
+        else:
+            batch *= 1.5
+"""
+
+MERGE_COMBINERS = """
+for k, v in iterator:
+    d = pdata[hfun(k)] if pdata else data
+    d[k] = comb(d[k], v) if k in d else v
+    if not limit:
+        continue
+
+    c += objsize(v)
+    if c > batch:
+        if get_used_memory() > limit:
+            self._spill()
+            limit = self._next_limit()
+            batch /= 2
+            c = 0
+        else:
+            batch *= 1.5
+"""
+
+# The loop stays behind this, for what is left after a spill. PLACES are statements that raise an error where the loop would have.
+MERGING = """
+iterator = iter(iterator)
+fs_place, fs_state = [-1], fs_native.PAUSED
+while fs_state != fs_native.EXHAUSTED and not pdata:
+    try:
+        fs_state, c, fs_item = fs_native.merge(data, iterator, {create}, comb, c, batch, {size}, fs_place)
+    except BaseException as fs_error:
+        fs_error.__traceback__ = fs_error.__traceback__.tb_next
+        PLACES
+    if fs_state == fs_native.ODD:
+        ODD
+    else:
+        PAUSE
+if fs_state != fs_native.EXHAUSTED:
+    LOOP
+"""
+
+LOAD_STREAM = """
+def load_stream(self, stream):
+    try:
+        while True:
+            yield self.loads(stream)
+    except struct.error:
+        return
+    except EOFError:
+        return
+"""
+
+LOADS = """
+def loads(self, stream):
+    length = read_int(stream)
+    if length == SpecialLengths.END_OF_DATA_SECTION:
+        raise EOFError
+    elif length == SpecialLengths.NULL:
+        return None
+    s = stream.read(length)
+    return {decoded} if self.use_unicode else s
+"""
+
+RECORDS = """
+if fs_plain and isinstance(stream, fs_reader):
+    fs_records, fs_taken = fs_native.utf8_records(stream.peek(), not self.use_unicode)
+    if fs_taken:
+        stream.read(fs_taken)
+        yield from fs_records
+        continue
+"""
+
+
+def statements(text):
+    return ast.parse(text).body
+
+
+def at(node, place):
+    """`node` and all in it, where `place` is."""
+    for inner in ast.walk(node):
+        for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+            if hasattr(place, name):
+                setattr(inner, name, getattr(place, name))
+    return node
+
+
+def same(function, text):
+    """Whether a function's or a loop's code is `text`, but for comments and annotations."""
+    known = statements(text)[0]
+    if isinstance(known, ast.FunctionDef):
+        return ast.dump(ast.Module(function.body, [])) == ast.dump(ast.Module(known.body, []))
+    return ast.dump(function) == ast.dump(known)
+
+
+def replace(body, name, found):
+    """Puts statements where a statement is that is only the name."""
+    for statement in body:
+        for field in ("body", "orelse", "handlers"):
+            replace(getattr(statement, field, []), name, found)
+    for index, statement in enumerate(body):
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name) and statement.value.id == name:
+            body[index : index + 1] = found
+
+
+def merging(function, create, size):
+    """The function with a native companion of its loop."""
+    loop = next(statement for statement in function.body if isinstance(statement, ast.For))
+    store = loop.body[1]
+    value = store.value
+    # Where an interpreter says that it is when it asks an iterator.
+    asking = loop.iter if sys.version_info >= (3, 13) else loop
+    errors = {0: asking, 1: value.body, 2: value.orelse, 3: store.targets[0], 4: loop.body[-2].value}
+    raising = "if fs_place[0] == {}:\n    raise fs_error.with_traceback(fs_error.__traceback__)"
+    places = [at(statements(raising.format(number))[0], node) for number, node in errors.items()]
+    places.append(at(statements("raise fs_error")[0], loop))
+    unpack = ast.Assign(targets=[copy.deepcopy(loop.target)], value=ast.Name("fs_item", ast.Load()))
+    odd = [at(unpack, loop.target)] + copy.deepcopy(loop.body)
+    companion = [at(statement, asking) for statement in statements(MERGING.format(create=create, size=size))]
+    for name, found in {"PLACES": places, "ODD": odd, "PAUSE": [copy.deepcopy(loop.body[-1])], "LOOP": [loop]}.items():
+        replace(companion, name, found)
+    index = function.body.index(loop)
+    function.body[index : index + 1] = companion
+
+
+def recompiled(function, tree, module, names):
+    """The function that `tree` defines, in the place of `function`. `names` are what it sees beside the module."""
+    tree.decorator_list, tree.returns = [], None
+    for argument in tree.args.args:
+        argument.annotation = None
+    outer = ast.parse("def outer({}):\n    return {}".format(", ".join(names), tree.name))
+    outer.body[0].body.insert(0, tree)
+    scope = {}
+    exec(compile(ast.fix_missing_locations(outer), function.__code__.co_filename, "exec"), vars(module), scope)
+    made = scope["outer"](**names)
+    for name in ("__qualname__", "__doc__", "__annotations__", "__defaults__"):
+        setattr(made, name, getattr(function, name))
+    return made
+
+
+def methods(module, name):
+    """The definitions in a class of a module, by name."""
+    source = module.__spec__.loader.get_source(module.__name__)
+    for statement in statements(source):
+        if isinstance(statement, ast.ClassDef) and statement.name == name:
+            return {inner.name: inner for inner in statement.body if isinstance(inner, ast.FunctionDef)}
+    return {}
+
+
+def loop_of(function):
+    return [statement for statement in function.body if isinstance(statement, ast.For)]
+
+
+def shuffle(module):
+    """`pyspark.shuffle`: merging of values by key."""
+    merger = module.ExternalMerger
+    found = methods(module, "ExternalMerger")
+    # Sizes are counted only where a subclass has said how.
+    size = "(None if objsize.__func__ is fs_size else objsize) if limit else False"
+    for name, known, create, size in [
+        ("mergeValues", MERGE_VALUES, "creator", "None"),
+        ("mergeCombiners", MERGE_COMBINERS, "None", size),
+    ]:
+        tree = found.get(name)
+        if tree is None or [same(loop, known) for loop in loop_of(tree)] != [True]:
+            continue
+        merging(tree, create, size)
+        names = {"fs_native": _native, "fs_size": merger._object_size}
+        setattr(merger, name, recompiled(vars(merger)[name], tree, module, names))
+
+
+def serializers(module):
+    """`pyspark.serializers`: lines of text."""
+    reader = module.UTF8Deserializer
+    found = methods(module, "UTF8Deserializer")
+    decoded = ('s.decode("utf-8")', 'codecs.decode(s, "utf-8")')
+    if not (
+        "load_stream" in found
+        and "loads" in found
+        and same(found["load_stream"], LOAD_STREAM)
+        and any(same(found["loads"], LOADS.format(decoded=way)) for way in decoded)
+    ):
+        return
+    tree = found["load_stream"]
+    loop = tree.body[0].body[0]
+    loop.body[:0] = [at(statement, loop.body[0]) for statement in statements(RECORDS)]
+    tree.body[:0] = [at(statement, tree.body[0]) for statement in statements("fs_plain = type(self).loads is fs_loads")]
+    import io
+
+    names = {"fs_native": _native, "fs_reader": io.BufferedReader, "fs_loads": reader.loads}
+    reader.load_stream = recompiled(reader.load_stream, tree, module, names)
+
+
+class Finder:
+    """Finds the modules that get native loops as they are found otherwise, and changes them when they have been loaded."""
+
+    changes = {"pyspark.shuffle": shuffle, "pyspark.serializers": serializers}
+
+    def find_spec(self, name, path=None, target=None):
+        change = self.changes.get(name)
+        if change is None:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or not hasattr(spec.loader, "exec_module"):
+            return None
+        spec.loader = Loader(spec.loader, change)
+        return spec
+
+
+class Loader:
+    """A module's own loader, with something to do afterwards."""
+
+    def __init__(self, loader, change):
+        self.loader, self.change = loader, change
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        try:
+            self.change(module)
+        except Exception as error:  # The loops stay PySpark's own: slower, and as right.
+            sys.stderr.write("Firesteel: %s keeps its own loops: %r\n" % (module.__name__, error))
+
+
+def install():
+    sys.meta_path.insert(0, Finder())

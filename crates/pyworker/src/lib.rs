@@ -1,0 +1,22 @@
+//! Inner loops of PySpark's worker, for CPython's stable interface: `firesteel_worker._native`.
+//!
+//! Each function does part of the work of a loop in the distribution's own Python code, element by element in the same order, and
+//! hands everything unusual back to that loop. The Python side (`firesteel_worker.loops`) puts them into place.
+
+#![deny(unsafe_code)]
+
+mod merge;
+mod records;
+
+use pyo3::prelude::*;
+
+/// The module.
+#[pymodule(gil_used = true)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(merge::merge, module)?)?;
+    module.add_function(wrap_pyfunction!(records::utf8_records, module)?)?;
+    module.add("PAUSED", merge::PAUSED)?;
+    module.add("EXHAUSTED", merge::EXHAUSTED)?;
+    module.add("ODD", merge::ODD)?;
+    Ok(())
+}
