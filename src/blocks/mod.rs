@@ -10,6 +10,7 @@ pub mod kryo;
 mod local_dirs;
 pub mod master;
 pub mod metrics;
+mod patience;
 mod plane;
 pub mod serializer_manager;
 mod server;

@@ -1,5 +1,6 @@
 //! The block server: what Spark's `NettyBlockRpcServer` does for other executors.
 
+use super::patience::Patience;
 use super::shuffle_files::MapOutput;
 use super::streams::{Block, Chunk, Read, Segment, Streams};
 use super::uploads::Uploads;
@@ -11,7 +12,6 @@ use crate::transport::{
 use bytes::Bytes;
 use std::io;
 use std::net::ToSocketAddrs;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
@@ -185,17 +185,24 @@ impl Handler {
                         .inspect_err(|error| log_failure(peer, &name, error))
                 });
             }
-            Ok(Chunk::Read(segment, ahead)) => (segment, read(files.clone(), segment, ahead)),
+            // Those behind it will be had at once, too.
+            Ok(Chunk::Read(segment, ahead)) => match read_at_once(&files, segment) {
+                Some(Ok(body)) => return Box::pin(std::future::ready(Ok(body))),
+                _ => (segment, read(files.clone(), segment, ahead)),
+            },
             Ok(Chunk::Ahead(segment, read)) => (segment, read),
         };
         Box::pin(async move {
             let body = match read.await {
                 Ok(body) => body,
-                // Too large to be read ahead.
-                Err(_) => self::read(files, segment, Vec::new())
-                    .await
-                    .map_err(io::Error::other)
-                    .flatten(),
+                // Too large to be read ahead, or there was no need to.
+                Err(_) => match read_at_once(&files, segment) {
+                    Some(Ok(body)) => Ok(body),
+                    _ => self::read(files, segment, Vec::new())
+                        .await
+                        .map_err(io::Error::other)
+                        .flatten(),
+                },
             };
             let result = match body {
                 Ok(body) => Ok(body),
@@ -343,6 +350,21 @@ fn answer_with(reply: Reply, result: Result<Bytes, String>) {
     }
 }
 
+/// A segment, if it can be had without waiting for a disk.
+fn read_at_once(files: &ShuffleFiles, segment: Segment) -> Option<Read> {
+    let Segment {
+        shuffle_id,
+        map_id,
+        start,
+        end,
+    } = segment;
+    let body = files.segment_at_once(shuffle_id, map_id, start, end)?;
+    match body.and_then(|body| small_in_memory(body, Patience::None)) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+        read => Some(read),
+    }
+}
+
 /// Reads a segment, and behind it those of `ahead` that are small, on a thread that may wait for disks.
 fn read(
     files: ShuffleFiles,
@@ -350,12 +372,13 @@ fn read(
     ahead: Vec<(Segment, oneshot::Sender<Read>)>,
 ) -> oneshot::Receiver<Read> {
     let (sender, read) = oneshot::channel();
+    let in_memory = |body| small_in_memory(body, Patience::Any);
     tokio::task::spawn_blocking(move || {
         let mut open = None;
         // Nobody waits for the chunks of a connection that is gone.
-        let _ = sender.send(read_segment(&files, &mut open, segment).and_then(small_in_memory));
+        let _ = sender.send(read_segment(&files, &mut open, segment).and_then(in_memory));
         for (segment, sender) in ahead {
-            match read_segment(&files, &mut open, segment).and_then(small_in_memory) {
+            match read_segment(&files, &mut open, segment).and_then(in_memory) {
                 Ok(Body::File { .. }) => {}
                 result => {
                     let _ = sender.send(result);
@@ -390,11 +413,11 @@ fn read_segment(
 }
 
 /// Reads a small segment, which is cheaper than to hand its file to the socket.
-fn small_in_memory(body: Body) -> Read {
+fn small_in_memory(body: Body, patience: Patience) -> Read {
     match body {
         Body::File { file, offset, len } if len <= SMALL => {
             let mut bytes = vec![0; len as usize];
-            file.read_exact_at(&mut bytes, offset)?;
+            patience.read_exact_at(&file, &mut bytes, offset)?;
             Ok(Body::Bytes(bytes.into()))
         }
         body => Ok(body),

@@ -5,12 +5,13 @@
 
 use super::LocalDirs;
 use super::checksum::Algorithm;
+use super::patience::Patience;
 use crate::transport::Body;
 use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wire::block_transfer::Cause;
 
@@ -34,14 +35,34 @@ impl ShuffleFiles {
         self.open(shuffle_id, map_id)?.segment(start, end)
     }
 
+    /// As [`Self::segment`], without ever waiting for a disk: `None` if it cannot be had so.
+    pub(super) fn segment_at_once(
+        &self,
+        shuffle_id: i32,
+        map_id: i64,
+        start: i32,
+        end: i32,
+    ) -> Option<io::Result<Body>> {
+        let output = self.output(shuffle_id, map_id, Patience::None);
+        match output.and_then(|mut output| output.segment(start, end)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            segment => Some(segment),
+        }
+    }
+
     /// Opens a map output of which several segments are wanted.
     pub(super) fn open(&self, shuffle_id: i32, map_id: i64) -> io::Result<MapOutput> {
+        self.output(shuffle_id, map_id, Patience::Any)
+    }
+
+    fn output(&self, shuffle_id: i32, map_id: i64, patience: Patience) -> io::Result<MapOutput> {
         let index_path = self.path(shuffle_id, map_id, "index");
         Ok(MapOutput {
-            index: open(&index_path)?,
+            index: open(&index_path, patience)?,
             index_path,
             data_path: self.path(shuffle_id, map_id, "data"),
             data: None,
+            patience,
         })
     }
 
@@ -83,7 +104,7 @@ impl ShuffleFiles {
         );
         let reducer =
             u64::try_from(reduce_id).map_err(|_| invalid(format!("no reducer {reduce_id}")))?;
-        let written = read_i64(&open(&path)?, reducer)?;
+        let written = read_i64(&open(&path, Patience::Any)?, reducer, Patience::Any)?;
         let end = reduce_id
             .checked_add(1)
             .ok_or_else(|| invalid(format!("no reducer {reduce_id}")))?;
@@ -107,6 +128,7 @@ pub(super) struct MapOutput {
     data_path: PathBuf,
     /// The data file and its size, once a segment that is not empty was wanted.
     data: Option<(Arc<File>, u64)>,
+    patience: Patience,
 }
 
 impl MapOutput {
@@ -141,7 +163,7 @@ impl MapOutput {
         let (file, size) = match &self.data {
             Some(data) => data.clone(),
             None => {
-                let file = open(&self.data_path)?;
+                let file = open(&self.data_path, self.patience)?;
                 let size = file.metadata()?.len();
                 self.data.insert((Arc::new(file), size)).clone()
             }
@@ -160,19 +182,20 @@ impl MapOutput {
     /// The entries `first` and `last` of the index; mostly they are neighbours.
     fn offsets(&self, first: u64, last: u64) -> io::Result<(i64, i64)> {
         if last != first + 1 {
-            return Ok((read_i64(&self.index, first)?, read_i64(&self.index, last)?));
+            let read = |at| read_i64(&self.index, at, self.patience);
+            return Ok((read(first)?, read(last)?));
         }
         let mut bytes = [[0; 8]; 2];
-        self.index
-            .read_exact_at(bytes.as_flattened_mut(), first * 8)?;
+        self.patience
+            .read_exact_at(&self.index, bytes.as_flattened_mut(), first * 8)?;
         let [from, to] = bytes.map(i64::from_be_bytes);
         Ok((from, to))
     }
 }
 
 /// Opens a file; the error names it as a JVM would.
-fn open(path: &PathBuf) -> io::Result<File> {
-    File::open(path).map_err(|error| {
+fn open(path: &Path, patience: Patience) -> io::Result<File> {
+    patience.open(path).map_err(|error| {
         let message = match error.kind() {
             io::ErrorKind::NotFound => {
                 format!("java.nio.file.NoSuchFileException: {}", path.display())
@@ -187,9 +210,9 @@ fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-fn read_i64(file: &File, at: u64) -> io::Result<i64> {
+fn read_i64(file: &File, at: u64, patience: Patience) -> io::Result<i64> {
     let mut bytes = [0; 8];
-    file.read_exact_at(&mut bytes, at * 8)?;
+    patience.read_exact_at(file, &mut bytes, at * 8)?;
     Ok(i64::from_be_bytes(bytes))
 }
 
@@ -271,7 +294,13 @@ mod tests {
         let fixture = fixture();
         fixture.write("shuffle_4_77_0.data", b"aaabbbbbc");
         fixture.write_longs("shuffle_4_77_0.index", &[0, 3, 3, 8, 9]);
-        let segment = |start, end| content(fixture.files.segment(4, 77, start, end));
+        let segment = |start, end| {
+            let found = content(fixture.files.segment(4, 77, start, end));
+            if let Some(at_once) = fixture.files.segment_at_once(4, 77, start, end) {
+                assert_eq!(content(at_once), found);
+            }
+            found
+        };
         assert_eq!(segment(0, 1), Ok(b"aaa".to_vec()));
         assert_eq!(segment(1, 2), Ok(vec![]));
         assert_eq!(segment(3, 4), Ok(b"c".to_vec()));
