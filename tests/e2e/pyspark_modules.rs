@@ -46,7 +46,7 @@ macro_rules! module {
             application: Application {
                 name: concat!("pyspark-", $name),
                 program: "spark-submit",
-                seconds: 1500,
+                seconds: 3000,
                 arguments: |_, work| module_arguments(work, $name),
                 stdin: None,
                 lanes: None,

@@ -73,8 +73,8 @@ THEMES = [
     ("shuffle of python tasks", shuffle_of_python, "unordered"),
     ("shuffle of rows", shuffle_of_rows, "unordered"),
     ("join of both", join_of_both, "unordered"),
-    ("cached in memory by both", cached_in_memory, "exact"),
-    ("cached on disk by both", cached_on_disk, "exact"),
+    ("cached in memory by both", cached_in_memory, "cached"),
+    ("cached on disk by both", cached_on_disk, "cached"),
     ("broadcasts of both", broadcasts, "exact"),
     ("union of both", union_of_both, "none"),
 ]

@@ -24,6 +24,7 @@ def main(result, scratch, local, kind, *only):
     spark = SparkSession.builder.getOrCreate()
     run = Themes(spark)
     run.scratch, run.local, run.lost = scratch, local, []
+    run.other_compressor = True
     # Both executors before the first job, so that placement is alike on both sides.
     wait_for("two executors", lambda: len(run.rest.executors()) == 2)
     for name, body, metrics in chosen(kind):

@@ -81,6 +81,18 @@ def sleeps(_, texts):
         time.sleep(1)
 
 
+def commits(_, texts):
+    import time
+
+    for path in list(texts):
+        # More than a buffer, so that the reader sees it.
+        yield b" " * 100000
+        time.sleep(0.3)
+        open(path, "w").close()
+        while True:
+            yield b" " * 100000
+
+
 def exits(_, texts):
     list(texts)
     os._exit(3)
@@ -112,7 +124,7 @@ def prints(_, texts):
     return iter([])
 
 
-FUNCTIONS = [upper, context, pid, raises, accumulates, broadcasts, endless, sleeps, exits, faults, takes_one, barrier, prints]
+FUNCTIONS = [upper, context, pid, raises, accumulates, broadcasts, endless, sleeps, commits, exits, faults, takes_one, barrier, prints]
 
 for function in FUNCTIONS:
     command = (function, None, UTF8Deserializer(), NoOpSerializer())

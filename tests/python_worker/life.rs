@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use firesteel::executor::task::{TaskContext, TaskError, TaskException};
 use firesteel::lanes::python::{BroadcastFile, PythonBroadcast, PythonFunction};
 
+use javaser::types::Throwable;
+
 use crate::bench::{Bench, elements, ends, with_all, with_each};
 
 fn pid(bench: &Bench) -> u32 {
@@ -145,6 +147,30 @@ fn a_killed_task_ends_its_worker() {
 }
 
 #[test]
+fn a_killed_task_lets_its_worker_end_by_itself() {
+    with_each(&[("spark.python.task.killTimeout", "60s")], |bench| {
+        let context = bench.context();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("committed");
+        let input = [path.to_str().unwrap()];
+        let output = bench
+            .workers
+            .run(&bench.function("commits"), 0, elements(&input), &context);
+        let mut output = output.unwrap();
+        output.next().unwrap().unwrap();
+        let start = Instant::now();
+        context.cancellation.cancel("stage cancelled");
+        let error = output.next().unwrap().unwrap_err();
+        assert_eq!(error, TaskError::Killed("stage cancelled".into()));
+        assert!(path.exists(), "what the worker had begun");
+        assert!(
+            start.elapsed() < Duration::from_secs(50),
+            "no longer than that"
+        );
+    });
+}
+
+#[test]
 fn output_that_nobody_wants_ends_its_worker() {
     with_all(&[], |bench| {
         let context = bench.context();
@@ -197,7 +223,9 @@ fn an_interpreter_that_cannot_start_says_why() {
                 .unwrap_err();
             let expected =
                 "Cannot run program \"/no/such/python\": error=2, No such file or directory";
-            assert_eq!(error, TaskError::io(expected));
+            let cause = "error=2, No such file or directory";
+            let cause = Throwable::new("java.io.IOException", cause);
+            assert_eq!(error, TaskError::io(expected).caused_by(cause));
         },
     );
 }

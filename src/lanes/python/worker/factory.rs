@@ -69,11 +69,11 @@ pub(super) struct Condemned {
 }
 
 impl Condemned {
-    /// Kills the worker unless it has ended.
-    pub(super) fn kill(self) {
+    /// Waits for the worker's end for so long, and kills it then.
+    pub(super) fn end_within(self, timeout: Duration) {
         match self.process {
             Some(process) => {
-                let ended = wait_for(process.as_fd(), PollFlags::IN, Some(Duration::ZERO));
+                let ended = wait_for(process.as_fd(), PollFlags::IN, Some(timeout));
                 if matches!(ended, Ok(false)) {
                     tracing::warn!("Attempting to kill Python Worker {}", self.pid);
                     // It may end by itself just now.

@@ -383,13 +383,14 @@ impl PythonOutput<'_> {
         let Some(worker) = self.worker.take() else {
             return;
         };
-        if self.context.cancellation.is_cancelled() {
-            // It may be in the middle of something that does not look at its socket. Spark's task waits `spark.python.task.killTimeout` for it and
-            // kills it then; here the task is over, and no worker shall outlive its task.
-            self.factory.condemn(&worker).kill();
-        }
+        let killed = self.context.cancellation.is_cancelled();
+        let condemned = killed.then(|| self.factory.condemn(&worker));
         // Other holders of the socket would keep it open.
         worker.socket.shutdown();
+        if let Some(condemned) = condemned {
+            // It may be in the middle of something that does not look at its socket, and must not outlive its task.
+            condemned.end_within(self.shared.settings.kill_timeout);
+        }
     }
 }
 

@@ -8,6 +8,10 @@ use crate::config::units::{SizeUnit, TimeUnit};
 use crate::config::{SettingError, SparkProperties};
 use crate::launch::jdk::own_dist;
 
+/// Unless it is set. Spark's two seconds are for a worker that has not been told anything; ours has its socket closed at once. One that looks at it
+/// ends right then, with all that its code does when it ends, and one that does not would be killed after two seconds as well.
+const KILL_TIMEOUT: Duration = Duration::from_millis(200);
+
 /// What `spark.python.*` and a few other properties say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerSettings {
@@ -25,6 +29,8 @@ pub struct WorkerSettings {
     pub faulthandler: bool,
     /// `spark.python.worker.idleTimeoutSeconds`
     pub idle_timeout: Option<Duration>,
+    /// `spark.python.task.killTimeout`: how long the worker of a killed task may take to end by itself.
+    pub kill_timeout: Duration,
     /// `spark.python.worker.killOnIdleTimeout`
     pub kill_on_idle_timeout: bool,
     /// `spark.python.worker.tracebackDumpIntervalSeconds`
@@ -88,6 +94,11 @@ impl WorkerSettings {
                 .as_secs(),
             faulthandler: properties.switch("spark.python.worker.faulthandler.enabled", false)?,
             idle_timeout: (idle > 0).then(|| Duration::from_secs(idle)),
+            kill_timeout: properties.time(
+                "spark.python.task.killTimeout",
+                KILL_TIMEOUT,
+                TimeUnit::Millis,
+            )?,
             kill_on_idle_timeout: known
                 && properties.switch("spark.python.worker.killOnIdleTimeout", false)?,
             traceback_dump_interval: match known {
