@@ -5,6 +5,7 @@ import io
 import json
 import pathlib
 import struct
+import subprocess
 import zipfile
 
 fuzz = pathlib.Path(__file__).resolve().parent
@@ -57,6 +58,14 @@ for vectors in sorted((fuzz.parent / "tests/fixtures/wire").glob("*.jsonl")):
             seed("messages", data)
             if sample["name"].startswith("RemoveBlock/"):
                 seed("block_id", sample["name"].partition("/")[2].encode())
+
+for fixture in sorted((fuzz.parent / "crates/sql/tests/fixtures").glob("*.jsonl.zst")):
+    unpacked = subprocess.run(["zstd", "-dcq", "--long=27", fixture], stdout=subprocess.PIPE, check=True).stdout
+    for line in unpacked.decode().splitlines():
+        binary = json.loads(line)["binary"]
+        # The smallest stages have most of the classes.
+        if len(binary) <= 48000:
+            seed("sql_stage", bytes.fromhex(binary))
 
 seed("class_file", class_file())
 for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

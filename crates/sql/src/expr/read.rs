@@ -1,0 +1,531 @@
+//! From Catalyst's objects to [`Expr`]s.
+
+use javaser::arena::Value;
+
+use super::arithmetic::{decimal_result, rounded};
+use super::function::{Args, Context, Nullable, Result as ResultType, Spec, spec};
+use super::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder};
+use crate::error::{Result, Unsupported};
+use crate::literal::Literal;
+use crate::object::{Object, Reader, simple};
+use crate::output::plan_output;
+use crate::types::{DataType, Decimal, StructField};
+
+const PACKAGE: &str = "org.apache.spark.sql.catalyst.expressions.";
+const NORMALIZE: &str = "org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero";
+const SCALAR_SUBQUERY: &str = "org.apache.spark.sql.execution.ScalarSubquery";
+
+impl Expr {
+    pub(crate) fn read(reader: &Reader<'_>, value: Value) -> Result<Self> {
+        reader.nested(|| read_nested(reader, reader.expect(value)?))
+    }
+
+    /// Expressions of a sequence.
+    pub(crate) fn read_all(reader: &Reader<'_>, values: Vec<Value>) -> Result<Vec<Self>> {
+        values
+            .into_iter()
+            .map(|value| Self::read(reader, value))
+            .collect()
+    }
+
+    /// The expression in a Scala `Option`.
+    pub(crate) fn read_option(reader: &Reader<'_>, value: Option<Value>) -> Result<Option<Self>> {
+        value.map(|value| Self::read(reader, value)).transpose()
+    }
+}
+
+fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    let class = object.class();
+    if class == SCALAR_SUBQUERY {
+        return scalar_subquery(reader, object);
+    }
+    let name = match class.strip_prefix(PACKAGE) {
+        Some(name) => name,
+        None if class == NORMALIZE => "NormalizeNaNAndZero",
+        None => return Err(Unsupported::Class(simple(class).to_owned())),
+    };
+    let child = |field: &str| Expr::read(reader, object.value(field)?);
+    match name {
+        "AttributeReference" => Ok(Expr::attribute(attribute(reader, object)?)),
+        "BoundReference" => {
+            object.only(&["ordinal", "dataType", "nullable", "accessor"])?;
+            let ordinal =
+                usize::try_from(object.int("ordinal")?).map_err(|_| object.missing("ordinal"))?;
+            Ok(Expr {
+                kind: ExprKind::BoundReference { ordinal },
+                data_type: data_type(reader, object)?,
+                nullable: object.bool("nullable")?,
+            })
+        }
+        "Literal" => {
+            object.only(&["dataType", "value", "valueSizeInBytes"])?;
+            let data_type = data_type(reader, object)?;
+            let value = Literal::read(reader, object.value("value")?, &data_type)?;
+            Ok(Expr {
+                nullable: value == Literal::Null,
+                kind: ExprKind::Literal(value),
+                data_type,
+            })
+        }
+        "Alias" => {
+            object.only(&[
+                "child",
+                "name",
+                "exprId",
+                "explicitMetadata",
+                "nonInheritableMetadataKeys",
+                "qualifier",
+            ])?;
+            let child = child("child")?;
+            Ok(Expr {
+                data_type: child.data_type.clone(),
+                nullable: child.nullable,
+                kind: ExprKind::Alias {
+                    child: Box::new(child),
+                    name: object.text("name")?.into_owned(),
+                    id: expr_id(object.object("exprId")?)?,
+                },
+            })
+        }
+        "Cast" => cast(reader, object),
+        "CaseWhen" => case_when(reader, object),
+        "In" => {
+            object.only(&[
+                "value",
+                "list",
+                "inSetConvertible",
+                "legacyNullInEmptyBehavior",
+                "ordering",
+            ])?;
+            let value = child("value")?;
+            let list = Expr::read_all(reader, object.elements("list")?)?;
+            Ok(Expr {
+                nullable: value.nullable || list.iter().any(|item| item.nullable),
+                data_type: DataType::Boolean,
+                kind: ExprKind::In {
+                    value: Box::new(value),
+                    list,
+                    legacy_null_in_empty: object.flag("legacyNullInEmptyBehavior"),
+                },
+            })
+        }
+        "InSet" => {
+            object.only(&["child", "hset", "legacyNullInEmptyBehavior"])?;
+            let value = child("child")?;
+            let set = object
+                .elements("hset")?
+                .into_iter()
+                .map(|item| Literal::read(reader, item, &value.data_type))
+                .collect::<Result<Vec<_>>>()?;
+            Ok(Expr {
+                nullable: value.nullable || set.contains(&Literal::Null),
+                data_type: DataType::Boolean,
+                kind: ExprKind::InSet {
+                    value: Box::new(value),
+                    set,
+                    legacy_null_in_empty: object.flag("legacyNullInEmptyBehavior"),
+                },
+            })
+        }
+        "GetStructField" => struct_field(reader, object),
+        "CreateNamedStruct" => named_struct(reader, object),
+        "Like" => {
+            object.only(&["left", "right", "escapeChar", "collationId"])?;
+            let escape = match object.value("escapeChar")? {
+                Value::Char(unit) => char::from_u32(unit.into()),
+                _ => None,
+            };
+            let escape = escape.ok_or_else(|| object.missing("escapeChar"))?;
+            let args = vec![child("left")?, child("right")?];
+            Ok(call(Function::Like { escape }, args, DataType::Boolean))
+        }
+        "Murmur3Hash" => {
+            object.only(&["children", "seed"])?;
+            let seed = object.int("seed")?;
+            let args = Expr::read_all(reader, object.elements("children")?)?;
+            let mut hash = call(Function::Murmur3Hash { seed }, args, DataType::Integer);
+            hash.nullable = false;
+            Ok(hash)
+        }
+        "XxHash64" => {
+            object.only(&["children", "seed"])?;
+            let seed = object.long("seed")?;
+            let args = Expr::read_all(reader, object.elements("children")?)?;
+            let mut hash = call(Function::XxHash64 { seed }, args, DataType::Long);
+            hash.nullable = false;
+            Ok(hash)
+        }
+        name => match spec(name) {
+            Some(spec) => function(reader, object, spec),
+            None => Err(Unsupported::Class(name.to_owned())),
+        },
+    }
+}
+
+fn call(function: Function, args: Vec<Expr>, data_type: DataType) -> Expr {
+    Expr {
+        nullable: args.iter().any(|arg| arg.nullable),
+        data_type,
+        kind: ExprKind::Call {
+            function,
+            args,
+            mode: None,
+            time_zone: None,
+        },
+    }
+}
+
+fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr> {
+    let mut known = spec.ignored.to_vec();
+    let mut args = match spec.args {
+        Args::Fields(fields) => {
+            known.extend(fields);
+            let values = fields.iter().map(|field| object.value(field));
+            Expr::read_all(reader, values.collect::<Result<_>>()?)?
+        }
+        Args::Children => {
+            known.push("children");
+            Expr::read_all(reader, object.elements("children")?)?
+        }
+    };
+    // The characters to trim are optional.
+    if object.get("trimStr").is_some() {
+        let characters = Expr::read_option(reader, object.option("trimStr")?)?;
+        args.extend(characters);
+    }
+    let mut loss = reader.allow_precision_loss;
+    let flag = |name, yes, no| Ok(Some(if object.bool(name)? { yes } else { no }));
+    let mode = match spec.context {
+        Context::None => None,
+        Context::EvalMode => {
+            known.extend(["evalMode", "evalContext", "internalDataType"]);
+            Some(eval_context(object, &mut loss)?)
+        }
+        Context::Fails(name) => {
+            known.push(name);
+            flag(name, EvalMode::Ansi, EvalMode::Legacy)?
+        }
+        Context::Nulls(name) => {
+            known.push(name);
+            flag(name, EvalMode::Legacy, EvalMode::Ansi)?
+        }
+    };
+    let time_zone = if spec.zoned {
+        known.push("timeZoneId");
+        zone(object)?
+    } else {
+        None
+    };
+    if let ResultType::MakeDecimal = spec.result {
+        known.extend(["precision", "scale"]);
+    }
+    object.only(&known)?;
+    let data_type = result_type(reader, object, spec, &args, loss)?;
+    let any = args.iter().any(|arg| arg.nullable);
+    let nullable = match spec.nullable {
+        Nullable::Any => any,
+        Nullable::All => args.iter().all(|arg| arg.nullable),
+        Nullable::Never => false,
+        Nullable::Always => true,
+        Nullable::Overflow => {
+            let decimal = data_type.decimal().is_some() && mode != Some(EvalMode::Ansi);
+            any || decimal || mode == Some(EvalMode::Try)
+        }
+    };
+    Ok(Expr {
+        kind: ExprKind::Call {
+            function: spec.function,
+            args,
+            mode,
+            time_zone,
+        },
+        data_type,
+        nullable,
+    })
+}
+
+fn result_type(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    spec: &Spec,
+    args: &[Expr],
+    loss: bool,
+) -> Result<DataType> {
+    let no_argument = || object.missing("children");
+    let arg = |index: usize| args.get(index).ok_or_else(no_argument);
+    Ok(match spec.result {
+        ResultType::Boolean => DataType::Boolean,
+        ResultType::Integer => DataType::Integer,
+        ResultType::Long => DataType::Long,
+        ResultType::Double => DataType::Double,
+        ResultType::String => DataType::String,
+        ResultType::Date => DataType::Date,
+        ResultType::Timestamp => DataType::Timestamp,
+        ResultType::Arg(index) => arg(index)?.data_type.clone(),
+        ResultType::Field => data_type(reader, object)?,
+        ResultType::Arithmetic => {
+            let (left, right) = (&arg(0)?.data_type, &arg(1)?.data_type);
+            match (left.decimal(), right.decimal()) {
+                (Some(a), Some(b)) => decimal_result(spec.function, a, b, loss)
+                    .ok_or_else(|| object.missing("dataType"))?,
+                _ => left.clone(),
+            }
+        }
+        ResultType::Rounded => match (&arg(0)?.data_type, &arg(1)?.kind) {
+            (DataType::Decimal(of), ExprKind::Literal(Literal::Integer(digits))) => {
+                DataType::Decimal(rounded(*of, *digits))
+            }
+            (DataType::Decimal(_), _) => {
+                return Err(Unsupported::of_use("a decimal rounded to a variable scale"));
+            }
+            (other, _) => other.clone(),
+        },
+        ResultType::MakeDecimal => DataType::Decimal(Decimal {
+            precision: u8::try_from(object.int("precision")?)
+                .map_err(|_| object.missing("precision"))?,
+            scale: i8::try_from(object.int("scale")?).map_err(|_| object.missing("scale"))?,
+        }),
+    })
+}
+
+/// `evalMode`, or `evalContext` around it, which newer versions have.
+pub(crate) fn eval_context(object: Object<'_>, loss: &mut bool) -> Result<EvalMode> {
+    match object.maybe("evalContext") {
+        Some(context) => {
+            context.only(&["evalMode", "allowDecimalPrecisionLoss"])?;
+            *loss = context.bool("allowDecimalPrecisionLoss")?;
+            eval_mode(context)
+        }
+        None => eval_mode(object),
+    }
+}
+
+/// A constant of the enumeration `EvalMode` in the field of that name.
+pub(crate) fn eval_mode(object: Object<'_>) -> Result<EvalMode> {
+    match object.object("evalMode")?.int("i")? {
+        0 => Ok(EvalMode::Legacy),
+        1 => Ok(EvalMode::Ansi),
+        2 => Ok(EvalMode::Try),
+        _ => Err(object.missing("evalMode")),
+    }
+}
+
+fn zone(object: Object<'_>) -> Result<Option<String>> {
+    let zone = object.option("timeZoneId")?;
+    Ok(zone
+        .and_then(|zone| object.graph.str(zone))
+        .map(std::borrow::Cow::into_owned))
+}
+
+fn data_type(reader: &Reader<'_>, object: Object<'_>) -> Result<DataType> {
+    DataType::read(reader, object.value("dataType")?)
+}
+
+pub(crate) fn expr_id(object: Object<'_>) -> Result<ExprId> {
+    let uuid = object.object("jvmId")?;
+    let half = |name| Ok::<_, Unsupported>(u128::from(uuid.long(name)?.cast_unsigned()));
+    Ok(ExprId {
+        id: object.long("id")?,
+        jvm_id: half("mostSigBits")? << 64 | half("leastSigBits")?,
+    })
+}
+
+fn attribute(reader: &Reader<'_>, object: Object<'_>) -> Result<Attribute> {
+    object.only(&[
+        "name",
+        "dataType",
+        "nullable",
+        "exprId",
+        "metadata",
+        "qualifier",
+    ])?;
+    Ok(Attribute {
+        name: object.text("name")?.into_owned(),
+        data_type: data_type(reader, object)?,
+        nullable: object.bool("nullable")?,
+        id: expr_id(object.object("exprId")?)?,
+    })
+}
+
+/// An `AttributeReference`.
+pub(crate) fn read_attribute(reader: &Reader<'_>, value: Value) -> Result<Attribute> {
+    match Expr::read(reader, value)?.kind {
+        ExprKind::Attribute(attribute) => Ok(attribute),
+        _ => Err(Unsupported::of_use("an output that is no attribute")),
+    }
+}
+
+/// `AttributeReference`s of a sequence.
+pub(crate) fn read_attributes(reader: &Reader<'_>, values: Vec<Value>) -> Result<Vec<Attribute>> {
+    values
+        .into_iter()
+        .map(|value| read_attribute(reader, value))
+        .collect()
+}
+
+/// `SortOrder`s of a sequence.
+pub(crate) fn read_sort_orders(reader: &Reader<'_>, values: Vec<Value>) -> Result<Vec<SortOrder>> {
+    values
+        .into_iter()
+        .map(|value| {
+            let object = reader.expect(value)?;
+            object.only(&["child", "direction", "nullOrdering", "sameOrderExpressions"])?;
+            let ascending = match object.name_of("direction")? {
+                "Ascending" => true,
+                "Descending" => false,
+                other => return Err(Unsupported::Class(other.to_owned())),
+            };
+            let nulls_first = match object.name_of("nullOrdering")? {
+                "NullsFirst" => true,
+                "NullsLast" => false,
+                other => return Err(Unsupported::Class(other.to_owned())),
+            };
+            Ok(SortOrder {
+                child: Expr::read(reader, object.value("child")?)?,
+                ascending,
+                nulls_first,
+            })
+        })
+        .collect()
+}
+
+fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&[
+        "child",
+        "dataType",
+        "evalMode",
+        "timeZoneId",
+        "canUseLegacyCastForTryCast",
+        "legacyCastToStr",
+        "binaryFormatter",
+        "cast",
+        "castArgs",
+        "leftBracket",
+        "rightBracket",
+        "dateFormatter",
+        "timeFormatter",
+        "timestampFormatter",
+        "timestampNTZFormatter",
+        "ansiEnabled",
+        "castInternal",
+        "zoneId",
+    ])?;
+    let child = Expr::read(reader, object.value("child")?)?;
+    let to = data_type(reader, object)?;
+    let mode = eval_mode(object)?;
+    let may_fail = match (&child.data_type, &to) {
+        (DataType::String, to) => !matches!(to, DataType::String | DataType::Binary),
+        (from, to) => {
+            to.decimal().is_some() || from.decimal().is_some() || {
+                matches!(
+                    from,
+                    DataType::Float | DataType::Double | DataType::Timestamp
+                )
+            }
+        }
+    };
+    Ok(Expr {
+        nullable: child.nullable || (mode != EvalMode::Ansi && may_fail) || mode == EvalMode::Try,
+        data_type: to,
+        kind: ExprKind::Cast {
+            child: Box::new(child),
+            mode,
+            time_zone: zone(object)?,
+        },
+    })
+}
+
+fn case_when(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["branches", "elseValue", "internalDataType"])?;
+    let mut branches = Vec::new();
+    for branch in object.elements("branches")? {
+        match reader.graph.tuple(branch).as_deref() {
+            Some([condition, value]) => {
+                branches.push((Expr::read(reader, *condition)?, Expr::read(reader, *value)?))
+            }
+            _ => return Err(object.missing("branches")),
+        }
+    }
+    let otherwise = Expr::read_option(reader, object.option("elseValue")?)?;
+    let data_type = match branches.first() {
+        Some((_, value)) => value.data_type.clone(),
+        None => return Err(object.missing("branches")),
+    };
+    let nullable = branches.iter().any(|(_, value)| value.nullable)
+        || otherwise.as_ref().is_none_or(|value| value.nullable);
+    Ok(Expr {
+        kind: ExprKind::CaseWhen {
+            branches,
+            otherwise: otherwise.map(Box::new),
+        },
+        data_type,
+        nullable,
+    })
+}
+
+fn struct_field(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["child", "ordinal", "name", "childSchema"])?;
+    let child = Expr::read(reader, object.value("child")?)?;
+    let ordinal = usize::try_from(object.int("ordinal")?).map_err(|_| object.missing("ordinal"))?;
+    let field = match &child.data_type {
+        DataType::Struct(fields) => fields.get(ordinal),
+        _ => None,
+    };
+    let field = field.ok_or_else(|| object.missing("ordinal"))?;
+    Ok(Expr {
+        data_type: field.data_type.clone(),
+        nullable: child.nullable || field.nullable,
+        kind: ExprKind::GetStructField {
+            child: Box::new(child),
+            ordinal,
+        },
+    })
+}
+
+fn named_struct(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["children", "dataType", "nameExprs", "names", "valExprs"])?;
+    let children = Expr::read_all(reader, object.elements("children")?)?;
+    let mut fields = Vec::new();
+    let mut values = Vec::new();
+    let mut children = children.into_iter();
+    while let (Some(name), Some(value)) = (children.next(), children.next()) {
+        let name = match name.kind {
+            ExprKind::Literal(Literal::String(name)) => String::from_utf8(name).ok(),
+            _ => None,
+        };
+        fields.push(StructField {
+            name: name.ok_or_else(|| object.missing("names"))?,
+            data_type: value.data_type.clone(),
+            nullable: value.nullable,
+            field_id: None,
+            exists_default: None,
+        });
+        values.push(value);
+    }
+    Ok(Expr {
+        kind: ExprKind::CreateNamedStruct(values),
+        data_type: DataType::Struct(fields),
+        nullable: false,
+    })
+}
+
+fn scalar_subquery(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["plan", "exprId", "updated", "result"])?;
+    if !object.bool("updated")? {
+        return Err(Unsupported::of_use("a scalar subquery without result"));
+    }
+    let output = plan_output(reader, object.object("plan")?)?;
+    let data_type = match output.into_iter().next() {
+        Some(first) => first.data_type,
+        None => return Err(object.missing("plan")),
+    };
+    let value = Literal::read(reader, object.value("result")?, &data_type)?;
+    Ok(Expr {
+        nullable: value == Literal::Null,
+        data_type,
+        kind: ExprKind::ScalarSubquery {
+            id: expr_id(object.object("exprId")?)?,
+            value,
+        },
+    })
+}

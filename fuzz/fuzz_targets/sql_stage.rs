@@ -1,0 +1,24 @@
+//! Stages of Spark SQL: no graph makes the decoder panic or run for ever.
+#![no_main]
+
+use javaser::Limits;
+use javaser::arena::Graph;
+use libfuzzer_sys::fuzz_target;
+use sql::{Settings, Stage};
+
+fuzz_target!(|data: &[u8]| {
+    let Ok((graph, _)) = Graph::parse_first(data, &Limits::default()) else {
+        return;
+    };
+    let pair = graph.root().and_then(|root| graph.tuple(root));
+    let Some([Some(rdd), Some(target)]) = pair.as_deref().map(|pair| match pair {
+        [rdd, target] => [rdd.node(), target.node()],
+        _ => [None, None],
+    }) else {
+        return;
+    };
+    if let Ok(stage) = Stage::read(&graph, rdd, target, Settings::default()) {
+        let _ = stage.to_string();
+        let _ = stage.bind(&graph, rdd);
+    }
+});
