@@ -2,6 +2,8 @@
 //!
 //! `tests/capture` says how they were captured. `UPDATE_GOLDEN=1` writes what is found anew.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::fs;
