@@ -242,7 +242,11 @@ fn an_idle_worker_is_killed_if_so_set() {
         let error = bench.run("sleeps", &[]).unwrap_err();
         let text = "Python worker process terminated due to idle timeout (timeout: 1 seconds)";
         let class = "org.apache.spark.api.python.PythonWorkerException";
-        assert_eq!(error, TaskError::exception(class, text));
+        let end = Throwable {
+            message: None,
+            ..Throwable::new("java.io.EOFException", "")
+        };
+        assert_eq!(error, TaskError::exception(class, text).caused_by(end));
         assert!(begin.elapsed() > Duration::from_secs(1));
     }
 }
