@@ -1,30 +1,25 @@
-"""Compares PySpark's own loops with their native companions, in one interpreter: answers, order, spills, what is left unread, and tracebacks to the letter.
+"""Compares PySpark's own loops with their native companions, in one interpreter: answers, order, spills, and tracebacks to the letter.
 
 usage: native_loops.py DIRECTORY_OF_FIRESTEEL_WORKER"""
 
-import io
 import math
 import operator
-import os
 import random
-import struct
 import sys
 import tempfile
 import traceback
 
-import pyspark.serializers
 import pyspark.shuffle
 from pyspark.serializers import CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalGroupBy, ExternalMerger
 
-LOOPS = [(ExternalMerger, "mergeValues"), (ExternalMerger, "mergeCombiners"), (pyspark.serializers.UTF8Deserializer, "load_stream")]
+LOOPS = [(ExternalMerger, "mergeValues"), (ExternalMerger, "mergeCombiners")]
 own = [vars(owner)[name] for owner, name in LOOPS]
 
 sys.path.insert(0, sys.argv[1])
 from firesteel_worker import loops  # noqa: E402
 
 loops.shuffle(pyspark.shuffle)
-loops.serializers(pyspark.serializers)
 native = [vars(owner)[name] for owner, name in LOOPS]
 for before, after in zip(own, native):
     assert before is not after, f"{before.__qualname__} is still PySpark's"
@@ -173,58 +168,4 @@ for method in ("mergeValues", "mergeCombiners"):
     both(f"{method}: sizes that fail", merged(method, adding, lambda: ((i, i) for i in range(990)), kind=Sized))
 both("a creator that raises", merged("mergeValues", Aggregator(lambda v: 1 // (v - 3), operator.add, operator.add), lambda: ((i, i) for i in range(9))))
 
-
-def framed(*records):
-    return b"".join(struct.pack("!i", len(record)) + record for record in records)
-
-
-END, NULL = struct.pack("!i", -1), struct.pack("!i", -5)
-
-
-def read(data, use_unicode=True, limit=None, buffer=64):
-    def attempt():
-        # Gives no more than a few bytes at a time, as a socket may.
-        class Slowly(io.RawIOBase):
-            def __init__(self):
-                self.inner, self.turn = io.BytesIO(data), 0
-
-            def readable(self):
-                return True
-
-            def readinto(self, into):
-                self.turn += 1
-                return self.inner.readinto(memoryview(into)[: 1 + self.turn * 7 % 50])
-
-        stream = io.BufferedReader(Slowly(), buffer)
-        found = []
-        for record in pyspark.serializers.UTF8Deserializer(use_unicode).load_stream(stream):
-            found.append(record)
-            if len(found) == limit:
-                return found
-        return found, stream.read()
-
-    return attempt
-
-
-texts = [source.choice(["", "a", "zwölf", "\U0001f600" * source.randrange(40), "x" * source.randrange(300)]).encode() for _ in range(500)]
-for unicode in (True, False):
-    for buffer in (8, 64, 65536):
-        both("records", read(framed(*texts) + END + b"rest", unicode, buffer=buffer))
-        both("nulls", read(framed(b"a") + NULL + framed(b"b", b"") + NULL + END, unicode, buffer=buffer))
-        both("no end", read(framed(b"abc", b"de"), unicode, buffer=buffer))
-        both("cut off", read(framed(b"abc", b"defgh")[:-2], unicode, buffer=buffer))
-        both("cut off in a length", read(framed(b"abc") + b"\0\0", unicode, buffer=buffer))
-        both("bad text", read(framed(b"good", b"\xff\xfe", b"good") + END, unicode, buffer=buffer))
-        both("surrogates", read(framed(b"\xed\xa0\x80") + END, unicode, buffer=buffer))
-        both("the first ones", read(framed(*texts) + END, unicode, limit=3, buffer=buffer))
-
-
-class Shouting(pyspark.serializers.UTF8Deserializer):
-    def loads(self, stream):
-        return super().loads(stream).upper()
-
-
-use(native)
-assert list(Shouting().load_stream(io.BufferedReader(io.BytesIO(framed(b"a", b"b") + END)))) == ["A", "B"]
-assert list(pyspark.serializers.UTF8Deserializer().load_stream(io.BytesIO(framed(b"a") + END))) == ["a"]
 print(f"{compared} compared")

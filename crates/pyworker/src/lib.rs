@@ -6,7 +6,6 @@
 #![deny(unsafe_code)]
 
 mod merge;
-mod records;
 
 use pyo3::prelude::*;
 
@@ -14,7 +13,6 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(merge::merge, module)?)?;
-    module.add_function(wrap_pyfunction!(records::utf8_records, module)?)?;
     module.add("PAUSED", merge::PAUSED)?;
     module.add("EXHAUSTED", merge::EXHAUSTED)?;
     module.add("ODD", merge::ODD)?;

@@ -63,37 +63,6 @@ if fs_state != fs_native.EXHAUSTED:
     LOOP
 """
 
-LOAD_STREAM = """
-def load_stream(self, stream):
-    try:
-        while True:
-            yield self.loads(stream)
-    except struct.error:
-        return
-    except EOFError:
-        return
-"""
-
-LOADS = """
-def loads(self, stream):
-    length = read_int(stream)
-    if length == SpecialLengths.END_OF_DATA_SECTION:
-        raise EOFError
-    elif length == SpecialLengths.NULL:
-        return None
-    s = stream.read(length)
-    return {decoded} if self.use_unicode else s
-"""
-
-RECORDS = """
-if fs_plain and isinstance(stream, fs_reader):
-    fs_records, fs_taken = fs_native.utf8_records(stream.peek(), not self.use_unicode)
-    if fs_taken:
-        stream.read(fs_taken)
-        yield from fs_records
-        continue
-"""
-
 
 def statements(text):
     return ast.parse(text).body
@@ -108,12 +77,9 @@ def at(node, place):
     return node
 
 
-def same(function, text):
-    """Whether a function's or a loop's code is `text`, but for comments and annotations."""
-    known = statements(text)[0]
-    if isinstance(known, ast.FunctionDef):
-        return ast.dump(ast.Module(function.body, [])) == ast.dump(ast.Module(known.body, []))
-    return ast.dump(function) == ast.dump(known)
+def same(loop, text):
+    """Whether a loop's code is `text`, but for comments."""
+    return ast.dump(loop) == ast.dump(statements(text)[0])
 
 
 def replace(body, name, found):
@@ -192,32 +158,10 @@ def shuffle(module):
         setattr(merger, name, recompiled(vars(merger)[name], tree, module, names))
 
 
-def serializers(module):
-    """`pyspark.serializers`: lines of text."""
-    reader = module.UTF8Deserializer
-    found = methods(module, "UTF8Deserializer")
-    decoded = ('s.decode("utf-8")', 'codecs.decode(s, "utf-8")')
-    if not (
-        "load_stream" in found
-        and "loads" in found
-        and same(found["load_stream"], LOAD_STREAM)
-        and any(same(found["loads"], LOADS.format(decoded=way)) for way in decoded)
-    ):
-        return
-    tree = found["load_stream"]
-    loop = tree.body[0].body[0]
-    loop.body[:0] = [at(statement, loop.body[0]) for statement in statements(RECORDS)]
-    tree.body[:0] = [at(statement, tree.body[0]) for statement in statements("fs_plain = type(self).loads is fs_loads")]
-    import io
-
-    names = {"fs_native": _native, "fs_reader": io.BufferedReader, "fs_loads": reader.loads}
-    reader.load_stream = recompiled(reader.load_stream, tree, module, names)
-
-
 class Finder:
     """Finds the modules that get native loops as they are found otherwise, and changes them when they have been loaded."""
 
-    changes = {"pyspark.shuffle": shuffle, "pyspark.serializers": serializers}
+    changes = {"pyspark.shuffle": shuffle}
 
     def find_spec(self, name, path=None, target=None):
         change = self.changes.get(name)
