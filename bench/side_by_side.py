@@ -101,13 +101,13 @@ class Driver:
             guard.cancel()
         raise RuntimeError(f"the driver ended during {command['do']} (log: {self.work}/driver.err)")
 
-    def launch(self, side, number, memory="1024M"):
-        """Starts an executor and gives the process and its start time."""
+    def launch(self, side, number, memory="1024M", class_path=""):
+        """Starts an executor and gives the process and its start time. Every side but Firesteel's is Spark's own executor."""
         chosen = self.chosen
-        java = (chosen.jdk if side == "plain" else chosen.firesteel) / "bin" / "java"
+        java = (chosen.firesteel if side == "firesteel" else chosen.jdk) / "bin" / "java"
         directory = self.work / f"executor-{number}"
         directory.mkdir()
-        command = [java, "-cp", f"{chosen.home}/jars/*", f"-Xmx{memory}", "-Djava.net.preferIPv6Addresses=false",
+        command = [java, "-cp", f"{class_path}{chosen.home}/jars/*", f"-Xmx{memory}", "-Djava.net.preferIPv6Addresses=false",
                    "-XX:+IgnoreUnrecognizedVMOptions", *MODULE_OPTIONS,
                    "org.apache.spark.executor.CoarseGrainedExecutorBackend", "--driver-url", self.hello["driver_url"],
                    "--executor-id", str(number), "--hostname", "localhost", "--cores", "2",

@@ -5,6 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${FIRESTEEL_CACHE:-$HOME/.cache/firesteel}
 spark_versions=(3.5.9 4.0.5 4.1.4 4.2.1 4.3.0)
 python_packages=(setuptools wheel numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1)
+s3_server=('moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5)
 dist=$root/dist/firesteel
 
 # Compiled crates outlive the clone, so that a fresh clone at the same place builds in seconds. Clones at different places do not share
@@ -118,6 +119,27 @@ spark_home() {
         [[ -d $home/jars ]] && printf '%s\n' "$home" && return
     done
     fail "no Spark $1 in $(spark_environment "$1")"
+}
+
+# setup_services: jars and programs of the file systems that tests read from, if they are not there: HDFS and S3A from Maven, an S3 server from PyPI.
+setup_services() {
+    local pom name jars
+    for pom in "$root"/tests/services/*.xml; do
+        name=$(basename "$pom" .xml)
+        jars=$cache/services/$name
+        cmp -s "$pom" "$jars/pom.xml" && continue
+        say "Jars of $name in $jars"
+        rm -rf "$jars"
+        mvn --batch-mode --quiet --file "$pom" dependency:copy-dependencies -DoutputDirectory="$jars"
+        cp "$pom" "$jars/pom.xml"
+    done
+    local environment=$cache/services/moto
+    if [[ ! -r $environment/.firesteel-packages || $(<"$environment/.firesteel-packages") != "${s3_server[*]}" ]]; then
+        say "${s3_server[*]} in $environment"
+        python3 -m venv "$environment"
+        "$environment/bin/python" -m pip install --disable-pip-version-check --quiet "${s3_server[@]}"
+        printf '%s\n' "${s3_server[*]}" >"$environment/.firesteel-packages"
+    fi
 }
 
 # build_native: compiles the binary and the shared library.

@@ -7,6 +7,7 @@ pub mod capi;
 pub mod cli;
 pub mod config;
 pub mod executor;
+pub mod files;
 pub mod lanes;
 pub mod launch;
 pub mod logging;
@@ -14,3 +15,11 @@ pub mod memory;
 pub mod report;
 pub mod rpc;
 pub mod transport;
+
+/// What a panic said, if it said something.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> Option<&str> {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+}

@@ -1,4 +1,4 @@
-//! The counting allocator, and what the kernel says about the process's memory.
+//! The counting allocator, what the kernel says about the process's memory, and the [`budget`] of tasks and blocks.
 //!
 //! Only the executable installs [`CountingAllocator`]; `libfiresteel.so` leaves the allocator of its host program alone,
 //! and every number that comes from counting is then zero. Memory of an embedded JVM is not the allocator's: the resident
@@ -17,6 +17,8 @@
 //! | mimalloc 3, no huge pages, purge at once      |  4076 |  4064               | 24152 | 470 ms |
 //! | mimalloc 2, no huge pages, purge after 10 ms  | 34848 | 34836               | 34848 | 138 ms |
 #![allow(unsafe_code)]
+
+pub mod budget;
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;

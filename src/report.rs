@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::lanes::Lane;
+use crate::lanes::sql::Verdict;
 
 /// How task attempts ended, for one lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -48,8 +49,21 @@ pub struct Counters {
     pub delegated: BTreeMap<String, u64>,
     /// Attempts that a native lane gave up before anything of them was visible, by reason.
     pub bailed_out: BTreeMap<String, u64>,
+    /// What came of `spark.firesteel.verify=both`.
+    pub verified: Verified,
     /// Exit code, once the executor has stopped.
     pub exit_code: Option<i32>,
+}
+
+/// Attempts that ran natively and in the JVM.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// Those that came to the same.
+    pub equal: u64,
+    /// Those that did not.
+    pub different: u64,
+    /// Those that could not be compared, by reason.
+    pub unverified: BTreeMap<String, u64>,
 }
 
 /// Thread-safe home of [`Counters`].
@@ -153,6 +167,18 @@ impl Report {
             .bailed_out
             .entry(reason.to_owned())
             .or_default() += 1;
+    }
+
+    /// Counts an attempt that ran natively and in the JVM.
+    pub fn count_verified(&self, verdict: &Verdict) {
+        let verified = &mut self.counters.lock().verified;
+        match verdict {
+            Verdict::Equal => verified.equal += 1,
+            Verdict::Different(_) => verified.different += 1,
+            Verdict::Unverified(why) => {
+                *verified.unverified.entry(why.clone()).or_default() += 1;
+            }
+        }
     }
 
     /// The numbers in one line for the log.

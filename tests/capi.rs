@@ -437,6 +437,8 @@ fn library_exports_what_the_header_declares_and_nothing_else() {
         .unwrap()
         .lines()
         .filter_map(|line| line.split_whitespace().last().map(str::to_owned))
+        // The C interface of a dependency's dependency (checksums of object stores), which cannot be switched off from here.
+        .filter(|name| !name.starts_with("crc_fast_"))
         .collect();
     let header = std::fs::read_to_string(root().join("include/firesteel.h")).unwrap();
     let declared: BTreeSet<String> = header

@@ -1,6 +1,8 @@
 //! The directories in which an executor keeps its files (Spark's `DiskBlockManager`).
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -89,6 +91,24 @@ impl LocalDirs {
         dir.unwrap_or(Path::new("")).join(name)
     }
 
+    /// Makes the subdirectory of a file of which [`LocalDirs::path`] gave the path; it may come into being at the same time elsewhere. `open` allows the
+    /// external shuffle service, another user of the same group, to remove files in it.
+    pub(super) fn create_parent(of: &Path, open: bool) -> io::Result<()> {
+        let Some(dir) = of.parent() else {
+            return Ok(());
+        };
+        match std::fs::create_dir(dir) {
+            Ok(()) if open => add_permissions(dir, 0o020),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Allows the external shuffle service, another user, to read a file.
+    pub(super) fn make_world_readable(path: &Path) -> io::Result<()> {
+        add_permissions(path, 0o004)
+    }
+
     /// Removes the directories and everything in them, unless they outlive this process.
     pub fn remove(&self) {
         if self.keep {
@@ -106,6 +126,11 @@ impl LocalDirs {
             }
         }
     }
+}
+
+fn add_permissions(path: &Path, mode: u32) -> io::Result<()> {
+    let now = std::fs::metadata(path)?.permissions().mode();
+    std::fs::set_permissions(path, Permissions::from_mode(now | mode))
 }
 
 fn create_in(root: &Path) -> io::Result<PathBuf> {
@@ -131,7 +156,6 @@ fn non_negative_hash(text: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     /// Directory and subdirectory of three with 64 as a JVM computes them.
     #[test]

@@ -16,6 +16,7 @@ pub mod serializer_manager;
 mod server;
 pub mod shuffle;
 mod shuffle_files;
+mod shuffle_service;
 pub mod store;
 mod streams;
 mod uploads;

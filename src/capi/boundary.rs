@@ -1,6 +1,5 @@
 //! Where Rust ends: results become codes, panics become `FIRESTEEL_INTERNAL`, pointers are checked.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::code::firesteel_code;
@@ -23,7 +22,10 @@ pub(super) unsafe fn boundary(
         Ok(Err(failure)) => failure,
         Err(panic) => firesteel_error::new(
             firesteel_code::FIRESTEEL_INTERNAL,
-            format!("bug in firesteel: {}", panic_text(panic.as_ref())),
+            format!(
+                "bug in firesteel: {}",
+                crate::panic_text(panic.as_ref()).unwrap_or("a panic without a message")
+            ),
         ),
     };
     let code = failure.code();
@@ -73,14 +75,6 @@ pub(super) fn present<T>(name: &str, pointer: *const T) -> Result<(), firesteel_
         ));
     }
     Ok(())
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without a message")
 }
 
 #[cfg(test)]

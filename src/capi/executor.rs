@@ -343,6 +343,7 @@ fn failure(error: &ExecutorError) -> firesteel_error {
         ExecutorError::Jdk(_) => firesteel_code::FIRESTEEL_JDK,
         ExecutorError::NoLocalDir(_)
         | ExecutorError::Port { .. }
+        | ExecutorError::ShuffleService { .. }
         | ExecutorError::System { .. } => firesteel_code::FIRESTEEL_LOCAL_RESOURCE,
     };
     firesteel_error::new(code, error.to_string())

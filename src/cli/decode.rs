@@ -6,14 +6,13 @@ use std::process::ExitCode;
 
 use javaser::Limits;
 use javaser::arena::Graph;
+use javaser::stream::HEADER;
 use serde_json::Value;
 
 /// Exit code when the file could not be read or not be decoded to its end.
 const UNDECODED: u8 = 1;
 /// Largest file that is looked at, in bytes.
 const MAX_FILE_BYTES: u64 = 4 << 30;
-/// The first bytes of a Java object stream of protocol version 2.
-const JAVA_STREAM: [u8; 4] = [0xac, 0xed, 0x00, 0x05];
 
 /// Prints the content of `file` (`-`: standard input).
 pub(super) fn main(file: &Path, compact: bool) -> ExitCode {
@@ -68,7 +67,7 @@ fn decode(bytes: &[u8]) -> (Vec<Value>, Option<String>) {
     if bytes.is_empty() {
         return (Vec::new(), Some("the file is empty".to_owned()));
     }
-    if bytes.starts_with(&JAVA_STREAM) {
+    if bytes.starts_with(&HEADER) {
         return match Graph::parse(bytes, &Limits::default()) {
             Ok(graph) => (vec![graph.to_json()], None),
             Err(error) => (

@@ -1,5 +1,6 @@
-//! The command line: `firesteel executor | doctor | decode`, and the `java` launcher that the same binary is under that name.
+//! The command line: `firesteel executor | doctor | decode | capabilities`, and the `java` launcher that the same binary is under that name.
 
+mod capabilities;
 mod decode;
 mod doctor;
 mod java;
@@ -45,6 +46,12 @@ enum Command {
     Doctor(DoctorArgs),
     /// Show Spark messages or serialized Java objects as JSON.
     Decode(DecodeArgs),
+    /// Show what runs without a JVM: operators, joins, aggregates, expressions, casts, types, files, RDDs.
+    Capabilities {
+        /// How it is written.
+        #[arg(long, value_enum, default_value = "text")]
+        format: capabilities::Format,
+    },
 }
 
 #[derive(Args)]
@@ -91,6 +98,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Command::Executor { args } => executor(&args),
         Command::Doctor(args) => doctor::main(args.spark_home, args.class_path),
         Command::Decode(args) => decode::main(&args.file, args.compact),
+        Command::Capabilities { format } => capabilities::main(format),
     }
 }
 

@@ -5,18 +5,22 @@ use super::{SettingError, SparkProperties};
 
 /// Memory that Spark leaves to everything it does not count.
 const RESERVED: u64 = 300 << 20;
+/// Spark's `spark.executor.minMemoryOverhead`.
+const LEAST_OVERHEAD: u64 = 384 << 20;
 /// The smallest heap is this many times the reserved memory.
 const SMALLEST_HEAP_FACTOR: f64 = 1.5;
 
 /// Memory for execution and storage together, as announced to the driver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MemorySettings {
     /// Bytes on the heap.
     pub max_on_heap: u64,
     /// Bytes outside the heap: `spark.memory.offHeap.size`.
     pub max_off_heap: u64,
-    /// Share of both, in bytes of the heap's, that cached blocks keep against execution.
-    pub storage_region_on_heap: u64,
+    /// Share of both that cached blocks keep against execution: `spark.memory.storageFraction`.
+    pub storage_fraction: f64,
+    /// Bytes that the cluster manager gives to the executor: heap, `spark.executor.memoryOverhead` and off-heap memory.
+    pub total: u64,
 }
 
 impl MemorySettings {
@@ -68,12 +72,27 @@ impl MemorySettings {
         Ok(Self {
             max_on_heap,
             max_off_heap: off_heap,
-            storage_region_on_heap: part(
-                max_on_heap,
-                conf.number("spark.memory.storageFraction", 0.5, 0.0, 1.0)?,
-            ),
+            storage_fraction: conf.number("spark.memory.storageFraction", 0.5, 0.0, 1.0)?,
+            total: max_jvm_memory
+                .saturating_add(overhead(conf, max_jvm_memory)?)
+                .saturating_add(off_heap),
         })
     }
+}
+
+/// What an executor may take beside its heap, as Spark asks the cluster manager for it.
+fn overhead(conf: &SparkProperties, max_jvm_memory: u64) -> Result<u64, SettingError> {
+    const KEY: &str = "spark.executor.memoryOverhead";
+    if conf.contains(KEY) {
+        return conf.size(KEY, 0, SizeUnit::Mib);
+    }
+    let factor = conf.number("spark.executor.memoryOverheadFactor", 0.1, 0.0, 1000.0)?;
+    let least = conf.size(
+        "spark.executor.minMemoryOverhead",
+        LEAST_OVERHEAD,
+        SizeUnit::Mib,
+    )?;
+    Ok(part(max_jvm_memory, factor).max(least))
 }
 
 /// A share of some bytes, cut to whole ones, in double precision as Spark computes it.
@@ -104,7 +123,8 @@ mod tests {
             (settings.max_on_heap, settings.max_off_heap),
             (455_501_414, 0)
         );
-        assert_eq!(settings.storage_region_on_heap, 227_750_707);
+        assert_eq!(settings.storage_fraction, 0.5);
+        assert_eq!(settings.total, GIB + (384 << 20));
         Ok(())
     }
 
@@ -124,7 +144,8 @@ mod tests {
             MemorySettings {
                 max_on_heap: 607_335_219,
                 max_off_heap: GIB,
-                storage_region_on_heap: 0
+                storage_fraction: 0.0,
+                total: 2 * GIB + (384 << 20)
             }
         );
         assert!(memory(&[("spark.memory.fraction", "1.5")], GIB).is_err());

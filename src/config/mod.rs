@@ -98,6 +98,8 @@ pub struct StorageSettings {
     /// True if shuffle files have the layout of Spark's sort shuffle on local disks, so that they can be served without the JVM
     /// (`spark.shuffle.manager`, `spark.shuffle.sort.io.plugin.class`).
     pub sort_shuffle_files: bool,
+    /// Class of the shuffle manager: `spark.shuffle.manager`.
+    pub shuffle_manager: String,
     /// Uploads and fetches above this many bytes go through a file: `spark.network.maxRemoteBlockSizeFetchToMem`.
     pub max_remote_block_in_memory: u64,
     /// `spark.io.encryption.enabled`; the key comes from the driver.
@@ -111,6 +113,10 @@ pub struct DecommissionSettings {
     pub enabled: bool,
     /// `spark.storage.decommission.enabled`: blocks move to other executors first.
     pub storage: bool,
+    /// Whether blocks move at all: that, and `spark.storage.decommission.rddBlocks.enabled` or `.shuffleBlocks.enabled`.
+    pub migration: bool,
+    /// Whether files of shuffles may have to go to `spark.storage.decommission.fallbackStorage.path`, a file system of Hadoop's.
+    pub fallback_storage: bool,
     /// Signal that starts it, without `SIG`: `spark.executor.decommission.signal`.
     pub signal: String,
 }
@@ -150,6 +156,9 @@ impl Settings {
         let rpc = RpcSettings::new(conf)?;
         let heartbeat = HeartbeatSettings::new(conf, rpc.network_timeout)?;
         let plugins = conf.text("spark.plugins", "");
+        let storage = conf.switch("spark.storage.decommission.enabled", false)?;
+        let rdds = conf.switch("spark.storage.decommission.rddBlocks.enabled", true)?;
+        let shuffles = conf.switch("spark.storage.decommission.shuffleBlocks.enabled", true)?;
         Ok(Self {
             rpc,
             heartbeat,
@@ -159,7 +168,11 @@ impl Settings {
             memory: MemorySettings::new(conf, max_jvm_memory)?,
             decommission: DecommissionSettings {
                 enabled: conf.switch("spark.decommission.enabled", false)?,
-                storage: conf.switch("spark.storage.decommission.enabled", false)?,
+                storage,
+                migration: storage && (rdds || shuffles),
+                fallback_storage: storage
+                    && shuffles
+                    && conf.contains("spark.storage.decommission.fallbackStorage.path"),
                 signal: conf.text("spark.executor.decommission.signal", "PWR"),
             },
             structured_logging: conf.switch("spark.log.structuredLogging.enabled", false)?,
@@ -173,13 +186,17 @@ impl Settings {
 /// Sets what an application did not and what has another default in its version than in Spark 3.5, so that native lanes read and write blocks as that
 /// version's JVM does.
 pub fn apply_version_defaults(properties: &mut SparkProperties, spark_version: &str) {
-    const RDD_COMPRESS: &str = "spark.rdd.compress";
     let mut parts = spark_version
         .split(['.', '-'])
         .map_while(|part| part.parse::<u32>().ok());
     let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    if version >= (4, 3) && !properties.contains(RDD_COMPRESS) {
-        properties.set(RDD_COMPRESS, "true");
+    for (since, key, value) in [
+        ((4, 0), "spark.shuffle.service.removeShuffle", "true"),
+        ((4, 3), "spark.rdd.compress", "true"),
+    ] {
+        if version >= since && !properties.contains(key) {
+            properties.set(key, value);
+        }
     }
 }
 
@@ -360,6 +377,7 @@ impl StorageSettings {
         Ok(Self {
             sub_directories: conf.number("spark.diskStore.subDirectories", 64, 1, 1 << 16)?,
             sort_shuffle_files: sort && plugin == LOCAL_DISK,
+            shuffle_manager: if sort { SORT.to_owned() } else { manager },
             max_remote_block_in_memory: conf
                 .size(
                     "spark.network.maxRemoteBlockSizeFetchToMem",

@@ -43,6 +43,7 @@ fn the_defaults_are_sparks() -> Result<(), SettingError> {
         StorageSettings {
             sub_directories: 64,
             sort_shuffle_files: true,
+            shuffle_manager: "org.apache.spark.shuffle.sort.SortShuffleManager".to_owned(),
             max_remote_block_in_memory: 200 << 20,
             io_encryption: false
         }
@@ -52,6 +53,8 @@ fn the_defaults_are_sparks() -> Result<(), SettingError> {
         DecommissionSettings {
             enabled: false,
             storage: false,
+            migration: false,
+            fallback_storage: false,
             signal: "PWR".to_owned()
         }
     );

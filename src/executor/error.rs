@@ -102,6 +102,17 @@ pub enum ExecutorError {
         /// What the system says.
         why: String,
     },
+    /// The external shuffle service of this host.
+    #[error(
+        "{why}. Check that an external shuffle service listens on {address} (for a Standalone worker: that it was started with spark.shuffle.service.enabled), or \
+         set spark.shuffle.service.enabled=false for this application"
+    )]
+    ShuffleService {
+        /// Host and port of the service.
+        address: String,
+        /// Spark's text.
+        why: String,
+    },
     /// No JDK.
     #[error(transparent)]
     Jdk(#[from] JdkError),
@@ -140,6 +151,7 @@ impl ExecutorError {
             Self::NoLocalDir(_) => 300,
             Self::Port { .. } => 301,
             Self::System { .. } => 302,
+            Self::ShuffleService { .. } => 303,
         }
     }
 }

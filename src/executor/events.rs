@@ -178,6 +178,13 @@ pub enum Input {
     ReregisterAnswer(Result<bool, String>),
     /// The answer to [`Output::AskDecommission`].
     DecommissionAnswer(bool),
+    /// The answer to [`Output::AskMigration`].
+    MigrationInfo {
+        /** What began before this time and was not seen then may still have to move; the end of all times if nothing moves any more. */
+        since: Time,
+        /** Nothing is left to move. */
+        done: bool,
+    },
     /// The JVM could not be created or its Spark side did not start.
     JvmFailed(String),
     /// The connection to the driver is gone.
@@ -248,6 +255,10 @@ pub enum Output {
     Reregister(Option<i64>),
     /// Ask the driver to decommission us. Answered by [`Input::DecommissionAnswer`].
     AskDecommission,
+    /// Take no more blocks, and begin to move those of the native lanes and the files of all shuffles to other executors.
+    StartMigration,
+    /// Look how far that is. Answered by [`Input::MigrationInfo`].
+    AskMigration,
     /// Tell the driver that an attempt was killed before it began.
     TaskKilled {
         /** Task attempt id. */

@@ -8,6 +8,7 @@ use tracing::{info, warn};
 use super::events::Input;
 use super::jvm_messages::classify;
 use super::shared::Shared;
+use super::verified::verified;
 use crate::lanes::jvm::{AfterExit, Bootstrap, JvmBlock, JvmHost};
 use crate::rpc::FetchError;
 
@@ -16,7 +17,7 @@ pub(super) struct Host(pub(super) Arc<Shared>);
 
 impl JvmHost for Host {
     fn tell(&self, envelope: Vec<u8>) {
-        let envelope = envelope.into();
+        let envelope = verified(&self.0, envelope.into());
         let message = classify(&envelope);
         self.0.input(Input::Jvm {
             message,

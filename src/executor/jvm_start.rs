@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use javaser::Catalog;
 use tracing::{info, warn};
+use wire::messages::SparkAppConfig;
 
 use super::events::Input;
 use super::jvm_host::Host;
@@ -40,8 +42,38 @@ impl JvmLaunch {
                 .map(|p| p.to_string_lossy().into_owned()),
             resource_profile_id: a.resource_profile_id,
             pod_name: a.pod_name.clone(),
-            spark_app_config: self.app_config.clone(),
+            spark_app_config: settings_of_backend(&self.app_config, &shared.catalog),
             local_dirs: shared.local_dirs.dirs().to_vec(),
+        }
+    }
+}
+
+/// The application's settings for the JVM's backend, with other ones for leaving on request. The decommission signal stays ours, because the backend would leave
+/// without regard to native tasks and blocks: it gets one that nobody sends. Files of shuffles are moved by us, since the JVM does not see those in
+/// directories that it did not make; only the fallback storage is the JVM's.
+fn settings_of_backend(app_config: &Bytes, catalog: &Catalog) -> Bytes {
+    const SIGNAL: &str = "spark.executor.decommission.signal";
+    const UNUSED: &str = "STKFLT";
+    const SHUFFLES: &str = "spark.storage.decommission.shuffleBlocks.enabled";
+    const FALLBACK: &str = "spark.storage.decommission.fallbackStorage.path";
+    let changed = SparkAppConfig::decode(app_config).and_then(|mut config| {
+        let properties = &mut config.spark_properties;
+        let fallback = properties.iter().any(|(key, _)| key == FALLBACK);
+        let mut set = |name: &str, value: &str| {
+            properties.retain(|(key, _)| key != name);
+            properties.push((name.to_owned(), value.to_owned()));
+        };
+        set(SIGNAL, UNUSED);
+        if !fallback {
+            set(SHUFFLES, "false");
+        }
+        config.encode(catalog)
+    });
+    match changed {
+        Ok(changed) => changed.into(),
+        Err(error) => {
+            warn!(target: "Firesteel", "The embedded JVM will take the decommission signal: {error}");
+            app_config.clone()
         }
     }
 }

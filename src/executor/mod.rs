@@ -20,6 +20,7 @@ mod source;
 mod startup;
 mod storage;
 pub mod task;
+mod verified;
 
 pub use error::ExecutorError;
 pub use jvm_start::bridge_jar;

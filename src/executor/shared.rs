@@ -26,6 +26,7 @@ use super::inbound::EXECUTOR;
 use super::jvm_start::JvmLaunch;
 use super::native::{self, NativeTasks};
 use crate::blocks::LocalDirs;
+use crate::blocks::store::Decommissioner;
 use crate::lanes::jvm::{JvmBlock, JvmLane};
 use crate::logging::LevelHandle;
 use crate::report::Report;
@@ -78,6 +79,8 @@ pub(super) struct Shared {
     pub(super) exit: watch::Sender<Option<i32>>,
     pub(super) finished: AtomicBool,
     pub(super) rearm: Notify,
+    /// Moves the blocks of the native lanes away once the executor is decommissioned.
+    pub(super) migration: Mutex<Option<Decommissioner>>,
 }
 
 impl Shared {
@@ -169,6 +172,19 @@ impl Shared {
             Output::Heartbeat(Some((id, envelope))) => self.forward_beat(id, envelope),
             Output::Reregister(jvm_ask) => self.reregister(jvm_ask),
             Output::AskDecommission => self.ask_decommission(),
+            Output::StartMigration => {
+                let _guard = self.runtime.enter();
+                let blocks = &self.native.plane.blocks;
+                *self.migration.lock() = Some(Decommissioner::start(blocks));
+            }
+            Output::AskMigration => {
+                let shared = Arc::clone(self);
+                // Not from here: the state machine is being carried out.
+                self.runtime.spawn(async move {
+                    let input = shared.migration_info();
+                    shared.input(input);
+                });
+            }
             Output::TaskKilled { task_id, reason } => self.task_killed(task_id, reason),
             Output::RemoveExecutor { reason } => {
                 let message = RemoveExecutor {
@@ -240,7 +256,18 @@ impl Shared {
         });
     }
 
+    /// With every heartbeat, once a JVM is there.
+    fn share_memory(self: &Arc<Self>) {
+        if self.lane.get().is_some() {
+            let shared = Arc::clone(self);
+            // It may write blocks to disk, and tell the driver.
+            self.runtime
+                .spawn_blocking(move || shared.native.share_memory_with_jvm());
+        }
+    }
+
     fn forward_beat(self: &Arc<Self>, id: i64, envelope: Bytes) {
+        self.share_memory();
         let asked = self.driver.start_ask_raw(envelope);
         let shared = Arc::clone(self);
         self.runtime.spawn(async move {
@@ -260,6 +287,9 @@ impl Shared {
     /// Sends a heartbeat of our own. One that `counts` is answered to the state machine; the others only tell what native tasks have counted.
     fn beat(self: &Arc<Self>, counts: bool) {
         self.native.poll_memory(&self.report);
+        if counts {
+            self.share_memory();
+        }
         let executor_updates = self.native.peaks.take_updates().into_iter().collect();
         let accum_updates = self
             .native
@@ -376,6 +406,24 @@ impl Shared {
                 .encode(&self.catalog)
             });
         self.tell_scheduler("StatusUpdate", update);
+    }
+
+    fn migration_info(&self) -> Input {
+        let migration = self.migration.lock();
+        let Some(migration) = &*migration else {
+            return Input::MigrationInfo {
+                since: Time::MAX,
+                done: true,
+            };
+        };
+        let (began, done) = migration.last_migration_info();
+        let since = match migration.is_stopped() {
+            true => Time::MAX,
+            false => began.map_or(Time::ZERO, |began| {
+                began.saturating_duration_since(self.process_start)
+            }),
+        };
+        Input::MigrationInfo { since, done }
     }
 
     fn reply(&self, id: RequestId, what: Reply) {

@@ -16,8 +16,8 @@ use wire::WireError;
 use wire::envelope::RpcAddress;
 use wire::ids::BlockManagerId;
 use wire::messages::{
-    GenerateExecId, LaunchedExecutor, RegisterBlockManager, RegisterExecutor,
-    RetrieveSparkAppConfig, RpcEndpointRef, SparkAppConfig, reply,
+    ExecutorLossReason, GenerateExecId, LaunchedExecutor, RegisterBlockManager, RegisterExecutor,
+    RemoveExecutor, RetrieveSparkAppConfig, RpcEndpointRef, SparkAppConfig, reply,
 };
 use wire::version::WireVersion;
 
@@ -160,6 +160,7 @@ pub(super) async fn register(
     if let Some(log_level) = config.log_level.as_deref() {
         level.set_log4j_level(log_level);
     }
+    config::apply_version_defaults(&mut properties, &version.spark_version);
     let heap = HeapSize::of(&command.options, &Machine::detect(), env);
     let settings = Settings::new(&properties, heap.max_memory).map_err(setting)?;
     let rpc_conf = RpcConf::new(|key| properties.get(key))
@@ -245,6 +246,8 @@ pub(super) async fn register(
         heartbeat_max_failures: settings.heartbeat.max_failures,
         heartbeat_jitter: jitter(),
         decommission_enabled: settings.decommission.enabled,
+        migration: settings.decommission.migration,
+        jvm_migrates: settings.decommission.fallback_storage,
         reregistration_exit_code: if version.scala_213 {
             exit_code::BLOCK_MANAGER_REREGISTRATION_FAILED
         } else {
@@ -257,7 +260,6 @@ pub(super) async fn register(
     .encode(&catalog)
     .map_err(|why| driver.unsupported(&why))?;
     let files = FileServer::new(rpc_conf.files);
-    config::apply_version_defaults(&mut properties, &version.spark_version);
     let env = BlockEnv {
         app_id: arguments.app_id.clone(),
         block_manager_id: registration.block_manager_id.clone(),
@@ -271,7 +273,31 @@ pub(super) async fn register(
         runtime: tokio::runtime::Handle::current(),
         io_encryption_key: config.io_encryption_key,
     };
-    let native = NativeTasks::new(Arc::new(env), &settings, files.clone()).map_err(setting)?;
+    let native =
+        NativeTasks::new(Arc::new(env), &settings, files.clone(), class_path).map_err(setting)?;
+    if let Some(service) = &settings.shuffle_service {
+        let registered = native
+            .plane
+            .register_with_shuffle_service(service, &settings.storage);
+        if let Err(why) = registered.await {
+            let reason = format!("Unable to create executor due to {why}");
+            let leaving = RemoveExecutor {
+                executor_id: arguments.executor_id.clone(),
+                reason: ExecutorLossReason { message: reason },
+            };
+            // The driver would otherwise only see that the connection ends.
+            if let Ok(leaving) = leaving.encode(&catalog)
+                && endpoint.tell(scheduler, leaving.into()).is_ok()
+            {
+                let _ = tokio::time::timeout(rpc_conf.ask_timeout, endpoint.flush()).await;
+            }
+            local_dirs.remove();
+            return Err(ExecutorError::ShuffleService {
+                address: format!("{}:{}", arguments.hostname, service.port),
+                why,
+            });
+        }
+    }
     let (exit_sender, exit) = watch::channel(None);
     let shared = Arc::new(Shared {
         core: Mutex::new(Core::new(
@@ -310,6 +336,7 @@ pub(super) async fn register(
         exit: exit_sender,
         finished: AtomicBool::new(false),
         rearm: Notify::new(),
+        migration: Mutex::default(),
     });
     source.connect(&shared);
     let weak = Arc::downgrade(&shared);

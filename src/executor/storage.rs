@@ -38,6 +38,9 @@ fn handle(shared: &Arc<Shared>, content: &Bytes, envelope: Bytes, reply: Option<
         Ok(StorageEndpointMessage::RemoveBroadcast(m)) => {
             native.forget_stage(m.broadcast_id);
             native.plane.broadcasts.remove(m.broadcast_id);
+            if let Some(sql) = &native.sql {
+                sql.broadcast_removed(m.broadcast_id);
+            }
             PythonLane::remove_broadcast(&shared.local_dirs, m.broadcast_id);
             Reply::Integer(native.plane.blocks.remove_broadcast(m.broadcast_id))
         }

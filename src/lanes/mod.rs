@@ -2,13 +2,42 @@
 
 pub mod jvm;
 pub mod python;
+pub mod sql;
 
 use std::sync::Arc;
 
 use javaser::arena::NodeId;
 use wire::task_description::TaskDescription;
 
+use crate::config::SparkProperties;
 use crate::executor::task::{DecodedTask, TaskContext, TaskError, TaskValue};
+
+/// Settings that put something else in the place of Spark's shuffles, and the values that native lanes know.
+pub(crate) const SHUFFLE_PARTS: [(&str, &[&str]); 2] = [
+    (
+        "spark.shuffle.manager",
+        &[
+            "sort",
+            "tungsten-sort",
+            "org.apache.spark.shuffle.sort.SortShuffleManager",
+        ],
+    ),
+    (
+        "spark.shuffle.sort.io.plugin.class",
+        &["org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO"],
+    ),
+];
+
+/// The first of these settings that has a value which is not known there: why a lane runs nothing.
+pub(crate) fn unknown_part(
+    properties: &SparkProperties,
+    parts: &[(&str, &[&str])],
+) -> Option<String> {
+    parts.iter().find_map(|(key, known)| {
+        let value = properties.get(key)?;
+        (!known.contains(&value.as_str())).then(|| format!("{key} is {value}"))
+    })
+}
 
 /// A way to run a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

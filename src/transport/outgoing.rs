@@ -21,6 +21,8 @@ use wire::frame::Frame;
 const COPIED_BODY: usize = 8 << 10;
 /// Up to so many bytes are sent by whoever queues them, if nothing else is waiting: it saves a message the way through another thread.
 const SENT_AT_ONCE: usize = 64 << 10;
+/// So much of a file is sent likewise: a small block of a shuffle, with what framing and compression add to it.
+const FILE_SENT_AT_ONCE: u64 = 256 << 10;
 /// Pieces given to one system call.
 const PIECES_PER_CALL: usize = 64;
 /// File bytes given to one system call.
@@ -106,18 +108,67 @@ impl State {
 
     /// Sends what waits, if it is little and nobody else is sending. True if nothing is left for the sending task. Errors are left to it, too.
     fn send_now(&mut self) -> bool {
-        if self.sending || !self.pieces.is_empty() || self.tail.len() > SENT_AT_ONCE {
+        if self.sending {
             return false;
         }
-        let Some(socket) = &self.socket else {
+        let Some(socket) = self.socket.clone() else {
             return false;
         };
+        if self.pieces.is_empty() && self.tail.len() <= SENT_AT_ONCE {
+            return self.send_tail(&socket);
+        }
+        self.tail.is_empty() && self.send_small_file(&socket)
+    }
+
+    fn send_tail(&mut self, socket: &TcpStream) -> bool {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         match rustix::net::send(socket, &self.tail, flags) {
             Ok(sent) => {
                 self.tail.advance(sent);
                 self.bytes -= sent;
                 self.tail.is_empty()
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// A head and a short part of a file: a small block of a shuffle.
+    fn send_small_file(&mut self, socket: &TcpStream) -> bool {
+        let (Some(Piece::Bytes(head)), Some(Piece::File { file, offset, len }), 2) =
+            (self.pieces.front(), self.pieces.back(), self.pieces.len())
+        else {
+            return false;
+        };
+        let (file, offset, len, head_len) = (file.clone(), *offset, *len, head.len());
+        if len > FILE_SENT_AT_ONCE || head_len > COPIED_BODY || !is_cached(&file, offset, len) {
+            return false;
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT | SendFlags::MORE;
+        let Ok(sent) = rustix::net::send(socket, head, flags) else {
+            return false;
+        };
+        self.bytes -= sent;
+        if sent < head_len {
+            if let Some(Piece::Bytes(head)) = self.pieces.front_mut() {
+                head.advance(sent);
+            }
+            return false;
+        }
+        self.pieces.pop_front();
+        // The socket never waits.
+        let mut at = offset;
+        match rustix::fs::sendfile(socket, &file, Some(&mut at), len as usize) {
+            Ok(sent) if sent as u64 == len => {
+                self.pieces.clear();
+                self.files -= 1;
+                true
+            }
+            Ok(sent) => {
+                if let Some(Piece::File { offset, len, .. }) = self.pieces.front_mut() {
+                    *offset += sent as u64;
+                    *len -= sent as u64;
+                }
+                false
             }
             Err(_) => false,
         }

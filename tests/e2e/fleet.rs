@@ -4,13 +4,16 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::each_version;
-use crate::hold::Hold;
+use crate::hold::{Hold, plain_answers};
 use crate::lanes::Report;
 use crate::places::{self, Distribution};
 use crate::process::one_at_a_time;
 use crate::report;
 
 fn fleet(version: &'static str) {
+    if !places::asked_for(version, &[places::NEWEST]) {
+        return;
+    }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
     places::firesteel();
@@ -48,4 +51,49 @@ fn fleet(version: &'static str) {
     report.check_native();
 }
 
+/// Every value that a driver gets of a task is in Kryo's format.
+fn kryo(version: &'static str) {
+    if !places::asked_for(version, &[places::NEWEST]) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find(version);
+    places::firesteel();
+    let settings = [
+        "spark.serializer=org.apache.spark.serializer.KryoSerializer",
+        "spark.task.maxDirectResultSize=64k",
+        // Statuses of both forms, some in broadcasts.
+        "spark.shuffle.minNumPartitionsToHighlyCompress=5",
+        "spark.shuffle.accurateBlockThreshold=2k",
+        "spark.shuffle.mapOutput.minSizeForBroadcast=300",
+        if version.starts_with('3') {
+            "spark.kryo.unsafe=false"
+        } else {
+            "spark.kryo.classesToRegister=java.util.BitSet,java.util.TreeMap"
+        },
+    ];
+    let mut hold = Hold::start(&distribution, "kryo", &settings);
+    let expected = plain_answers(
+        &distribution,
+        "kryo",
+        &["jobs/hold.py", "e2e/fleet.rs"],
+        || {
+            let plain = hold.add_executor(&distribution, &places::jdk(), "0", &[]);
+            let answer = hold.ask(json!({"do": "results"}));
+            plain.signal(Signal::KILL);
+            vec![answer]
+        },
+    );
+    let mut native = hold.add_executor(&distribution, &places::firesteel(), "1", &[]);
+    assert_eq!(vec![hold.ask(json!({"do": "results"}))], expected);
+    assert_eq!(hold.ask(json!({"do": "exchange"})), json!([]));
+    let counted = hold.executor("1");
+    hold.ask(json!({"do": "stop"}));
+    assert_eq!(native.exit_code(20), 0, "{}", native.log());
+    let report = Report::new(report::read(&hold.reports(), "1"));
+    report.check_counts(version, &counted);
+    report.check_native();
+}
+
+each_version!(results_in_kryo_s_format, super::kryo);
 each_version!(python_jobs_on_executors_of_both_kinds, super::fleet);

@@ -9,8 +9,33 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::places::{self, Distribution, Inputs};
-use crate::process::{Running, tail};
+use crate::process::{Running, patience, tail};
 use crate::submit::{common_conf, environment};
+
+/// What plain Spark answers, which is kept from run to run: `name` and the files and directories `sources` below `tests` tell such answers apart.
+pub(crate) fn plain_answers(
+    distribution: &Distribution,
+    name: &str,
+    sources: &[&str],
+    ask: impl FnOnce() -> Vec<Value>,
+) -> Vec<Value> {
+    let fingerprint = places::fingerprint(sources);
+    let version = distribution.version;
+    let known = places::cache().join(format!(
+        "e2e/plain-{version}-{name}-{fingerprint:016x}.json"
+    ));
+    if std::env::var_os("FIRESTEEL_E2E_FRESH").is_none()
+        && let Some(answers) = std::fs::read(&known)
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok())
+    {
+        return answers;
+    }
+    let answers = ask();
+    std::fs::create_dir_all(known.parent().expect("a directory")).unwrap();
+    std::fs::write(&known, serde_json::to_vec(&answers).unwrap()).unwrap();
+    answers
+}
 
 /// What a driver says about itself.
 #[derive(Debug, Clone)]
@@ -48,9 +73,20 @@ impl Hold {
     pub(crate) fn start(distribution: &Distribution, name: &str, conf: &[&str]) -> Self {
         let work = places::fresh_dir(&format!("{}-{name}", distribution.version));
         places::spark_home(distribution, &work);
+        Self::start_in(distribution, work, "local-cluster[0,1,1024]", name, conf)
+    }
+
+    /// Starts a driver at `master` in a directory that has a `SPARK_HOME`.
+    pub(crate) fn start_in(
+        distribution: &Distribution,
+        work: PathBuf,
+        master: &str,
+        name: &str,
+        conf: &[&str],
+    ) -> Self {
         let inputs = Inputs::make(distribution, &work);
         std::fs::create_dir_all(work.join("scratch")).unwrap();
-        let mut submit = vec!["--master".to_owned(), "local-cluster[0,1,1024]".to_owned()];
+        let mut submit = vec!["--master".to_owned(), master.to_owned()];
         submit.extend(common_conf(&work));
         for entry in conf {
             submit.extend(["--conf".to_owned(), (*entry).to_owned()]);
@@ -102,7 +138,7 @@ impl Hold {
         writeln!(self.commands, "{command}").expect("the driver takes commands");
         let line = self
             .answers
-            .recv_timeout(Duration::from_secs(120))
+            .recv_timeout(Duration::from_secs(120 * patience()))
             .unwrap_or_else(|error| {
                 panic!(
                     "{command}: no answer ({error}):\n{}",

@@ -63,7 +63,6 @@ fn parity_arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
         "spark.shuffle.readHostLocalDisk=false",
         "spark.executor.heartbeatInterval=2s",
         "spark.executorEnv.E2E_VARIABLE=set",
-        // Many short stages on few cores: the second compiler would take more time than it saves.
         "spark.executor.extraJavaOptions=-De2e.option=given -XX:TieredStopAtLevel=1",
     ]
     .into_iter()
@@ -81,28 +80,47 @@ fn parity_arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
     ] {
         arguments.extend([option.to_owned(), value]);
     }
-    for path in [
-        jobs.join("parity.py"),
+    arguments.extend(job_of_themes("parity.py", distribution, work, &inputs));
+    arguments
+}
+
+/// A job of several modules of themes, and its arguments.
+pub(crate) fn job_of_themes(
+    name: &str,
+    distribution: &Distribution,
+    work: &Path,
+    inputs: &Inputs,
+) -> [String; 6] {
+    let jobs = places::jobs();
+    [
+        jobs.join(name),
         work.join("result.json"),
         work.join("scratch"),
         inputs.dir.clone(),
         places::tpch(distribution),
         jobs.join("tpch"),
-    ] {
-        arguments.push(path.display().to_string());
-    }
-    arguments
+    ]
+    .map(|path| path.display().to_string())
 }
 
 /// Runs both sides and compares answers and metrics. `FIRESTEEL_E2E_SELF=1` puts plain Spark on both sides: a check of
 /// the jobs themselves.
 pub(crate) fn both_sides(application: &Application, version: &'static str) -> Option<Outcome> {
+    equal_sides(application, application, version)
+}
+
+/// The same with a job whose settings change nothing for plain Spark, which then needs no run of its own.
+pub(crate) fn equal_sides(
+    plain: &Application,
+    application: &Application,
+    version: &'static str,
+) -> Option<Outcome> {
     let distribution = Distribution::find(version);
     let myself = std::env::var_os("FIRESTEEL_E2E_SELF").is_some();
     if !myself {
         places::firesteel();
     }
-    let plain = application.run(&distribution, Side::Plain);
+    let plain = plain.run(&distribution, Side::Plain);
     let other = application.run(
         &distribution,
         if myself { Side::Plain } else { Side::Firesteel },
@@ -163,12 +181,18 @@ fn check_reports(outcome: &Outcome, version: &str, losses: usize, kind: Lost) {
 }
 
 fn parity(version: &'static str) {
+    if !places::asked_for(version, &[places::NEWEST]) {
+        return;
+    }
     if let Some(outcome) = both_sides(&PARITY, version) {
         check_reports(&outcome, version, 1, Lost::Silently);
     }
 }
 
 fn shell(version: &'static str) {
+    if !places::asked_for(version, &[places::OLDEST]) {
+        return;
+    }
     if let Some(outcome) = both_sides(&SHELL, version) {
         check_reports(&outcome, version, 2, Lost::ByTask);
     }

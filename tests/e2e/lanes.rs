@@ -1,6 +1,6 @@
 //! Which lanes ran the tasks, by the reports of executors, held against what the driver counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -35,15 +35,22 @@ impl Report {
         serde_json::from_value(self.0["delegated"].clone()).unwrap()
     }
 
+    pub(crate) fn bailed_out(&self) -> BTreeMap<String, u64> {
+        serde_json::from_value(self.0["bailed_out"].clone()).unwrap()
+    }
+
     /// Tasks by the reason for which no native lane took or finished them.
     pub(crate) fn left_native(&self) -> BTreeMap<String, u64> {
-        let bailed_out = serde_json::from_value(self.0["bailed_out"].clone());
-        let bailed_out: BTreeMap<String, u64> = bailed_out.unwrap();
         let mut all = self.delegated();
-        for (reason, count) in bailed_out {
+        for (reason, count) in self.bailed_out() {
             *all.entry(reason).or_default() += count;
         }
         all
+    }
+
+    /// What came of `spark.firesteel.verify=both`.
+    pub(crate) fn verified(&self) -> &Value {
+        &self.0["verified"]
     }
 
     pub(crate) fn jvm_started(&self) -> bool {
@@ -63,12 +70,61 @@ impl Report {
         }
     }
 
-    /// Every task was of the python lane, and no JVM was started.
+    /// Every task ran in a native lane, and no JVM was started.
     pub(crate) fn check_native(&self) {
+        self.check_no_jvm();
+        assert_eq!(self.ended("jvm"), 0, "{:#}", self.0);
+    }
+
+    /// No task was left to a JVM, and none was started. A task that is killed before it has a lane is counted among the JVM's.
+    pub(crate) fn check_no_jvm(&self) {
         assert!(
-            self.ended("jvm") == 0 && !self.jvm_started() && self.left_native().is_empty(),
-            "all tasks are of kinds that the python lane runs: {:#}",
+            !self.jvm_started() && self.left_native().is_empty(),
+            "all tasks are of kinds that run natively: {:#}",
             self.0
+        );
+    }
+}
+
+/// Reports of an application's executors, held against the driver's counts.
+pub(crate) fn reports(outcome: &Outcome, version: &str) -> Vec<Report> {
+    reports_without(outcome, version, &[])
+}
+
+/// The same without the executors that were lost.
+pub(crate) fn reports_without(outcome: &Outcome, version: &str, lost: &[&str]) -> Vec<Report> {
+    let counters = outcome.result["counters"].as_object().expect("counters");
+    counters
+        .iter()
+        .filter(|(id, _)| !lost.contains(&id.as_str()))
+        .map(|(id, counted)| {
+            let report = Report::new(report::read(&outcome.reports, id));
+            report.check_counts(version, counted);
+            report
+        })
+        .collect()
+}
+
+/// Tasks that ended in `lane` on all executors.
+pub(crate) fn ended(reports: &[Report], lane: &str) -> u64 {
+    reports.iter().map(|report| report.ended(lane)).sum()
+}
+
+/// Every reason for which tasks ran in the JVM, in order.
+pub(crate) fn reasons(reports: &[Report]) -> Vec<String> {
+    let all = reports
+        .iter()
+        .flat_map(|report| report.left_native().into_keys());
+    let all: BTreeSet<String> = all.collect();
+    all.into_iter().collect()
+}
+
+/// Tasks ran in the JVM for reasons that begin with one of `known` only: others would be in the wrong lane.
+pub(crate) fn check_reasons(reports: &[Report], known: &[&str]) {
+    for reason in reasons(reports) {
+        assert!(
+            known.iter().any(|known| reason.starts_with(known)),
+            "left to the JVM for a new reason: {reason}"
         );
     }
 }
@@ -91,7 +147,7 @@ impl Context {
         }
     }
 
-    /// Every task was of the python lane, and no JVM was started.
+    /// Every task ran in a native lane, and no JVM was started.
     pub(crate) fn check_native(&self) {
         for report in &self.reports {
             report.check_native();

@@ -3,52 +3,80 @@
 //! They need the Spark distributions (`FIRESTEEL_SPARK_DIR_<VERSION>`, such as `FIRESTEEL_SPARK_DIR_4_3_0`, or
 //! `spark-<version>` under `FIRESTEEL_CACHE`, default `~/.cache/firesteel`) and a built distribution of Firesteel
 //! (`FIRESTEEL_DIST`, default `dist/firesteel`). What plain Spark answered is kept in the cache directory by version and
-//! content of the jobs; `FIRESTEEL_E2E_FRESH=1` asks it again. Logs of the last run stay under `target/tmp/e2e`.
+//! content of the jobs; `FIRESTEEL_E2E_FRESH=1` asks it again. `FIRESTEEL_E2E_PATIENCE=3` makes all deadlines three times as long.
+//! By default most tests run on the newest version, some on the oldest one, too, and few on those between: `FIRESTEEL_E2E_ALL=1` runs them all on all. Jobs
+//! that read from other machines start servers that `setup_services` of `scripts/lib.sh` has put into the cache directory. Logs of the last run stay under `target/tmp/e2e`.
 
 // Tests may panic; `allow-*-in-tests` of clippy.toml covers only functions that carry `#[test]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod bad_input;
 mod compare;
+mod decommission;
 mod drills;
 mod fleet;
 mod full_disk;
 mod hold;
 mod jobs;
 mod lanes;
+mod memory;
 mod places;
 mod process;
 mod pyspark_modules;
 mod python_lane;
+mod remote_files;
 mod report;
+mod shuffle_service;
+mod sql_default;
+mod sql_expressions;
+mod sql_faults;
+mod sql_lane;
+mod sql_schemas;
+mod standalone;
 mod submit;
 
-/// One test per version, so that a failure names the version: `each_version! { theme::function }` makes
-/// `function::v3_5_9` and so on.
+/// A module with one test per version, so that a failure names the version: `versions! { theme, function, v3_5_9 = "3.5.9" }` makes
+/// `theme::v3_5_9`.
+#[macro_export]
+macro_rules! versions {
+    ($name:ident, $body:path, $($test:ident = $version:literal),+) => {
+        mod $name {
+            $(
+                #[test]
+                fn $test() {
+                    $body($version);
+                }
+            )+
+        }
+    };
+}
+
+/// A test for every supported version.
 #[macro_export]
 macro_rules! each_version {
     ($name:ident, $body:path) => {
-        mod $name {
-            #[test]
-            fn v3_5_9() {
-                $body("3.5.9");
-            }
-            #[test]
-            fn v4_0_5() {
-                $body("4.0.5");
-            }
-            #[test]
-            fn v4_1_4() {
-                $body("4.1.4");
-            }
-            #[test]
-            fn v4_2_1() {
-                $body("4.2.1");
-            }
-            #[test]
-            fn v4_3_0() {
-                $body("4.3.0");
-            }
-        }
+        $crate::versions!(
+            $name,
+            $body,
+            v3_5_9 = "3.5.9",
+            v4_0_5 = "4.0.5",
+            v4_1_4 = "4.1.4",
+            v4_2_1 = "4.2.1",
+            v4_3_0 = "4.3.0"
+        );
+    };
+}
+
+/// The same for the versions between the oldest and the newest.
+#[macro_export]
+macro_rules! each_middle_version {
+    ($name:ident, $body:path) => {
+        $crate::versions!(
+            $name,
+            $body,
+            v4_0_5 = "4.0.5",
+            v4_1_4 = "4.1.4",
+            v4_2_1 = "4.2.1"
+        );
     };
 }

@@ -14,6 +14,27 @@ pub(crate) fn cache() -> PathBuf {
     Path::new(&std::env::var_os("HOME").expect("HOME is set")).join(".cache/firesteel")
 }
 
+/// The oldest version that is supported.
+pub(crate) const OLDEST: &str = "3.5.9";
+
+/// The newest one.
+pub(crate) const NEWEST: &str = "4.3.0";
+
+/// Whether a test is to run on a version: on those that it runs on by default, and on all of them with `FIRESTEEL_E2E_ALL=1`. Continuous integration
+/// has an hour and a half, most of which compiling takes.
+pub(crate) fn asked_for(version: &str, default: &[&str]) -> bool {
+    let asked = everything() || default.contains(&version);
+    if !asked {
+        eprintln!("this runs on Spark {version} with FIRESTEEL_E2E_ALL=1 only");
+    }
+    asked
+}
+
+/// Whether all tests are to run on all versions.
+pub(crate) fn everything() -> bool {
+    std::env::var_os("FIRESTEEL_E2E_ALL").is_some()
+}
+
 /// Root of the repository.
 pub(crate) fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

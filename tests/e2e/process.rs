@@ -1,6 +1,7 @@
 //! Child processes that cannot outlive their test: each has a deadline and its own process group.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,14 +12,48 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// A Spark application may run while this is held. Its seconds go to `seconds.tsv` among the logs.
+pub(crate) struct Turn {
+    started: Instant,
+    _turn: MutexGuard<'static, ()>,
+}
+
 /// Held while a Spark application runs: two at once on a small machine would time each other out.
-pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn one_at_a_time() -> Turn {
+    let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    Turn {
+        started: Instant::now(),
+        _turn: turn,
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let seconds = self.started.elapsed().as_secs();
+        let thread = std::thread::current();
+        // Only for those who want to know what takes so long.
+        let _ = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(crate::places::logs().join("seconds.tsv"))
+            .and_then(|mut file| {
+                let test = thread.name().unwrap_or_default();
+                writeln!(file, "{seconds}\t{test}")
+            });
+    }
+}
+
+/// By how much all deadlines are longer on a slow or busy machine: `FIRESTEEL_E2E_PATIENCE`, a whole number.
+pub(crate) fn patience() -> u64 {
+    std::env::var("FIRESTEEL_E2E_PATIENCE")
+        .ok()
+        .and_then(|factor| factor.parse().ok())
+        .unwrap_or(1)
 }
 
 /// Polls `condition` until it gives something, or fails with `what` at the deadline.
 pub(crate) fn wait_for<T>(what: &str, seconds: u64, mut condition: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(seconds);
+    let deadline = Instant::now() + Duration::from_secs(seconds * patience());
     loop {
         if let Some(value) = condition() {
             return value;
@@ -71,7 +106,7 @@ impl Running {
 
     /// The end of the process, which must come within `seconds`.
     pub(crate) fn wait(&mut self, seconds: u64) -> ExitStatus {
-        let deadline = Instant::now() + Duration::from_secs(seconds);
+        let deadline = Instant::now() + Duration::from_secs(seconds * patience());
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;

@@ -1,7 +1,7 @@
 //! PySpark's own test modules of RDDs, as every distribution ships them, on a local cluster of Firesteel's executors next
 //! to plain Spark's: case by case, and which lanes ran their tasks.
 //!
-//! By default a few quick modules on two versions; `FIRESTEEL_E2E_ALL=1` runs all modules on every version, and
+//! By default a few quick modules on the newest version; `FIRESTEEL_E2E_ALL=1` runs all modules on every version, and
 //! `FIRESTEEL_E2E_MODULES=test_rdd,test_join` those that it names on every version. The table of what came out is in
 //! `pyspark-modules.md` beside the logs.
 
@@ -33,7 +33,6 @@ struct Delegation {
     reason: &'static str,
 }
 
-#[allow(dead_code)]
 const fn delegated(class: &'static str, reason: &'static str) -> Delegation {
     Delegation { class, reason }
 }
@@ -57,6 +56,31 @@ macro_rules! module {
     };
 }
 
+/// What `RDDTests` does that is no task of Python code alone.
+const OF_RDD_TESTS: &[Delegation] = &[
+    // Rows of a DataFrame: Spark SQL.
+    delegated("RDDTests", "EvaluatePython$::javaToPython"),
+    // `countApprox` and its kin, and conversions that a test asks for: pickles become Java objects.
+    delegated("RDDTests", "SerDeUtil$::"),
+    delegated("RDDTests", "RDD::saveAsTextFile"),
+    // `saveAsPickleFile` and `pickleFile`: sequence files of Java objects.
+    delegated("RDDTests", "RDD::saveAsObjectFile"),
+    delegated("RDDTests", "SparkContext::objectFile"),
+    // `PythonUtils.generateRDDWithNull`, Java code for this test only.
+    delegated("RDDTests", "a collection of String"),
+];
+
+/// Hadoop's formats are Java classes, and records become Java objects for them.
+const OF_READ_WRITE: &[Delegation] = &[
+    delegated("OutputFormatTests", "PythonHadoopUtil$::convertRDD"),
+    delegated("OutputFormatTests", "SerDeUtil$::"),
+    delegated("InputFormatTests", "PythonHadoopUtil$::convertRDD"),
+    delegated("InputFormatTests", "SerDeUtil$::"),
+];
+
+/// A DataFrame is collected: Spark SQL.
+const OF_BROADCAST: &[Delegation] = &[delegated("BroadcastTest", "SparkPlan::getByteArrayRdd")];
+
 /// Modules, and what of them may go to a JVM. Modules without delegations must run without any JVM.
 const MODULES: &[Module] = &[
     module!("test_rddbarrier", quick: true, &[]),
@@ -66,23 +90,20 @@ const MODULES: &[Module] = &[
     module!("test_worker", quick: false, &[]),
     module!("test_taskcontext", quick: false, &[]),
     module!("test_appsubmit", quick: false, &[]),
-    module!("test_broadcast", quick: false, &[]),
+    module!("test_broadcast", quick: false, OF_BROADCAST),
     module!("test_conf", quick: false, &[]),
     module!("test_context", quick: false, &[]),
     module!("test_daemon", quick: false, &[]),
     module!("test_memory_profiler", quick: false, &[]),
     module!("test_pin_thread", quick: false, &[]),
     module!("test_profiler", quick: false, &[]),
-    module!("test_rdd", quick: false, &[]),
-    module!("test_readwrite", quick: false, &[]),
+    module!("test_rdd", quick: false, OF_RDD_TESTS),
+    module!("test_readwrite", quick: false, OF_READ_WRITE),
     module!("test_serializers", quick: false, &[]),
     module!("test_stage_sched", quick: false, &[]),
     module!("test_statcounter", quick: false, &[]),
     module!("test_util", quick: false, &[]),
 ];
-
-/// Versions that run by default.
-const QUICK_VERSIONS: [&str; 2] = ["3.5.9", "4.3.0"];
 
 fn module_arguments(work: &Path, module: &str) -> Vec<String> {
     let mut arguments: Vec<String> = [
@@ -106,12 +127,11 @@ fn module_arguments(work: &Path, module: &str) -> Vec<String> {
 /// The modules that are to run on a version.
 fn chosen(version: &str) -> Vec<&'static Module> {
     let named = std::env::var("FIRESTEEL_E2E_MODULES").ok();
-    let all = std::env::var_os("FIRESTEEL_E2E_ALL").is_some();
     MODULES
         .iter()
         .filter(|module| match &named {
             Some(names) => names.split(',').any(|name| name == module.name),
-            None => all || module.quick && QUICK_VERSIONS.contains(&version),
+            None => places::everything() || module.quick && version == places::NEWEST,
         })
         .collect()
 }

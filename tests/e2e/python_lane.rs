@@ -5,27 +5,33 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::each_version;
 use crate::jobs::both_sides;
-use crate::lanes::{Report, contexts};
+use crate::lanes::{Report, check_reasons, contexts, ended, reports_without};
 use crate::places::{self, Distribution};
-use crate::report;
 use crate::submit::{Application, Outcome};
+use crate::{each_middle_version, each_version};
 
 const EXAMPLES: Application = Application {
     name: "examples",
     program: "spark-submit",
-    seconds: 600,
-    arguments: example_arguments,
+    seconds: 1200,
+    arguments: |_, work| example_arguments(work, &SHIPPED),
     stdin: None,
     lanes: None,
     sources: &["jobs/examples.py", "jobs/clustered.py"],
 };
 
+/// Quick enough to run on every version.
+const TWO_EXAMPLES: Application = Application {
+    name: "two-examples",
+    arguments: |_, work| example_arguments(work, &TWO),
+    ..EXAMPLES
+};
+
 const RDD: Application = Application {
     name: "python-rdd",
     program: "spark-submit",
-    seconds: 400,
+    seconds: 1200,
     arguments: |distribution, work| lane_arguments(distribution, work, "rdd"),
     stdin: None,
     lanes: None,
@@ -35,7 +41,7 @@ const RDD: Application = Application {
 const MIXED: Application = Application {
     name: "python-mixed",
     program: "spark-submit",
-    seconds: 400,
+    seconds: 1200,
     arguments: |distribution, work| lane_arguments(distribution, work, "mixed"),
     stdin: None,
     lanes: None,
@@ -64,6 +70,20 @@ const SHIPPED: [(&str, bool); 8] = [
     ("logistic_regression", false),
 ];
 
+/// One of each kind.
+const TWO: [(&str, bool); 2] = [("pi", true), ("wordcount", false)];
+
+/// What mixed jobs have for the JVM: rows of data frames that come to Python or from it, Hadoop's formats, generated code.
+const NOT_NATIVE: [&str; 7] = [
+    "EvaluatePython$::javaToPython",
+    "PythonHadoopUtil$::convertRDD",
+    "RDD::saveAs",
+    "RDDScanExec",
+    "SerDeUtil$::",
+    "SparkContext::objectFile",
+    "generated code without operators",
+];
+
 fn confs(entries: &[&str]) -> Vec<String> {
     entries
         .iter()
@@ -71,7 +91,7 @@ fn confs(entries: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn example_arguments(_: &Distribution, work: &Path) -> Vec<String> {
+fn example_arguments(work: &Path, examples: &[(&str, bool)]) -> Vec<String> {
     let mut arguments = confs(&[
         "spark.ui.enabled=false",
         // Else every join adds up the partitions of both sides, and the closure ends with thousands.
@@ -85,7 +105,7 @@ fn example_arguments(_: &Distribution, work: &Path) -> Vec<String> {
     ] {
         arguments.push(path.display().to_string());
     }
-    arguments.extend(SHIPPED.map(|(name, _)| name.to_owned()));
+    arguments.extend(examples.iter().map(|(name, _)| (*name).to_owned()));
     arguments
 }
 
@@ -97,7 +117,6 @@ fn lane_arguments(distribution: &Distribution, work: &Path, kind: &str) -> Vec<S
         "spark.task.maxDirectResultSize=64k",
         "spark.network.maxRemoteBlockSizeFetchToMem=512k",
         "spark.executor.heartbeatInterval=2s",
-        "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
     ]);
     // One application with Spark's defaults otherwise, one with what else there is.
     arguments.extend(confs(match (kind, distribution.version) {
@@ -159,20 +178,32 @@ fn lane_arguments(distribution: &Distribution, work: &Path, kind: &str) -> Vec<S
 }
 
 fn examples(version: &'static str) {
-    let Some(outcome) = both_sides(&EXAMPLES, version) else {
+    if places::asked_for(version, &[]) {
+        examples_of(&EXAMPLES, &SHIPPED, version);
+    }
+}
+
+fn two_examples(version: &'static str) {
+    examples_of(&TWO_EXAMPLES, &TWO, version);
+}
+
+fn examples_of(application: &Application, examples: &[(&str, bool)], version: &'static str) {
+    let Some(outcome) = both_sides(application, version) else {
         return;
     };
     let contexts = contexts(&outcome);
-    assert_eq!(contexts.len(), SHIPPED.len(), "a context of each example");
-    for (name, whole) in SHIPPED {
+    assert_eq!(contexts.len(), examples.len(), "a context of each example");
+    for &(name, whole) in examples {
         let context = contexts
             .iter()
             .find(|context| context.label == name)
             .expect("a context of each example");
         context.check_counts(version);
-        let python: u64 = context.reports.iter().map(|r| r.ended("python")).sum();
+        let python = ended(&context.reports, "python");
         if whole {
             context.check_native();
+        } else {
+            check_reasons(&context.reports, &["EvaluatePython$::javaToPython"]);
         }
         // The only stage of this one is Spark SQL's.
         if name != "logistic_regression" {
@@ -181,7 +212,7 @@ fn examples(version: &'static str) {
     }
 }
 
-/// Reports of the executors that were not lost, held against the driver's counts.
+/// Reports of the executors that were not lost.
 fn surviving(outcome: &Outcome, version: &str) -> Vec<Report> {
     let lost: Vec<&str> = outcome.result["lost"]
         .as_array()
@@ -189,30 +220,11 @@ fn surviving(outcome: &Outcome, version: &str) -> Vec<Report> {
         .iter()
         .filter_map(Value::as_str)
         .collect();
-    let counters = outcome.result["counters"].as_object().expect("counters");
-    counters
-        .iter()
-        .filter(|(id, _)| !lost.contains(&id.as_str()))
-        .map(|(id, counted)| {
-            let report = Report::new(report::read(&outcome.reports, id));
-            report.check_counts(version, counted);
-            report
-        })
-        .collect()
-}
-
-/// Every version takes long: the oldest and the newest run by default, the others when asked for.
-fn asked_for(version: &str) -> bool {
-    let asked =
-        ["3.5.9", "4.3.0"].contains(&version) || std::env::var_os("FIRESTEEL_E2E_ALL").is_some();
-    if !asked {
-        eprintln!("Spark {version} runs with FIRESTEEL_E2E_ALL=1 only");
-    }
-    asked
+    reports_without(outcome, version, &lost)
 }
 
 fn rdd_jobs(version: &'static str) {
-    if !asked_for(version) {
+    if !places::asked_for(version, &[places::OLDEST, places::NEWEST]) {
         return;
     }
     if let Some(outcome) = both_sides(&RDD, version) {
@@ -223,18 +235,22 @@ fn rdd_jobs(version: &'static str) {
 }
 
 fn mixed_jobs(version: &'static str) {
-    if !asked_for(version) {
+    if !places::asked_for(version, &[places::NEWEST]) {
         return;
     }
     if let Some(outcome) = both_sides(&MIXED, version) {
         let reports = surviving(&outcome, version);
         for lane in ["python", "jvm"] {
-            let tasks: u64 = reports.iter().map(|report| report.ended(lane)).sum();
+            let tasks = ended(&reports, lane);
             assert!(tasks > 0, "lane {lane}: {reports:#?}");
         }
+        check_reasons(&reports, &NOT_NATIVE);
     }
 }
 
 each_version!(examples_equal_plain_spark, super::examples);
+
+each_middle_version!(two_examples_equal_plain_spark, super::two_examples);
+
 each_version!(rdd_jobs_equal_plain_spark, super::rdd_jobs);
 each_version!(mixed_jobs_equal_plain_spark, super::mixed_jobs);

@@ -17,7 +17,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
             Self::Firesteel => "firesteel",
@@ -42,6 +42,8 @@ pub(crate) fn common_conf(work: &Path) -> Vec<String> {
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.host=localhost",
         "spark.sql.shuffle.partitions=4",
+        // Many short stages on few cores: the second compiler would take more time than it saves.
+        "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
     ]
     .map(str::to_owned)
     .to_vec();

@@ -9,7 +9,7 @@ import sys
 
 from pyspark import TaskContext
 
-from support import thrown, wait_for
+from support import flip, thrown, wait_for
 
 
 def told(action):
@@ -140,13 +140,6 @@ def damage(run, change):
 
 
 def corrupt_shuffle(run):
-    def flip(file):
-        with open(file, "r+b") as data:
-            data.seek(os.path.getsize(file) // 2)
-            byte = data.read(1)[0]
-            data.seek(-1, os.SEEK_CUR)
-            data.write(bytes([byte ^ 0xFF]))
-
     return damage(run, flip)
 
 

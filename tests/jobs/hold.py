@@ -15,10 +15,11 @@ from pyspark import SparkContext, StorageLevel
 from pyspark.sql import SparkSession
 
 from failure_themes import told
+from sql_faults import SqlFaults
 from support import Rest, digest, mask, wait_for
 
 
-class Hold:
+class Hold(SqlFaults):
     def __init__(self, name, scratch):
         self.name, self.scratch = name, scratch
         self.jobs = {}
@@ -170,6 +171,89 @@ class Hold:
         """The answer of a shuffle of `exchange`, whose files may be gone with an executor."""
         rdd, expected = self.kept
         return dict(rdd.collect()) == expected
+
+    def tasks_of(self, action):
+        """An answer, and how many tasks it took."""
+        def finished():
+            self.rest.drain()
+            return sum(stage["numCompleteTasks"] for stage in self.rest.get("stages"))
+
+        before = finished()
+        answer = action()
+        return {"answer": answer, "tasks": finished() - before}
+
+    def keep(self, command):
+        """Begins RDDs of which others than their makers may have to serve the files: shuffles and cached partitions of Python, and a shuffle of Java."""
+        made = self.sc.accumulator(0)
+        pairs = self.sc.parallelize(range(20_000), 8).map(lambda i: (i % 500, i))
+        squares = self.sc.parallelize(range(1000), 4).map(lambda i: (made.add(1), i * i)[1])
+        lines = os.path.join(self.scratch, "lines")
+        with open(lines, "w") as out:
+            out.writelines(f"line {i}\n" for i in range(1000))
+        self.files = pairs.reduceByKey(lambda a, b: a + b, 6)
+        self.parts = squares.persist(getattr(StorageLevel, command["level"])), made
+        self.java = self.sc._jsc.textFile(lines).repartition(3) if command["java"] else None
+        return self.kept_answers(None)
+
+    def kept_answers(self, _):
+        """Answers of what `keep` began, with the tasks that it took."""
+        parts, made = self.parts
+        found = {
+            "files": self.tasks_of(lambda: digest(sorted(self.files.collect()))),
+            "parts": self.tasks_of(lambda: [parts.sum(), made.value]),
+        }
+        if self.java:
+            found["java"] = self.tasks_of(self.java.count)
+        return found
+
+    def decommission(self, command):
+        """Lets the driver ask an executor to leave."""
+        info = self.sc._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("a test", self.sc._jvm.scala.Option.empty())
+        return self.sc._jsc.sc().schedulerBackend().decommissionExecutor(command["id"], info, False, False)
+
+    def results(self, _):
+        """Results of many kinds: a digest of each."""
+        sc, directory = self.sc, os.path.join(self.scratch, "texts")
+        os.makedirs(directory, exist_ok=True)
+        for name in ["a", "b"]:
+            with open(os.path.join(directory, name), "w") as out:
+                out.writelines(f"{name} line {i} \u00e4\U0001f980\n" for i in range(500))
+        words = sc.textFile(directory, 4)
+        pairs = sc.parallelize(range(20_000), 4).map(lambda i: (i % 97 if i % 3 else 5, i))
+        seen = sc.accumulator(0)
+        words.foreach(lambda line: seen.add(1))
+        table = sc.broadcast({i: str(i) * 100 for i in range(10_000)})
+        found = {
+            "lines": sorted(words.collect()),
+            "files": sorted(text for _, text in sc.wholeTextFiles(directory).collect()),
+            "count": words.count(),
+            "take": [words.take(3), sc.parallelize([], 2).take(1)],
+            "one by one": sorted(words.toLocalIterator()),
+            "numbered": words.map(len).zipWithIndex().collect(),
+            "seen": seen.value,
+            "sums": sorted(pairs.reduceByKey(lambda a, b: a + b, 7).collect()),
+            "joined": pairs.join(pairs.mapValues(lambda i: -i).sample(False, 0.01, 3), 5).count(),
+            "looked up": sorted(pairs.keys().map(lambda i: table.value[i][:2]).distinct(3).collect()),
+            "large": [len(part) for part in sc.parallelize(range(3), 3).map(lambda i: bytes([i]) * 2_000_000).collect()],
+            "repartitioned": sorted(pairs.values().repartition(6).glom().map(len).collect()),
+        }
+        return {name: digest(value) for name, value in found.items()}
+
+    def spill(self, _):
+        """Shuffles and cached partitions that need more memory than there is: counts, and what the driver says of their memory."""
+        records = self.sc.parallelize(range(4), 4).flatMap(lambda i: ((j % 97, os.urandom(1000)) for j in range(4000)))
+        records.persist(StorageLevel.MEMORY_ONLY)
+        answers = [records.count(), records.partitionBy(5).count(), sum(records.groupByKey(3).mapValues(len).values().collect())]
+        self.rest.drain()
+        stages = self.rest.get("stages")
+        total = lambda name: sum(stage[name] for stage in stages)
+        return {
+            "answers": answers,
+            "memory_spilled": total("memoryBytesSpilled"),
+            "disk_spilled": total("diskBytesSpilled"),
+            "peak": max(stage["peakExecutionMemory"] for stage in stages),
+            "cached_in_memory": sum(executor["memoryUsed"] for executor in self.rest.executors()),
+        }
 
     def overfill(self, _):
         """Shuffles and caches more than fits on a small disk, then what does fit: whether the user reads why it failed, and

@@ -6,6 +6,7 @@ usage: pyspark_modules.py RESULT MODULE[:CLASS[.TEST]]...      (modules of `pysp
 import faulthandler
 import importlib
 import os
+import re
 import signal
 import sys
 import time
@@ -16,6 +17,9 @@ import warnings
 import zipfile
 
 import clustered
+
+# Some cases of these expect the outputs of several maps in the order of the maps, which only an executor's own blocks come in.
+ONE_EXECUTOR = ["test_rdd.RDDTests"]
 
 # One test case that takes longer is a hang.
 SECONDS = 600
@@ -30,9 +34,10 @@ def overdue(_signal, _frame):
 
 
 class Result(unittest.TestResult):
-    def __init__(self, cases, done):
+    def __init__(self, cases, errors, done):
         super().__init__()
-        self.cases, self.done = cases, done
+        # What did not end is no answer, whoever's executors they are.
+        self.cases, self.overdue, self.done = cases, errors, done
 
     def startTest(self, test):
         super().startTest(test)
@@ -50,6 +55,8 @@ class Result(unittest.TestResult):
     def note(self, test, outcome, detail):
         # The first word counts: a tear-down may fail after its test has.
         self.cases.setdefault(name(test), {"outcome": outcome, "detail": detail[-3000:]})
+        if re.search(r"^(Overdue|TimeoutError): (not done|no \d+ executors) after", detail, re.MULTILINE):
+            self.overdue[name(test)] = detail[-3000:]
 
     def addError(self, test, error):
         self.note(test, "error", "".join(traceback.format_exception(*error)))
@@ -124,7 +131,7 @@ def run_class(suite, module_name, result):
     try:
         suite.run(result)
     except Overdue as error:
-        result.cases[f"({module_name}: {error})"] = {"outcome": "error", "detail": traceback.format_exc()[-3000:]}
+        result.overdue[module_name] = f"{error}: {traceback.format_exc()[-3000:]}"
     finally:
         signal.alarm(0)
         try:
@@ -156,7 +163,7 @@ def main(path, *wanted):
             continue
         if by_value:
             cloudpickle.register_pickle_by_value(module)
-        outcomes = Result(entry["cases"], lambda: clustered.write(path, result))
+        outcomes = Result(entry["cases"], result["errors"], lambda: clustered.write(path, result))
         classes = {cls.__name__: cls for cls in vars(module).values()
                    if isinstance(cls, type) and issubclass(cls, unittest.TestCase) and cls.__module__ == module.__name__}
         for class_name, cls in classes.items():
@@ -167,7 +174,8 @@ def main(path, *wanted):
             if suite.countTestCases():
                 clustered.label = f"{module_name}.{class_name}"
                 # Where every test has a context of its own, half of the time would go into second executors.
-                clustered.cluster = clustered.TWO if issubclass(cls, ReusedPySparkTestCase) else clustered.ONE
+                shared = issubclass(cls, ReusedPySparkTestCase) and clustered.label not in ONE_EXECUTOR
+                clustered.cluster = clustered.TWO if shared else clustered.ONE
                 # A suite of suites is what makes unittest set up and tear down the class.
                 run_class(unittest.TestSuite([suite]), clustered.label, outcomes)
         entry["seconds"] = round(time.monotonic() - started, 1)

@@ -48,7 +48,7 @@ def rows(frame):
 
 def wait_for(what, condition, seconds=60, every=0.1):
     """Polls `condition` until it gives something true, and returns that; fails with `what` at the deadline."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * int(os.environ.get("FIRESTEEL_E2E_PATIENCE", "1"))
     while True:
         value = condition()
         if value:
@@ -120,6 +120,21 @@ def without_sizes(value):
     if isinstance(value, dict):
         return {key: without_sizes(part) for key, part in value.items() if key != "about"}
     return [without_sizes(part) for part in value] if isinstance(value, list) else value
+
+
+# Sizes of blocks depend on the compressor.
+BLOCK_SIZES = ["read_bytes", "read_blocks", "write_bytes", "spilled"]
+
+
+def without_numbers(stages, names):
+    """Stages as `Themes` has them, without these numbers of their tasks, in an order that is made of what is left: stages that run side by
+    side have their places by chance."""
+    for stage in stages:
+        for row in stage["rows"]:
+            for name in names:
+                row.pop(name, None)
+        stage["rows"].sort(key=str)
+    return sorted(stages, key=str)
 
 
 class Themes:
@@ -197,6 +212,15 @@ class Themes:
     def write(self, path):
         with open(path, "w") as out:
             json.dump(self.result, out, indent=1, sort_keys=True, default=str)
+
+
+def flip(file):
+    """Changes a byte in the middle of a file."""
+    with open(file, "r+b") as data:
+        data.seek(os.path.getsize(file) // 2)
+        byte = data.read(1)[0]
+        data.seek(-1, os.SEEK_CUR)
+        data.write(bytes([byte ^ 0xFF]))
 
 
 def thrown(action):

@@ -166,6 +166,7 @@ impl Bench {
             files_dir: self.dir.path().to_owned(),
             cancellation: Cancellation::default(),
             metrics: Arc::default(),
+            accumulator_updates: Default::default(),
             python_updates: Default::default(),
             blocks: Arc::clone(&self.env),
         }

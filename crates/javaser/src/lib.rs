@@ -15,7 +15,7 @@ mod limits;
 mod mutf8;
 mod peek;
 mod ser;
-mod stream;
+pub mod stream;
 pub mod types;
 
 pub use catalog::{Catalog, CatalogError, ClassDesc, FieldDesc, ScalaVersion};

@@ -2,25 +2,40 @@
 //! (Java Object Serialization Specification, chapter 6).
 
 /// Magic number and protocol version.
-pub(crate) const HEADER: [u8; 4] = [0xAC, 0xED, 0x00, 0x05];
+pub const HEADER: [u8; 4] = [0xAC, 0xED, 0x00, 0x05];
 /// First handle of a stream and after each reset.
-pub(crate) const BASE_HANDLE: u32 = 0x7E_0000;
+pub const BASE_HANDLE: u32 = 0x7E_0000;
 
-pub(crate) const TC_NULL: u8 = 0x70;
-pub(crate) const TC_REFERENCE: u8 = 0x71;
-pub(crate) const TC_CLASSDESC: u8 = 0x72;
-pub(crate) const TC_OBJECT: u8 = 0x73;
-pub(crate) const TC_STRING: u8 = 0x74;
-pub(crate) const TC_ARRAY: u8 = 0x75;
-pub(crate) const TC_CLASS: u8 = 0x76;
-pub(crate) const TC_BLOCKDATA: u8 = 0x77;
-pub(crate) const TC_ENDBLOCKDATA: u8 = 0x78;
-pub(crate) const TC_RESET: u8 = 0x79;
-pub(crate) const TC_BLOCKDATALONG: u8 = 0x7A;
-pub(crate) const TC_EXCEPTION: u8 = 0x7B;
-pub(crate) const TC_LONGSTRING: u8 = 0x7C;
-pub(crate) const TC_PROXYCLASSDESC: u8 = 0x7D;
-pub(crate) const TC_ENUM: u8 = 0x7E;
+/// `null`.
+pub const TC_NULL: u8 = 0x70;
+/// An object that was written before: its handle follows.
+pub const TC_REFERENCE: u8 = 0x71;
+/// A class.
+pub const TC_CLASSDESC: u8 = 0x72;
+/// An object: its class follows.
+pub const TC_OBJECT: u8 = 0x73;
+/// A text of at most 65535 bytes.
+pub const TC_STRING: u8 = 0x74;
+/// An array.
+pub const TC_ARRAY: u8 = 0x75;
+/// A `Class` object.
+pub const TC_CLASS: u8 = 0x76;
+/// At most 255 bytes of a class's own.
+pub const TC_BLOCKDATA: u8 = 0x77;
+/// The end of what a class wrote by itself.
+pub const TC_ENDBLOCKDATA: u8 = 0x78;
+/// Handles begin anew.
+pub const TC_RESET: u8 = 0x79;
+/// More bytes of a class's own.
+pub const TC_BLOCKDATALONG: u8 = 0x7A;
+/// The writer failed.
+pub const TC_EXCEPTION: u8 = 0x7B;
+/// A longer text.
+pub const TC_LONGSTRING: u8 = 0x7C;
+/// A proxy's class.
+pub const TC_PROXYCLASSDESC: u8 = 0x7D;
+/// A constant of an enum.
+pub const TC_ENUM: u8 = 0x7E;
 
 /// The class has a `writeObject`: annotations follow its fields.
 pub const SC_WRITE_METHOD: u8 = 1;

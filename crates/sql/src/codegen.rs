@@ -10,7 +10,7 @@ use javaser::arena::Value;
 
 use crate::closure::Closure;
 use crate::error::{Result, Unsupported};
-use crate::lineage::{Hint, Lineage, Tree};
+use crate::lineage::{Hint, Lineage, Tree, union_tree};
 use crate::metrics::{Metric, of_operator};
 use crate::object::Object;
 use crate::operators::{broadcast_join, broadcast_sides, left_is_streamed};
@@ -112,12 +112,10 @@ impl<'g> Lineage<'_, 'g> {
                 let rdd = rdd.ok_or_else(|| Unsupported::of_use("generated code without input"))?;
                 self.rdd(rdd, Hint::plan(plan.object("child")?))
             }
-            // Batches of Spark's reader become rows: the scan's metrics are its own.
+            // Batches of Spark's reader become rows. The scan counts for it: it has as many rows.
             "ColumnarToRowExec" => {
                 let mut tree = self.code(plan.object("child")?, sources)?;
-                let metrics = of_operator(reader, plan)?;
-                let batches = metrics.into_iter().filter(|m| m.name == "numInputBatches");
-                tree.operator.metrics.extend(batches);
+                tree.operator.metrics.extend(of_operator(reader, plan)?);
                 Ok(tree)
             }
             "BroadcastHashJoinExec" | "BroadcastNestedLoopJoinExec" => {
@@ -143,6 +141,7 @@ impl<'g> Lineage<'_, 'g> {
                 let second = self.code(plan.object(second)?, sources)?;
                 self.join(plan, left_first, first, second)
             }
+            "UnionExec" => self.union_of_code(plan, sources),
             "RangeExec" => match sources.rdds.next() {
                 Some(_) => self.range(plan),
                 None => Err(Unsupported::of_use("generated code without input")),
@@ -156,5 +155,32 @@ impl<'g> Lineage<'_, 'g> {
                 self.over(plan, child)
             }
         }
+    }
+
+    /// A union within generated code (4.3): the code has a part for each input, whose RDDs are united for it. Parts are written one after the
+    /// other, so broadcasts come in that order.
+    fn union_of_code(&mut self, plan: Object<'g>, sources: &mut Sources<'g>) -> Result<Tree> {
+        let other = || Unsupported::of_use("a union of other inputs");
+        let rdd = sources.rdds.next().ok_or_else(other)?;
+        if rdd.name() != "UnionRDD" {
+            return Err(Unsupported::Class(rdd.name().to_owned()));
+        }
+        let (parents, plans) = (rdd.elements("rdds")?, plan.elements("children")?);
+        if parents.len() != plans.len() {
+            return Err(other());
+        }
+        let mut children = Vec::new();
+        for (parent, child) in parents.into_iter().zip(plans) {
+            let mut own = Sources {
+                rdds: vec![self.reader.expect(parent)?].into_iter(),
+                broadcasts: std::mem::take(&mut sources.broadcasts),
+            };
+            children.push(self.code(self.reader.expect(child)?, &mut own)?);
+            if own.rdds.next().is_some() {
+                return Err(other());
+            }
+            sources.broadcasts = own.broadcasts;
+        }
+        union_tree(children, of_operator(self.reader, plan)?)
     }
 }

@@ -9,7 +9,7 @@ use crate::closure::Closure;
 use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, read_attributes};
 use crate::inputs::Inputs;
-use crate::metrics::{of_operator, read_map};
+use crate::metrics::{Metric, of_operator, read_map};
 use crate::object::{Object, Reader};
 use crate::operators::{broadcast_join, broadcast_sides, left_is_streamed, shuffled_join, unary};
 use crate::output::{plan_output, union_output};
@@ -245,8 +245,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
             Some(plan) => plan.elements("children")?,
             None => Vec::new(),
         };
-        let mut operators = Vec::new();
-        let mut inputs = Vec::new();
+        let mut children = Vec::new();
         for (index, parent) in rdd.elements("rdds")?.into_iter().enumerate() {
             let hint = match plans.get(index) {
                 Some(plan) => Hint::plan(self.reader.expect(*plan)?),
@@ -254,23 +253,9 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 None if index == 0 => hint.clone(),
                 None => Hint::default(),
             };
-            let tree = self.rdd(self.reader.expect(parent)?, hint)?;
-            operators.push(tree.operator);
-            inputs.push(tree.inputs);
+            children.push(self.rdd(self.reader.expect(parent)?, hint)?);
         }
-        let outputs: Vec<_> = operators.iter().map(|child| child.output.clone()).collect();
-        let output = union_output(&outputs);
-        if outputs.iter().any(|child| child.len() != output.len()) {
-            return Err(Unsupported::of_use("a union of different columns"));
-        }
-        Ok(Tree {
-            operator: Operator {
-                kind: OperatorKind::Union(operators),
-                output,
-                metrics: Vec::new(),
-            },
-            inputs: Inputs::Union(inputs),
-        })
+        union_tree(children, Vec::new())
     }
 
     fn coalesced(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
@@ -352,11 +337,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
             (None, None) => Vec::new(),
         };
         let metrics = match closure.args.first() {
-            Some(metric) => vec![crate::metrics::Metric::read(
-                self.reader,
-                "numOutputRows",
-                *metric,
-            )?],
+            Some(metric) => vec![Metric::read(self.reader, "numOutputRows", *metric)?],
             None => Vec::new(),
         };
         let leaf = self.leaf();
@@ -387,6 +368,26 @@ impl<'r, 'g> Lineage<'r, 'g> {
             inputs: Inputs::Leaf(leaf),
         })
     }
+}
+
+/// A union of these inputs.
+pub(crate) fn union_tree(children: Vec<Tree>, metrics: Vec<Metric>) -> Result<Tree> {
+    let outputs = children.iter().map(|child| child.operator.output.clone());
+    let outputs: Vec<_> = outputs.collect();
+    let output = union_output(&outputs);
+    if outputs.iter().any(|child| child.len() != output.len()) {
+        return Err(Unsupported::of_use("a union of different columns"));
+    }
+    let children = children.into_iter();
+    let (operators, inputs) = children.map(|child| (child.operator, child.inputs)).unzip();
+    Ok(Tree {
+        operator: Operator {
+            kind: OperatorKind::Union(operators),
+            output,
+            metrics,
+        },
+        inputs: Inputs::Union(inputs),
+    })
 }
 
 /// The exchange that a leaf of a stage reads.

@@ -8,10 +8,10 @@ use javaser::arena::{Graph, NodeId, Value};
 use crate::error::{Result, Unsupported};
 
 /// Deepest nesting of expressions and operators. Reading takes stack for each level.
-const MAX_DEPTH: u32 = 400;
+const MAX_DEPTH: u32 = 300;
 
 /// Most expressions and operators in a stage. A graph may share nodes, a tree repeats them.
-const MAX_NODES: u32 = 400_000;
+const MAX_NODES: u32 = 100_000;
 
 /// Fields that say nothing about what an expression or an operator computes: caches of lazy values, and texts for errors.
 const NOISE: &[&str] = &[

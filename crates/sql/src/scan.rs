@@ -10,6 +10,12 @@ use crate::object::{Object, Reader};
 use crate::plan::{Broadcast, LeafId};
 use crate::types::{StructField, read_fields};
 
+/// Formats of files that are read: their names, and the classes whose `buildReaderWithPartitionValues` reads them in Spark.
+pub const FILE_FORMATS: [(&str, &str); 1] = [(
+    "Parquet",
+    "sql.execution.datasources.parquet.ParquetFileFormat",
+)];
+
 /// A `FileSourceScanExec` of Parquet files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileSourceScan {
@@ -46,6 +52,8 @@ pub struct ParquetOptions {
     pub case_sensitive: bool,
     /// `spark.sql.parquet.int96TimestampConversion`
     pub timestamp_conversion: bool,
+    /// `spark.sql.parquet.columnarReaderBatchSize`: rows of a batch of Spark's reader. Only a metric counts them.
+    pub batch_rows: Option<usize>,
 }
 
 /// Reads a scan from its operator and its RDD. Gives the output and the metrics too.
@@ -106,7 +114,7 @@ fn read_parquet(
     let mut function = Closure::in_field(rdd, "readFunction")?;
     let is_ours = |function: &Closure| {
         let (class, method) = function.name();
-        class == "sql.execution.datasources.parquet.ParquetFileFormat"
+        FILE_FORMATS.iter().any(|(_, known)| class == *known)
             && method == "buildReaderWithPartitionValues"
     };
     if !is_ours(&function) {
@@ -144,6 +152,17 @@ fn read_parquet(
         .filter(|arg| class(arg) == "java.lang.Boolean")
         .filter_map(|arg| graph.bool(*arg))
         .collect();
+    // Behind `spark.sql.parquet.pushdown.inFilterThreshold`, the only other number that it captured.
+    let numbers: Vec<_> = function
+        .args
+        .iter()
+        .filter(|arg| class(arg) == "java.lang.Integer")
+        .filter_map(|arg| graph.int(*arg))
+        .collect();
+    let batch_rows = match numbers.as_slice() {
+        [_, rows] => usize::try_from(*rows).ok().filter(|rows| *rows > 0),
+        _ => None,
+    };
     let broadcast = function
         .args
         .iter()
@@ -173,6 +192,7 @@ fn read_parquet(
         filter_push_down,
         case_sensitive,
         timestamp_conversion,
+        batch_rows,
     };
     let partition_schema = read_fields(reader, reader.expect(*partition_schema)?)?;
     Ok((options, partition_schema))

@@ -77,6 +77,27 @@ pub struct Decimal {
 /// Most digits of a decimal.
 pub const MAX_PRECISION: u8 = 38;
 
+/// Most digits of a decimal that are kept in a `long`, `Decimal.MAX_LONG_DIGITS`.
+pub const MAX_LONG_DIGITS: u8 = 18;
+
+/// Types without parameters, by the names of Spark's singletons.
+static OBJECTS: [(&str, DataType); 14] = [
+    ("NullType", DataType::Null),
+    ("BooleanType", DataType::Boolean),
+    ("ByteType", DataType::Byte),
+    ("ShortType", DataType::Short),
+    ("IntegerType", DataType::Integer),
+    ("LongType", DataType::Long),
+    ("FloatType", DataType::Float),
+    ("DoubleType", DataType::Double),
+    ("StringType", DataType::String),
+    ("BinaryType", DataType::Binary),
+    ("DateType", DataType::Date),
+    ("TimestampType", DataType::Timestamp),
+    ("TimestampNTZType", DataType::TimestampNtz),
+    ("CalendarIntervalType", DataType::CalendarInterval),
+];
+
 impl Decimal {
     /// What Spark makes of a result with these digits when it may lose digits behind the point
     /// (`DecimalType.adjustPrecisionScale`) or may not (`DecimalType.bounded`).
@@ -127,6 +148,12 @@ impl DataType {
         }
     }
 
+    /// The name of Spark's singleton, if it is one.
+    pub(crate) fn object(&self) -> Option<&'static str> {
+        let object = OBJECTS.iter().find(|(_, of)| of == self);
+        object.map(|(name, _)| *name)
+    }
+
     pub(crate) fn read(reader: &Reader<'_>, value: Value) -> Result<Self> {
         reader.nested(|| Self::read_nested(reader, value))
     }
@@ -139,14 +166,6 @@ impl DataType {
         let object = reader.expect(value)?;
         let inner = |name| Self::read(reader, object.value(name)?).map(Box::new);
         Ok(match name.trim_end_matches('$') {
-            "NullType" => Self::Null,
-            "BooleanType" => Self::Boolean,
-            "ByteType" => Self::Byte,
-            "ShortType" => Self::Short,
-            "IntegerType" => Self::Integer,
-            "LongType" => Self::Long,
-            "FloatType" => Self::Float,
-            "DoubleType" => Self::Double,
             "DecimalType" => {
                 let number =
                     |name| i8::try_from(object.int(name)?).map_err(|_| object.missing(name));
@@ -169,11 +188,7 @@ impl DataType {
             }
             // They behave as strings once they are read or written.
             "CharType" | "VarcharType" => return Err(Unsupported::Class(simple(class).to_owned())),
-            "BinaryType" => Self::Binary,
-            "DateType" => Self::Date,
-            "TimestampType" => Self::Timestamp,
-            "TimestampNTZType" => Self::TimestampNtz,
-            "CalendarIntervalType" => Self::CalendarInterval,
+            // No singletons: they have a first and a last field.
             "YearMonthIntervalType" => Self::YearMonthInterval,
             "DayTimeIntervalType" => Self::DayTimeInterval,
             "ArrayType" => Self::Array {
@@ -186,7 +201,10 @@ impl DataType {
                 value_contains_null: object.bool("valueContainsNull")?,
             },
             "StructType" => Self::Struct(read_fields(reader, object)?),
-            other => return Err(Unsupported::Class(other.to_owned())),
+            other => match OBJECTS.iter().find(|(name, _)| *name == other) {
+                Some((_, of)) => of.clone(),
+                None => return Err(Unsupported::Class(other.to_owned())),
+            },
         })
     }
 }

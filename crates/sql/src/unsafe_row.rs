@@ -2,7 +2,7 @@
 
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
-use crate::types::DataType;
+use crate::types::{DataType, MAX_LONG_DIGITS};
 
 /// Fields of a row: a bit set of nulls in words of 8 bytes, 8 bytes for each field, then what does not fit there.
 pub(crate) fn read(row: &[u8], types: &[DataType]) -> Result<Vec<Literal>> {
@@ -48,7 +48,9 @@ fn read_field(row: &[u8], slot: [u8; 8], data_type: &DataType) -> Result<Literal
         | DataType::DayTimeInterval => Literal::Long(long),
         DataType::Float => Literal::Float(f32::from_le_bytes([a, b, c, d])),
         DataType::Double => Literal::Double(f64::from_le_bytes(slot)),
-        DataType::Decimal(decimal) if decimal.precision <= 18 => Literal::Decimal(long.into()),
+        DataType::Decimal(decimal) if decimal.precision <= MAX_LONG_DIGITS => {
+            Literal::Decimal(long.into())
+        }
         DataType::Decimal(_) => Literal::Decimal(big_endian(variable()?)?),
         DataType::String => Literal::String(variable()?.to_vec()),
         DataType::Binary => Literal::Binary(variable()?.to_vec()),

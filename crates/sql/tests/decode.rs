@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use javaser::Limits;
 use javaser::arena::{Graph, NodeId};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use sql::native::NativeStage;
 use sql::{Settings, Stage, Unsupported};
 
 /// A captured stage.
@@ -154,6 +156,43 @@ fn check(version: &str) {
     }
 }
 
+/// Why stages of a version that were decoded are not run natively, and how often.
+fn refused(version: &str) -> (usize, BTreeMap<String, Vec<String>>) {
+    let (mut native, mut refused) = (0, BTreeMap::<_, Vec<_>>::new());
+    for captured in captured(version) {
+        let Ok(stage) = captured.stage() else {
+            continue;
+        };
+        match NativeStage::new(Arc::new(stage)) {
+            Ok(_) => native += 1,
+            Err(reason) => refused
+                .entry(reason.to_string())
+                .or_default()
+                .push(captured.name),
+        }
+    }
+    (native, refused)
+}
+
+/// With one setting every stage of TPC-H runs natively, and so do most others.
+#[test]
+fn stages_are_judged() {
+    for version in ["3.5.9", "4.3.0"] {
+        let (native, refused) = refused(version);
+        for (reason, stages) in &refused {
+            println!("{version}: {reason}: {} {:?}", stages.len(), stages);
+            let is_tpch = |name: &&String| {
+                let query = name.rsplit('.').next().unwrap();
+                query.starts_with('q') && query[1..].parse::<u8>().is_ok()
+            };
+            let tpch: Vec<_> = stages.iter().filter(is_tpch).collect();
+            assert!(tpch.is_empty(), "{version}: {reason}: {tpch:?}");
+        }
+        println!("{version}: {native} native");
+        assert!(native > 300);
+    }
+}
+
 #[test]
 fn stages_of_3_5_9() {
     check("3.5.9");
@@ -167,6 +206,11 @@ fn stages_of_4_0_5() {
 #[test]
 fn stages_of_4_1_4() {
     check("4.1.4");
+}
+
+#[test]
+fn stages_of_4_2_1() {
+    check("4.2.1");
 }
 
 #[test]

@@ -4,9 +4,11 @@
 //! `spark.broadcast.blockSize`. Each piece is a block `broadcast_<id>_piece<k>`, which every executor that has fetched it
 //! offers to others.
 
+mod error;
 mod torrent;
 mod value;
 
+pub use error::BroadcastError;
 pub use torrent::{BroadcastReader, Broadcasts, PieceStore};
 pub use value::{PythonBroadcastReader, java_byte_array};
 

@@ -4,9 +4,8 @@ use super::super::BlockEnv;
 use super::super::fetch::BlockFetcher;
 use super::super::master::BlockManagerMaster;
 use super::super::serializer_manager::{PlainReader, SerializerManager};
-use super::TorrentBroadcastRef;
+use super::{BroadcastError, TorrentBroadcastRef};
 use crate::config::SettingError;
-use crate::executor::task::TaskError;
 use bytes::{Buf, Bytes};
 use futures_util::{StreamExt, TryStreamExt};
 use indexmap::IndexMap;
@@ -166,8 +165,11 @@ impl Broadcasts {
     /// get it. Small values are kept for later tasks, large ones while somebody has them.
     ///
     /// # Errors
-    /// [`TaskError::Exception`] with Spark's text: a piece is nowhere, or is damaged.
-    pub async fn value(&self, broadcast: &TorrentBroadcastRef) -> Result<Arc<Bytes>, TaskError> {
+    /// [`BroadcastError`]
+    pub async fn value(
+        &self,
+        broadcast: &TorrentBroadcastRef,
+    ) -> Result<Arc<Bytes>, BroadcastError> {
         let id = broadcast.id;
         let cell = {
             let mut known = self.known.lock();
@@ -189,7 +191,7 @@ impl Broadcasts {
                 let unpacked = unpacked.await.map_err(io::Error::other).flatten()?;
                 let value = Arc::new(Bytes::from(unpacked));
                 self.known.lock().put(id, &value);
-                Ok::<_, TaskError>(value)
+                Ok::<_, BroadcastError>(value)
             })
             .await?;
         Ok(Arc::clone(value))
@@ -198,16 +200,16 @@ impl Broadcasts {
     /// As [`Broadcasts::value`], for threads outside the runtime.
     ///
     /// # Errors
-    /// As [`Broadcasts::value`]; [`TaskError::Killed`] if the task is told to stop meanwhile.
+    /// As [`Broadcasts::value`]; [`BroadcastError::Killed`] if the task is told to stop meanwhile.
     pub fn blocking_value(
         &self,
         broadcast: &TorrentBroadcastRef,
         cancellation: &crate::cancel::Cancellation,
-    ) -> Result<Arc<Bytes>, TaskError> {
+    ) -> Result<Arc<Bytes>, BroadcastError> {
         self.env.runtime.block_on(async {
             tokio::select! {
                 biased;
-                reason = cancellation.cancelled() => Err(TaskError::Killed(reason)),
+                reason = cancellation.cancelled() => Err(BroadcastError::Killed(reason)),
                 value = self.value(broadcast) => value,
             }
         })
@@ -220,7 +222,7 @@ impl Broadcasts {
     pub async fn reader(
         &self,
         broadcast: &TorrentBroadcastRef,
-    ) -> Result<BroadcastReader, TaskError> {
+    ) -> Result<BroadcastReader, BroadcastError> {
         let pieces = self.pieces(broadcast).await?;
         self.unpack(broadcast, pieces)
     }
@@ -233,11 +235,11 @@ impl Broadcasts {
         &self,
         broadcast: &TorrentBroadcastRef,
         cancellation: &crate::cancel::Cancellation,
-    ) -> Result<BroadcastReader, TaskError> {
+    ) -> Result<BroadcastReader, BroadcastError> {
         self.env.runtime.block_on(async {
             tokio::select! {
                 biased;
-                reason = cancellation.cancelled() => Err(TaskError::Killed(reason)),
+                reason = cancellation.cancelled() => Err(BroadcastError::Killed(reason)),
                 reader = self.reader(broadcast) => reader,
             }
         })
@@ -252,18 +254,20 @@ impl Broadcasts {
         &self,
         broadcast: &TorrentBroadcastRef,
         pieces: Vec<Bytes>,
-    ) -> Result<BroadcastReader, TaskError> {
+    ) -> Result<BroadcastReader, BroadcastError> {
         let packed = Pieces(pieces.into());
         Ok(self.streams.decompress(&broadcast.block_id(), packed)?)
     }
 
     /// All pieces in their order, asked for in random order as by Spark so that executors find different ones at each other.
-    async fn pieces(&self, broadcast: &TorrentBroadcastRef) -> Result<Vec<Bytes>, TaskError> {
+    async fn pieces(&self, broadcast: &TorrentBroadcastRef) -> Result<Vec<Bytes>, BroadcastError> {
         let mut order: Vec<usize> = (0..broadcast.num_blocks).collect();
         fastrand::shuffle(&mut order);
         let mut pieces = vec![Bytes::new(); broadcast.num_blocks];
         let mut arriving = futures_util::stream::iter(order)
-            .map(async |index| Ok::<_, TaskError>((index, self.piece(broadcast, index).await?)))
+            .map(async |index| {
+                Ok::<_, BroadcastError>((index, self.piece(broadcast, index).await?))
+            })
             .buffer_unordered(CONCURRENT_PIECES);
         while let Some((index, piece)) = arriving.try_next().await? {
             if let Some(place) = pieces.get_mut(index) {
@@ -277,7 +281,7 @@ impl Broadcasts {
         &self,
         broadcast: &TorrentBroadcastRef,
         index: usize,
-    ) -> Result<Bytes, TaskError> {
+    ) -> Result<Bytes, BroadcastError> {
         let id = broadcast.piece(index);
         if let Some(piece) = self
             .with_store(&id, |store, id| store.get_piece(id))
@@ -286,14 +290,14 @@ impl Broadcasts {
             return Ok(piece);
         }
         let missing =
-            || TaskError::spark(format!("Failed to get {id} of {}", broadcast.block_id()));
+            || BroadcastError::spark(format!("Failed to get {id} of {}", broadcast.block_id()));
         let piece = self.fetch(&id).await?.ok_or_else(missing)?;
         let expected = broadcast
             .checksums
             .as_ref()
             .and_then(|sums| sums.get(index));
         if expected.is_some_and(|sum| *sum != adler2::adler32_slice(&piece)) {
-            return Err(TaskError::spark(format!(
+            return Err(BroadcastError::spark(format!(
                 "corrupt remote block {id} of {}: the checksum of its {} bytes differs",
                 broadcast.block_id(),
                 piece.len()
@@ -318,8 +322,8 @@ impl Broadcasts {
     }
 
     /// Fetches a block from whoever has it (`BlockManager.getRemoteBytes`).
-    async fn fetch(&self, id: &BlockId) -> Result<Option<Bytes>, TaskError> {
-        let master = |error: super::super::master::MasterError| TaskError::spark(error);
+    async fn fetch(&self, id: &BlockId) -> Result<Option<Bytes>, BroadcastError> {
+        let master = |error: super::super::master::MasterError| BroadcastError::spark(error);
         let found = self.master.get_locations_and_status(id).await;
         let Some(found) = found.map_err(master)? else {
             return Ok(None);

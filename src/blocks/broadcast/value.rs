@@ -2,10 +2,9 @@
 
 use super::super::kryo::{Kryo, KryoValue};
 use bytes::{Buf, Bytes};
+use javaser::stream::HEADER;
 use std::io::{self, Read};
 
-/// Java's stream header.
-const STREAM: [u8; 4] = [0xac, 0xed, 0, 5];
 /// `TC_ARRAY`, and the class descriptor of `byte[]` with its `serialVersionUID`, which is the same everywhere.
 const BYTE_ARRAY: [u8; 19] =
     *b"\x75\x72\x00\x02[B\xac\xf3\x17\xf8\x06\x08\x54\xe0\x02\x00\x00\x78\x70";
@@ -30,7 +29,7 @@ pub fn java_byte_array(value: &Bytes, kryo: Option<Kryo>) -> io::Result<Bytes> {
     }
     let mut rest = value.clone();
     let not = || malformed("is no byte[] of Java");
-    for expected in [&STREAM[..], &BYTE_ARRAY] {
+    for expected in [&HEADER[..], &BYTE_ARRAY] {
         if !rest.starts_with(expected) {
             return Err(not());
         }
@@ -78,7 +77,7 @@ impl<R: Read> PythonBroadcastReader<R> {
     pub fn new(mut source: R) -> io::Result<Self> {
         let mut window: [u8; 4] = array(&mut source)?;
         for _ in 0..MAX_KRYO_PREFIX {
-            if window == STREAM {
+            if window == HEADER {
                 break;
             }
             window.rotate_left(1);
@@ -86,7 +85,7 @@ impl<R: Read> PythonBroadcastReader<R> {
                 [*last] = array(&mut source)?;
             }
         }
-        if window != STREAM {
+        if window != HEADER {
             return Err(malformed("is no Java object"));
         }
         expect(&mut source, tc::OBJECT)?;

@@ -5,9 +5,6 @@ use crate::config::units::SizeUnit;
 use crate::config::{SettingError, SparkProperties};
 use wire::map_status_rules::MapStatusRules;
 
-/// Memory that one writer fills before it spills. Spilled bytes go to the page cache first, so a larger buffer gains little.
-const WRITE_MEMORY: u64 = 64 << 20;
-
 /// What reading and writing shuffles obeys.
 #[derive(Debug, Clone)]
 pub struct ShuffleConf {
@@ -39,8 +36,8 @@ pub struct ShuffleConf {
     pub sync: bool,
     /// How exact the sizes are that a map task reports.
     pub map_status: MapStatusRules,
-    /// Bytes that one writer may hold in memory.
-    pub write_memory: u64,
+    /// Records after which a writer goes to disk, whatever memory there is: `spark.shuffle.spill.numElementsForceSpillThreshold`.
+    pub force_spill: u64,
 }
 
 impl ShuffleConf {
@@ -60,7 +57,7 @@ impl ShuffleConf {
         })?;
         let service = conf.switch("spark.shuffle.service.enabled", false)?;
         let old_fetch_protocol = conf.switch("spark.shuffle.useOldFetchProtocol", false)?;
-        let service_acts = conf.switch("spark.shuffle.service.removeShuffle", true)?
+        let service_acts = conf.switch("spark.shuffle.service.removeShuffle", false)?
             || conf.switch("spark.shuffle.service.fetch.rdd.enabled", false)?;
         Ok(Self {
             max_size_in_flight: conf.size(
@@ -122,7 +119,12 @@ impl ShuffleConf {
                     most,
                 )?,
             },
-            write_memory: WRITE_MEMORY,
+            force_spill: conf.number(
+                "spark.shuffle.spill.numElementsForceSpillThreshold",
+                i32::MAX as u64,
+                1,
+                i32::MAX as u64,
+            )?,
         })
     }
 }
@@ -151,6 +153,7 @@ mod tests {
             ("spark.reducer.maxSizeInFlight", "1"),
             ("spark.shuffle.checksum.algorithm", "crc32c"),
             ("spark.shuffle.service.enabled", "true"),
+            ("spark.shuffle.service.removeShuffle", "true"),
             ("spark.shuffle.useOldFetchProtocol", "true"),
         ])
         .unwrap();

@@ -40,10 +40,12 @@ use super::metrics::{ShuffleReadMetrics, ShuffleWriteMetrics, SpillMetrics};
 use super::{BlockEnv, ShuffleFiles};
 use crate::cancel::Cancellation;
 use crate::config::SettingError;
+use crate::memory::budget::ExecutionMemory;
 use output::MapOutputs;
 use reader::Shared;
 use segment::SegmentFormat;
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 use wire::ids::BlockManagerId;
 use writer::WriterRules;
@@ -52,6 +54,7 @@ use writer::WriterRules;
 pub struct Shuffle {
     shared: Arc<Shared>,
     rules: Arc<WriterRules>,
+    memory: ExecutionMemory,
 }
 
 impl std::fmt::Debug for Shuffle {
@@ -63,7 +66,7 @@ impl std::fmt::Debug for Shuffle {
 }
 
 impl Shuffle {
-    /// For the executor of `env`.
+    /// For the executor of `env`; writers take their memory from `memory`.
     ///
     /// # Errors
     /// A setting of shuffles that is wrong.
@@ -71,6 +74,7 @@ impl Shuffle {
         env: Arc<BlockEnv>,
         broadcasts: Arc<dyn BroadcastValues>,
         transfer: Arc<dyn BlockTransfer>,
+        memory: ExecutionMemory,
     ) -> Result<Self, SettingError> {
         let conf = ShuffleConf::new(&env.properties)?;
         let format = SegmentFormat::new(&env.properties, env.io_encryption_key.as_deref())?;
@@ -85,6 +89,7 @@ impl Shuffle {
             format: format.clone(),
             location: server_id(&env.block_manager_id, &conf),
             map_status: conf.map_status,
+            force_spill: conf.force_spill,
         };
         let tracker = MapOutputTracker::new(Arc::clone(&env), broadcasts)?;
         Ok(Self {
@@ -98,6 +103,7 @@ impl Shuffle {
                 transfer,
             }),
             rules: Arc::new(rules),
+            memory,
         })
     }
 
@@ -124,7 +130,7 @@ impl Shuffle {
         }
     }
 
-    /// Starts the output of a map task.
+    /// Starts the output of a map task; `task_attempt_id` says whose memory it takes.
     ///
     /// # Errors
     /// The codec cannot be set up.
@@ -132,20 +138,41 @@ impl Shuffle {
         &self,
         shuffle_id: i32,
         map_id: i64,
+        task_attempt_id: i64,
         num_partitions: usize,
         metrics: &'a ShuffleWriteMetrics,
         spill_metrics: &'a SpillMetrics,
     ) -> io::Result<ShuffleWriter<'a>> {
-        let memory = usize::try_from(self.shared.conf.write_memory).unwrap_or(usize::MAX);
         ShuffleWriter::new(
             Arc::clone(&self.rules),
             shuffle_id,
             map_id,
             num_partitions,
-            memory,
+            self.memory.of_task(task_attempt_id),
             metrics,
             spill_metrics,
         )
+    }
+
+    /// The records of a map output of this executor for one reducer.
+    ///
+    /// # Errors
+    /// There is no such output, or it cannot be read.
+    pub fn own_output(
+        &self,
+        shuffle_id: i32,
+        map_id: i64,
+        reducer: i32,
+    ) -> io::Result<Box<dyn io::Read + Send>> {
+        let files = &self.shared.files;
+        let segment = files.segment(shuffle_id, map_id, reducer, reducer.saturating_add(1))?;
+        match segment.is_empty() {
+            true => Ok(Box::new(io::empty())),
+            false => self
+                .shared
+                .format
+                .reader(stream::Raw::Near(segment).reader()?),
+        }
     }
 
     /// Reads a range of a shuffle. Blocks the thread, as does the result, until the task of `cancellation` is killed: both belong
@@ -153,12 +180,12 @@ impl Shuffle {
     ///
     /// # Errors
     /// It is not known where the blocks are: see [`ShuffleError`].
-    pub fn read<'a>(
+    pub fn read<M: Deref<Target = ShuffleReadMetrics>>(
         &self,
         range: &ReadRange,
-        metrics: &'a ShuffleReadMetrics,
+        metrics: M,
         cancellation: &Cancellation,
-    ) -> Result<ShuffleBlocks<'a>, ShuffleError> {
+    ) -> Result<ShuffleBlocks<M>, ShuffleError> {
         ShuffleBlocks::new(Arc::clone(&self.shared), range, metrics, cancellation)
     }
 }

@@ -5,7 +5,6 @@ use super::tracker::BroadcastValues;
 use super::transfer::{BlockTransfer, DirsByExecutor, Told};
 use crate::blocks::broadcast::{Broadcasts, TorrentBroadcastRef};
 use crate::blocks::fetch::{BlockFetcher, Destination};
-use crate::executor::task::TaskError;
 use crate::transport::Answer;
 use bytes::Bytes;
 use javaser::arena::{Graph, NodeId};
@@ -87,10 +86,7 @@ impl BroadcastValues for DriverBroadcasts {
             let broadcast = TorrentBroadcastRef::read(graph, broadcast);
             let broadcast = broadcast.map_err(|error| error.to_string())?;
             let value = self.0.value(&broadcast).await;
-            let value = value.map_err(|error| match error {
-                TaskError::Exception(exception) => exception.message,
-                other => format!("{other:?}"),
-            })?;
+            let value = value.map_err(|error| error.to_string())?;
             Ok(Bytes::clone(&value))
         })
     }

@@ -3,9 +3,8 @@
 use super::super::LocalDirs;
 use super::super::checksum::Algorithm;
 use parking_lot::Mutex;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -148,28 +147,16 @@ impl MapOutputs {
         let path = PathBuf::from(name);
         let file = match create(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.create_dir(of)?;
+                LocalDirs::create_parent(of, self.open_permissions)?;
                 create(&path)?
             }
             other => other?,
         };
         let temp = TempFile { path, file };
         if self.open_permissions {
-            add_permissions(&temp.path, 0o004)?;
+            LocalDirs::make_world_readable(&temp.path)?;
         }
         Ok(temp)
-    }
-
-    /// Makes the subdirectory of a file; it may come into being at the same time elsewhere.
-    fn create_dir(&self, of: &Path) -> io::Result<()> {
-        let Some(dir) = of.parent() else {
-            return Ok(());
-        };
-        match std::fs::create_dir(dir) {
-            Ok(()) if self.open_permissions => add_permissions(dir, 0o020),
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => Ok(()),
-        }
     }
 
     fn path(&self, shuffle_id: i32, map_id: i64, kind: &str) -> PathBuf {
@@ -180,11 +167,6 @@ impl MapOutputs {
 
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
-}
-
-fn add_permissions(path: &Path, mode: u32) -> io::Result<()> {
-    let now = std::fs::metadata(path)?.permissions().mode();
-    std::fs::set_permissions(path, Permissions::from_mode(now | mode))
 }
 
 fn remove_stale(path: &Path) -> io::Result<()> {
@@ -223,6 +205,7 @@ fn committed(index: &Path, data: &Path, count: usize) -> Option<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn outputs(root: &Path, checksum: Option<Algorithm>, open_permissions: bool) -> MapOutputs {
         let dirs = LocalDirs::create(&[root.to_owned()], 64, false).unwrap();

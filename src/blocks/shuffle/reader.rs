@@ -14,6 +14,7 @@ use crate::cancel::Cancellation;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::Future;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,9 +46,9 @@ struct Near {
 }
 
 /// The blocks of a range, in the order in which they become readable. Ends after an error.
-pub struct ShuffleBlocks<'a> {
+pub struct ShuffleBlocks<M> {
     shared: Arc<Shared>,
-    metrics: &'a ShuffleReadMetrics,
+    metrics: M,
     cancellation: Cancellation,
     near: VecDeque<Near>,
     flight: Flight,
@@ -60,7 +61,7 @@ pub struct ShuffleBlocks<'a> {
     fetches: JoinSet<Duration>,
 }
 
-impl std::fmt::Debug for ShuffleBlocks<'_> {
+impl<M> std::fmt::Debug for ShuffleBlocks<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ShuffleBlocks")
             .field("near", &self.near.len())
@@ -84,11 +85,11 @@ fn wait<T>(
     })
 }
 
-impl<'a> ShuffleBlocks<'a> {
+impl<M: Deref<Target = ShuffleReadMetrics>> ShuffleBlocks<M> {
     pub(super) fn new(
         shared: Arc<Shared>,
         range: &ReadRange,
-        metrics: &'a ShuffleReadMetrics,
+        metrics: M,
         cancellation: &Cancellation,
     ) -> Result<Self, ShuffleError> {
         let statuses = wait(
@@ -315,7 +316,7 @@ impl<'a> ShuffleBlocks<'a> {
     }
 }
 
-impl Iterator for ShuffleBlocks<'_> {
+impl<M: Deref<Target = ShuffleReadMetrics>> Iterator for ShuffleBlocks<M> {
     type Item = Result<ShuffleStream, ShuffleError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -5,6 +5,7 @@ use super::*;
 use crate::blocks::fetch::FetchedBlock;
 use crate::blocks::metrics::{ShuffleWriteMetrics, SpillMetrics};
 use crate::config::SparkProperties;
+use crate::memory::budget::FixedPool;
 use crate::rpc::{DriverEndpoint, RpcConf};
 use crate::transport::{Answer, Body, NoRequests, Server, TransportConf};
 use bytes::Bytes;
@@ -149,7 +150,13 @@ fn executor(
         io_encryption_key: None,
     };
     Executor {
-        shuffle: Shuffle::new(Arc::new(env), Arc::new(NoBroadcasts), network.into()).unwrap(),
+        shuffle: Shuffle::new(
+            Arc::new(env),
+            Arc::new(NoBroadcasts),
+            network.into(),
+            FixedPool::execution(1 << 30),
+        )
+        .unwrap(),
         _root: root,
         _driver: driver,
         _runtime: runtime,
@@ -163,7 +170,9 @@ impl Executor {
     fn write(&self, map_id: i64, records: &[&[u8]]) -> MapStatus {
         let (writes, spills) = (ShuffleWriteMetrics::default(), SpillMetrics::default());
         let count = records.len();
-        let writer = self.shuffle.writer(3, map_id, count, &writes, &spills);
+        let writer = self
+            .shuffle
+            .writer(3, map_id, map_id, count, &writes, &spills);
         let mut writer = writer.unwrap();
         for (reducer, record) in records.iter().enumerate() {
             if !record.is_empty() {

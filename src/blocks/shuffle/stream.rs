@@ -65,7 +65,7 @@ impl Raw {
     }
 
     /// From the beginning.
-    fn reader(&self) -> io::Result<Box<dyn Read + Send>> {
+    pub(super) fn reader(&self) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::Near(Body::Bytes(bytes)) | Self::Far(bytes) => Box::new(bytes.clone().reader()),
             Self::Near(Body::File { file, offset, len }) => {

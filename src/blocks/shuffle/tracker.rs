@@ -3,6 +3,7 @@
 use super::error::{FetchFailure, ShuffleError};
 use crate::blocks::BlockEnv;
 use crate::blocks::codec::Codec;
+use crate::blocks::kryo::Kryo;
 use crate::config::SettingError;
 use bytes::Bytes;
 use javaser::arena::{Graph, NodeId};
@@ -39,6 +40,8 @@ pub struct MapOutputTracker {
     env: Arc<BlockEnv>,
     broadcasts: Arc<dyn BroadcastValues>,
     codec: Codec,
+    /// Set if `spark.serializer` is Kryo.
+    kryo: Option<Kryo>,
     known: Mutex<Known>,
 }
 
@@ -68,10 +71,12 @@ impl MapOutputTracker {
         broadcasts: Arc<dyn BroadcastValues>,
     ) -> Result<Self, SettingError> {
         let codec = env.properties.text(CODEC_KEY, "zstd");
+        let kryo = Kryo::of_serializer(&env.properties)?;
         Ok(Self {
             codec: Codec::by_name(&codec, CODEC_KEY, &env.properties)?,
             env,
             broadcasts,
+            kryo,
             known: Mutex::default(),
         })
     }
@@ -167,12 +172,20 @@ impl MapOutputTracker {
                     );
                     ShuffleError::from(FetchFailure::metadata(shuffle_id, -1, &why))
                 })?;
-                if !value.starts_with(&JAVA_STREAM) {
-                    let why = "map output statuses in a broadcast of another serializer";
-                    return Err(ShuffleError::Unsupported(why.to_owned()));
-                }
-                let joined =
-                    join_chunks(&value, &self.env.limits).map_err(|error| damaged(&error))?;
+                let joined = match self.kryo {
+                    Some(kryo) => kryo
+                        .reader(&value[..], value.len())
+                        .read_byte_arrays()
+                        .map(|chunks| chunks.concat().into())
+                        .map_err(|error| damaged(&error))?,
+                    None if !value.starts_with(&JAVA_STREAM) => {
+                        let why = "map output statuses in a broadcast of another serializer";
+                        return Err(ShuffleError::Unsupported(why.to_owned()));
+                    }
+                    None => {
+                        join_chunks(&value, &self.env.limits).map_err(|error| damaged(&error))?
+                    }
+                };
                 match MapOutputs::read(&joined).map_err(|error| damaged(&error))? {
                     MapOutputs::Direct(packed) => packed,
                     MapOutputs::Broadcast(_) => {

@@ -12,6 +12,7 @@ use super::segment::{Packer, SegmentFormat};
 use crate::blocks::checksum::Hasher;
 use crate::blocks::metrics::{ShuffleWriteMetrics, SpillMetrics};
 use crate::blocks::shuffle_files::Section;
+use crate::memory::budget::TaskMemory;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ const MIN_PIECE: usize = 8 << 10;
 const MAX_PIECE: usize = 256 << 10;
 /// Bytes that are written at a time.
 const WRITE_SIZE: usize = 256 << 10;
+/// Memory that a writer may have if there is plenty: decides how much is packed at a time.
+const USUAL_MEMORY: usize = 64 << 20;
 
 /// What all map outputs of an executor have in common.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub(super) struct WriterRules {
     /// Who readers shall ask.
     pub(super) location: BlockManagerId,
     pub(super) map_status: MapStatusRules,
+    /// Records after which everything goes to disk: `spark.shuffle.spill.numElementsForceSpillThreshold`.
+    pub(super) force_spill: u64,
 }
 
 /// Takes the records of one map task, each for a reducer. Without [`ShuffleWriter::stop`] nothing is left of it.
@@ -46,12 +51,14 @@ pub struct ShuffleWriter<'a> {
     packer: Packer,
     /// Records of one reducer that are packed at a time.
     piece: usize,
-    /// Bytes of memory that may be in use before everything goes to disk.
-    memory: usize,
+    /// What may be in use before everything goes to disk.
+    memory: TaskMemory,
     used: usize,
     most_used: usize,
     spills: Vec<Spill>,
     records: i64,
+    /// Records since the last spill.
+    records_in_memory: u64,
     metrics: &'a ShuffleWriteMetrics,
     spill_metrics: &'a SpillMetrics,
 }
@@ -114,18 +121,18 @@ fn copy(from: &mut impl Read, to: &mut impl Write, buffer: &mut [u8]) -> io::Res
 }
 
 impl<'a> ShuffleWriter<'a> {
-    /// For the output of `map_id`, for `num_partitions` reducers. `memory` is in bytes.
+    /// For the output of `map_id`, for `num_partitions` reducers.
     pub(super) fn new(
         rules: Arc<WriterRules>,
         shuffle_id: i32,
         map_id: i64,
         num_partitions: usize,
-        memory: usize,
+        memory: TaskMemory,
         metrics: &'a ShuffleWriteMetrics,
         spill_metrics: &'a SpillMetrics,
     ) -> io::Result<Self> {
         let packer = rules.format.packer()?;
-        let share = memory / 4 / num_partitions.max(1);
+        let share = USUAL_MEMORY / 4 / num_partitions.max(1);
         Ok(Self {
             rules,
             shuffle_id,
@@ -140,6 +147,7 @@ impl<'a> ShuffleWriter<'a> {
             most_used: 0,
             spills: Vec::new(),
             records: 0,
+            records_in_memory: 0,
             metrics,
             spill_metrics,
         })
@@ -167,6 +175,23 @@ impl<'a> ShuffleWriter<'a> {
         partition: usize,
         serialize: impl FnOnce(&mut Vec<u8>),
     ) -> io::Result<()> {
+        self.append(partition, 1, serialize)
+    }
+
+    /// Appends `count` serialized records for a reducer.
+    ///
+    /// # Errors
+    /// As [`ShuffleWriter::write`].
+    pub fn write_many(&mut self, partition: usize, records: &[u8], count: i64) -> io::Result<()> {
+        self.append(partition, count, |out| out.extend_from_slice(records))
+    }
+
+    fn append(
+        &mut self,
+        partition: usize,
+        records: i64,
+        serialize: impl FnOnce(&mut Vec<u8>),
+    ) -> io::Result<()> {
         let count = self.parts.len();
         let part = self.parts.get_mut(partition).ok_or_else(|| {
             let message = format!("reducer {partition} of a shuffle with {count}");
@@ -181,8 +206,10 @@ impl<'a> ShuffleWriter<'a> {
             part.records.shrink_to(self.piece * 2);
         }
         self.used = (self.used + part.memory()).saturating_sub(before);
-        self.records += 1;
-        if self.used > self.memory {
+        self.records += records;
+        self.records_in_memory += u64::try_from(records).unwrap_or_default();
+        if self.records_in_memory > self.rules.force_spill || !self.memory.grow_to(self.used as u64)
+        {
             self.spill()?;
         }
         Ok(())
@@ -225,6 +252,8 @@ impl<'a> ShuffleWriter<'a> {
             .add(i64::try_from(end).unwrap_or(i64::MAX));
         self.metrics.write_time.add_nanos(start.elapsed());
         self.used = 0;
+        self.records_in_memory = 0;
+        self.memory.release();
         Ok(())
     }
 

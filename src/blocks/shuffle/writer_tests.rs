@@ -2,6 +2,7 @@ use super::*;
 use crate::blocks::checksum::Algorithm;
 use crate::blocks::{LocalDirs, ShuffleFiles};
 use crate::config::SparkProperties;
+use crate::memory::budget::FixedPool;
 use crate::transport::Body;
 use proptest::prelude::*;
 use std::os::unix::fs::FileExt;
@@ -35,6 +36,7 @@ fn executor_with(pairs: &[(&'static str, &'static str)], key: Option<&[u8]>) -> 
             topology_info: None,
         },
         map_status: MapStatusRules::default(),
+        force_spill: u64::MAX,
     };
     Executor {
         _root: root,
@@ -54,7 +56,7 @@ impl Executor {
             3,
             map_id,
             partitions,
-            memory,
+            FixedPool::execution(memory as u64).of_task(map_id),
             &self.writes,
             &self.spills,
         )

@@ -21,6 +21,15 @@ const WRITE_SIZE: usize = 128 << 10;
 pub(super) struct DiskStore {
     dirs: Arc<LocalDirs>,
     streams: Arc<dyn Streams>,
+    /// Whether others than this user read the files, and remove them.
+    open: Open,
+}
+
+/// What the external shuffle service, another user of the same group, may do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Open {
+    pub(super) read: bool,
+    pub(super) remove: bool,
 }
 
 /// A block in a file that is open, and stays readable when the block is removed.
@@ -55,8 +64,12 @@ impl Drop for Temporary {
 }
 
 impl DiskStore {
-    pub(super) fn new(dirs: Arc<LocalDirs>, streams: Arc<dyn Streams>) -> Self {
-        Self { dirs, streams }
+    pub(super) fn new(dirs: Arc<LocalDirs>, streams: Arc<dyn Streams>, open: Open) -> Self {
+        Self {
+            dirs,
+            streams,
+            open,
+        }
     }
 
     /// Begins a file.
@@ -111,8 +124,9 @@ impl DiskStore {
     /// The directory cannot be made, or the file not renamed.
     pub(super) fn commit(&self, id: &BlockId, written: &Written) -> io::Result<u64> {
         let path = self.dirs.path(&id.to_string());
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
+        LocalDirs::create_parent(&path, self.open.remove)?;
+        if self.open.read {
+            LocalDirs::make_world_readable(&written.temporary.0)?;
         }
         std::fs::rename(&written.temporary.0, path)?;
         Ok(written.len)

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
 use wire::ids::{BlockId, BlockManagerId, StorageLevel};
 
-use super::disk::{DiskStore, Written};
+use super::disk::{DiskStore, Open, Written};
 use super::locks::{Phase, State};
 use super::ports::{Master, Peers, Streams};
 use super::{BlockData, StoreError, StoreSettings};
@@ -270,7 +270,7 @@ impl Inner {
                 if state.memory.try_reserve(bytes) {
                     return Ok(true);
                 }
-                if bytes > state.memory.max() {
+                if bytes > state.memory.max_for_blocks() {
                     return Ok(false);
                 }
                 let missing = state.memory.missing(bytes);
@@ -335,7 +335,9 @@ impl Inner {
         }
         drop(state);
         self.changed.notify_all();
-        if let (true, Some(status)) = (tell_master, status) {
+        if let (true, Some(mut status)) = (tell_master, status) {
+            // The driver's account of memory goes down by what is told with a level that has none.
+            status.mem_size = status.mem_size.max((bytes.len() as u64).cast_signed());
             self.report(id, status);
         }
         Ok(())
@@ -347,7 +349,14 @@ impl BlockManager {
     pub fn new(parts: Parts) -> Self {
         Self {
             inner: Arc::new(Inner {
-                disk: DiskStore::new(parts.local_dirs.clone(), parts.streams.clone()),
+                disk: DiskStore::new(
+                    parts.local_dirs.clone(),
+                    parts.streams.clone(),
+                    Open {
+                        read: parts.settings.service_reads,
+                        remove: parts.settings.service_removes,
+                    },
+                ),
                 state: Mutex::new(State::new(parts.max_memory)),
                 changed: Condvar::new(),
                 decommissioning: AtomicBool::new(false),
@@ -517,6 +526,16 @@ impl BlockManager {
     /// Bytes that blocks take in memory.
     pub fn memory_used(&self) -> u64 {
         self.inner.state.lock().memory.used()
+    }
+
+    /// Bytes that blocks and tasks may take in memory.
+    pub fn max_memory(&self) -> u64 {
+        self.inner.state.lock().memory.max()
+    }
+
+    /// Bytes that tasks have of the blocks' memory.
+    pub fn memory_lent(&self) -> u64 {
+        self.inner.state.lock().memory.lent()
     }
 
     /// Changes how many bytes blocks may take in memory; throws out what is too much, if nobody reads it.

@@ -30,7 +30,7 @@ fn blocks_move_to_disk_when_memory_is_short() {
     assert!(put(&fixture, "rdd_3_0", MEMORY_AND_DISK_SER, 50));
     assert_eq!(
         fixture.reports(),
-        [report("rdd_1_0", 8, 0, 60), report("rdd_3_0", 4, 50, 0)]
+        [report("rdd_1_0", 8, 60, 60), report("rdd_3_0", 4, 50, 0)]
     );
     assert_eq!(fixture.files(), ["rdd_1_0"]);
     // An RDD does not throw itself out: room comes from the others, or not at all.
@@ -39,7 +39,7 @@ fn blocks_move_to_disk_when_memory_is_short() {
     assert!(put(&fixture, "rdd_3_1", StorageLevel::MEMORY_ONLY_SER, 50));
     assert_eq!(
         fixture.reports(),
-        [report("rdd_2_0", 0, 0, 0), report("rdd_3_1", 4, 50, 0)]
+        [report("rdd_2_0", 0, 40, 0), report("rdd_3_1", 4, 50, 0)]
     );
     assert_eq!(bytes(&fixture, "rdd_2_0"), None);
     // Read from disk, and back into memory.

@@ -16,6 +16,8 @@ pub(super) struct MemoryStore {
     used: u64,
     /// Bytes promised to blocks that are being made.
     reserved: u64,
+    /// Bytes lent to tasks.
+    lent: u64,
     max: u64,
 }
 
@@ -35,6 +37,7 @@ impl MemoryStore {
             clock: 0,
             used: 0,
             reserved: 0,
+            lent: 0,
             max,
         }
     }
@@ -55,12 +58,49 @@ impl MemoryStore {
 
     /// Bytes taken and promised above the maximum, which has been lowered.
     pub(super) fn excess(&self) -> u64 {
-        (self.used + self.reserved).saturating_sub(self.max)
+        (self.taken() + self.lent).saturating_sub(self.max)
+    }
+
+    /// Bytes taken by blocks and promised to them.
+    pub(super) fn taken(&self) -> u64 {
+        self.used + self.reserved
+    }
+
+    /// Bytes that nobody has.
+    pub(super) fn free(&self) -> u64 {
+        self.max.saturating_sub(self.taken() + self.lent)
+    }
+
+    /// Most bytes that blocks may take now.
+    pub(super) fn max_for_blocks(&self) -> u64 {
+        self.max.saturating_sub(self.lent)
+    }
+
+    /// Bytes lent to tasks.
+    pub(super) fn lent(&self) -> u64 {
+        self.lent
+    }
+
+    /// Lends as much of `bytes` to a task as is free.
+    pub(super) fn lend(&mut self, bytes: u64) -> u64 {
+        let granted = bytes.min(self.free());
+        self.lent += granted;
+        granted
+    }
+
+    /// Counts bytes that a task takes without asking.
+    pub(super) fn overdraw(&mut self, bytes: u64) {
+        self.lent += bytes;
+    }
+
+    /// Takes back what was lent.
+    pub(super) fn take_back(&mut self, bytes: u64) {
+        self.lent = self.lent.saturating_sub(bytes);
     }
 
     /// Promises memory if it is there.
     pub(super) fn try_reserve(&mut self, bytes: u64) -> bool {
-        let free = self.used + self.reserved + bytes <= self.max;
+        let free = bytes <= self.free();
         if free {
             self.reserved += bytes;
         }
@@ -74,7 +114,7 @@ impl MemoryStore {
 
     /// How much is missing to promise `bytes`; memory that is about to become free counts as free.
     pub(super) fn missing(&self, bytes: u64) -> u64 {
-        (self.used + self.reserved + bytes)
+        (self.taken() + self.lent + bytes)
             .saturating_sub(self.max)
             .saturating_sub(self.leaving())
     }

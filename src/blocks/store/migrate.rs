@@ -78,7 +78,8 @@ struct Queue {
 }
 
 impl Decommissioner {
-    /// Takes no new blocks from now on, and begins to move those that are there, as the settings say. Must be called on the runtime.
+    /// Takes no new blocks from now on, and begins to move those that are there, as the settings say. Files of shuffles are moved whoever wrote them.
+    /// Must be called on the runtime.
     pub fn start(manager: &BlockManager) -> Self {
         manager.set_decommissioning();
         let settings = &manager.inner.parts.settings;
@@ -313,7 +314,7 @@ async fn give_shuffles(
     }
 }
 
-/// Index first: the driver learns of the new place from the data file.
+/// Index last: the driver learns of the new place from it.
 async fn give_shuffle(
     manager: &BlockManager,
     (shuffle_id, map_id): MapOutput,
@@ -340,7 +341,7 @@ async fn give_shuffle(
         .encode(&parts.catalog)
         .map_err(|error| error.to_string())?;
     let metadata = Bytes::from(metadata);
-    for id in [index, data] {
+    for id in [data, index] {
         let Some(body) = open(manager, &id)
             .await
             .map_err(|error| error.to_string())?
@@ -454,7 +455,7 @@ mod tests {
             .map(|(_, id, _)| id.clone())
             .collect();
         let place = |name: &str| uploads.iter().position(|id| id == name);
-        assert!(place("shuffle_1_7_0.index") < place("shuffle_1_7_0.data"));
+        assert!(place("shuffle_1_7_0.data") < place("shuffle_1_7_0.index"));
         uploads.sort();
         assert_eq!(
             uploads,

@@ -10,6 +10,7 @@
 
 mod cache;
 mod disk;
+mod lend;
 mod locks;
 mod manager;
 mod memory;

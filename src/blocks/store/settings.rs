@@ -28,6 +28,10 @@ pub struct StoreSettings {
     pub migration_threads: usize,
     /// `spark.storage.decommission.shuffleBlocks.maxDiskSize`: bytes of shuffle files above which none are taken from others.
     pub max_shuffle_disk: Option<u64>,
+    /// Whether the external shuffle service reads files of blocks: `spark.shuffle.service.fetch.rdd.enabled`.
+    pub service_reads: bool,
+    /// Whether it removes files (that, or `spark.shuffle.service.removeShuffle`).
+    pub service_removes: bool,
 }
 
 impl StoreSettings {
@@ -41,6 +45,11 @@ impl StoreSettings {
             true => Some(conf.size(MAX_DISK, 0, SizeUnit::Bytes)?),
             false => None,
         };
+        let service = conf.switch("spark.shuffle.service.enabled", false)?;
+        let service_reads =
+            service && conf.switch("spark.shuffle.service.fetch.rdd.enabled", false)?;
+        let service_removes =
+            service && conf.switch("spark.shuffle.service.removeShuffle", false)?;
         Ok(Self {
             unroll_threshold: conf.number(
                 "spark.storage.unrollMemoryThreshold",
@@ -83,6 +92,8 @@ impl StoreSettings {
                 1000,
             )?,
             max_shuffle_disk,
+            service_reads,
+            service_removes: service_reads || service_removes,
         })
     }
 }

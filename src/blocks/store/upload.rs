@@ -11,6 +11,7 @@ use wire::messages::{BlockReplicationMetadata, BlockStatus};
 
 use super::StoreError;
 use super::manager::{ANY, BlockManager, Made};
+use crate::blocks::LocalDirs;
 use crate::transport::Answer;
 
 impl BlockManager {
@@ -75,8 +76,10 @@ impl BlockManager {
         }
         let size = fs::metadata(file)?.len();
         let path = self.inner.parts.local_dirs.path(&id.to_string());
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
+        let open = self.inner.parts.settings.service_removes;
+        LocalDirs::create_parent(&path, open)?;
+        if open {
+            LocalDirs::make_world_readable(file)?;
         }
         move_file(file, &path)?;
         let status = BlockStatus {

@@ -10,6 +10,7 @@
 //! an exit code. Rules and log lines are those of `org.apache.spark.executor.CoarseGrainedExecutorBackend`. What comes before (fetching properties and
 //! registering) is a straight line and lives in `startup`.
 
+mod leaving;
 mod tasks;
 
 use std::collections::{HashMap, HashSet};
@@ -23,6 +24,7 @@ use super::events::{DriverCommand, Input, JvmMessage, Output, Reply, RequestId, 
 use super::exit_code;
 use super::heartbeat::HeartbeatClock;
 use crate::report::Report;
+use leaving::Leaving;
 use tasks::Task;
 
 /// Name under which Spark logs what this state machine does.
@@ -32,8 +34,6 @@ const LOG: &str = "CoarseGrainedExecutorBackend";
 const STOP_DEADLINE: Duration = Duration::from_secs(60);
 /// How long the JVM may take to leave after the driver was lost.
 const LOST_DEADLINE: Duration = Duration::from_secs(5);
-/// How often a decommissioned executor looks whether it may leave (Spark's own poll).
-const DECOMMISSION_POLL: Duration = Duration::from_secs(1);
 
 /// Rules that come from settings and version.
 #[derive(Debug, Clone)]
@@ -46,6 +46,10 @@ pub struct CoreConfig {
     pub heartbeat_jitter: f64,
     /// `spark.decommission.enabled`
     pub decommission_enabled: bool,
+    /// Blocks move to other executors before a decommissioned one leaves.
+    pub migration: bool,
+    /// Files of shuffles may have to go where only the JVM can write (`spark.storage.decommission.fallbackStorage.path`).
+    pub jvm_migrates: bool,
     /// Exit code after a refused re-registration of the block manager (58 from Spark 4.0 on, else -1).
     pub reregistration_exit_code: i32,
 }
@@ -97,7 +101,8 @@ impl Core {
             jvm_asked_at: now,
             jvm_must_reregister: false,
             latest_tokens: None,
-            decommissioning: None,
+            leaving: None,
+            task_ended: Time::ZERO,
             logged_reasons: HashSet::new(),
         };
         Self {
@@ -119,7 +124,9 @@ impl Core {
     pub fn next_tick(&self) -> Option<Time> {
         match &self.state {
             State::Running(r) => Some(
-                r.decommissioning
+                r.leaving
+                    .as_ref()
+                    .and_then(Leaving::poll)
                     .map_or(r.heartbeat.due(), |poll| poll.min(r.heartbeat.due())),
             ),
             State::Draining(d) => Some(d.deadline),
@@ -149,8 +156,10 @@ struct Running {
     jvm_must_reregister: bool,
     /// The last `UpdateDelegationTokens`, for a JVM that does not exist yet.
     latest_tokens: Option<Bytes>,
-    /// When decommissioned: time of the next look whether all is done.
-    decommissioning: Option<Time>,
+    /// Set once it is decommissioned.
+    leaving: Option<Leaving>,
+    /// When the last task ended.
+    task_ended: Time,
     logged_reasons: HashSet<(String, String)>,
 }
 
@@ -191,12 +200,7 @@ impl Running {
             Input::ReregisterAnswer(Err(why)) => {
                 warn!(target: "BlockManager", "Block manager re-registration was not answered: {why}")
             }
-            Input::DecommissionAnswer(true) => {
-                self.decommission(now);
-                if self.jvm == Jvm::Ready {
-                    self.hand_decommission_to_jvm(out);
-                }
-            }
+            Input::DecommissionAnswer(true) => self.decommission(now, out),
             Input::DecommissionAnswer(false) => {
                 error!(target: LOG, "The driver refused to decommission this executor")
             }
@@ -206,11 +210,14 @@ impl Running {
                 end,
                 update,
             } => {
-                self.note_status(task_id, Some(end));
+                self.note_status(now, task_id, Some(end));
                 out.push(Output::Forward(update));
             }
             Input::TaskBailedOut { task_id, reason } => {
                 self.bailed_out(now, task_id, reason, out);
+            }
+            Input::MigrationInfo { since, done } => {
+                return self.migration_info(now, since, done, out);
             }
             Input::JvmFailed(why) => {
                 error!(target: LOG, "The JVM for delegated tasks cannot run: {why}");
@@ -232,13 +239,7 @@ impl Running {
                 error!(target: LOG, "RECEIVED SIGNAL TERM");
                 return self.exit(now, exit_code::TERMINATED, None, out);
             }
-            Input::DecommissionSignal => {
-                if self.config.decommission_enabled {
-                    out.push(Output::AskDecommission);
-                } else {
-                    warn!(target: LOG, "Decommission signal received, but spark.decommission.enabled is not set; ignored");
-                }
-            }
+            Input::DecommissionSignal => self.decommission_signal(out),
             Input::JvmWanted(why) => {
                 if self.jvm == Jvm::Absent {
                     self.start_jvm(now, &why, None, out);
@@ -289,11 +290,7 @@ impl Running {
             }
             DriverCommand::Decommission => {
                 info!(target: LOG, "Received decommission executor message");
-                match &mut self.jvm {
-                    // The JVM's backend migrates its blocks and leaves by itself.
-                    Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
-                    Jvm::Starting(_) | Jvm::Absent => self.decommission(now),
-                }
+                self.decommission(now, out);
             }
             DriverCommand::UpdateDelegationTokens => match &mut self.jvm {
                 Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
@@ -386,7 +383,6 @@ impl Running {
                         Some(id) => Output::JvmRequest(id, p.envelope),
                         None => Output::JvmOneWay(p.envelope),
                     }));
-                    self.hand_decommission_to_jvm(out);
                 }
             }
             (JvmMessage::Heartbeat, Some(id)) if std::mem::take(&mut self.jvm_must_reregister) => {
@@ -400,7 +396,7 @@ impl Running {
                 }
             }
             (JvmMessage::StatusUpdate { task_id, end }, _) => {
-                self.note_status(task_id, end);
+                self.note_status(now, task_id, end);
                 out.push(Output::Forward(envelope));
             }
             (JvmMessage::RemoveExecutor, _) => {
@@ -443,39 +439,11 @@ impl Running {
         }
     }
 
-    fn decommission(&mut self, now: Time) {
-        if !self.config.decommission_enabled {
-            warn!(target: LOG, "Receive decommission request, but decommission feature is disabled.");
-        } else if self.decommissioning.is_none() {
-            info!(target: LOG, "Decommissioning executor");
-            self.decommissioning = Some(now + DECOMMISSION_POLL);
-        }
-    }
-
-    /// A decommission that was accepted before the JVM was ready: its backend migrates the blocks and leaves by itself.
-    fn hand_decommission_to_jvm(&mut self, out: &mut Vec<Output>) {
-        if self.decommissioning.take().is_some() {
-            out.push(Output::JvmDecommission);
-        }
-    }
-
     fn tick(mut self: Box<Self>, now: Time, out: &mut Vec<Output>) -> State {
         if self.heartbeat.beat_is_due(now) {
             out.push(Output::Heartbeat(None));
         }
-        if let Some(poll) = self.decommissioning.filter(|poll| now >= *poll) {
-            if self.tasks.is_empty() && self.jvm == Jvm::Absent {
-                info!(target: LOG, "No running tasks, stopping executor");
-                return self.exit(
-                    now,
-                    exit_code::SUCCESS,
-                    Some("Finished decommissioning".to_owned()),
-                    out,
-                );
-            }
-            self.decommissioning = Some(poll + DECOMMISSION_POLL);
-        }
-        State::Running(self)
+        self.look_whether_to_leave(now, out)
     }
 
     /// Leaves on our own decision: the driver is told why, if there is a reason for it.

@@ -214,10 +214,11 @@ impl Running {
         }
     }
 
-    pub(super) fn note_status(&mut self, task_id: i64, end: Option<TaskEnd>) {
+    pub(super) fn note_status(&mut self, now: Time, task_id: i64, end: Option<TaskEnd>) {
         let Some(end) = end else { return };
         if let Some(task) = self.tasks.remove(&task_id) {
             self.report.count_task(task.lane(), end);
+            self.task_ended = now;
         }
     }
 }

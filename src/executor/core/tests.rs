@@ -1,5 +1,7 @@
 //! Every rule of the running executor, with a scripted driver, a scripted JVM and a virtual clock.
 
+mod leaving;
+
 use super::super::events::{TaskInfo, Verdict};
 use super::*;
 use crate::lanes::Lane;
@@ -15,6 +17,8 @@ fn config() -> CoreConfig {
         heartbeat_max_failures: 3,
         heartbeat_jitter: 0.0,
         decommission_enabled: true,
+        migration: false,
+        jvm_migrates: false,
         reregistration_exit_code: 58,
     }
 }
@@ -384,52 +388,6 @@ fn an_unreadable_task_ends_the_executor_with_a_reason() {
     assert!(
         matches!(&out[..], [Output::RemoveExecutor { reason }, Output::Exit(1)] if reason.contains("ends early"))
     );
-}
-
-#[test]
-fn an_idle_executor_decommissions_itself() {
-    let mut b = Bench::new();
-    assert_eq!(b.put(Input::DecommissionSignal), [Output::AskDecommission]);
-    assert_eq!(b.put(Input::DecommissionAnswer(true)), []);
-    assert_eq!(b.core.next_tick(), Some(s(1)));
-    assert_eq!(
-        b.at(1),
-        [
-            Output::RemoveExecutor {
-                reason: "Finished decommissioning".into()
-            },
-            Output::Exit(0)
-        ]
-    );
-}
-
-#[test]
-fn a_decommission_is_handed_to_a_jvm_that_becomes_ready() {
-    let mut b = Bench::new();
-    b.launch(1);
-    assert_eq!(b.driver(DriverCommand::Decommission, "dec"), []);
-    assert_eq!(b.at(1), [], "a task waits");
-    let out = b.jvm_says(JvmMessage::LaunchedExecutor, None);
-    assert_eq!(
-        out,
-        [Output::JvmOneWay("launch".into()), Output::JvmDecommission]
-    );
-    assert_eq!(b.at(2), [], "the JVM's backend decides when to leave");
-    assert_eq!(
-        b.driver(DriverCommand::Decommission, "dec"),
-        [Output::JvmOneWay("dec".into())]
-    );
-}
-
-#[test]
-fn decommission_needs_its_setting() {
-    let mut b = Bench::with(CoreConfig {
-        decommission_enabled: false,
-        ..config()
-    });
-    assert_eq!(b.put(Input::DecommissionSignal), []);
-    assert_eq!(b.driver(DriverCommand::Decommission, "dec"), []);
-    assert_eq!(b.at(5), []);
 }
 
 #[test]

@@ -3,18 +3,20 @@
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tracing::info;
 
-use super::http;
 use super::place::{Temp, check, copy, make_executable, place};
 use super::uri::{Uri, java_hash};
+use super::{hadoop, http};
 use crate::cancel::Cancellation;
 use crate::config::units::TimeUnit;
 use crate::config::{SettingError, SparkProperties};
 use crate::executor::task::TaskError;
+use crate::files::{FileSystems, java_network};
 use crate::rpc::{FetchError, FileServer};
 
 /// How often is asked whether another executor on this host has finished its download.
@@ -25,6 +27,7 @@ const BUFFER: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Fetcher {
     files: FileServer,
+    systems: Arc<FileSystems>,
     runtime: Handle,
     overwrite: bool,
     timeout: Duration,
@@ -39,21 +42,12 @@ impl Fetcher {
     pub(super) fn new(
         properties: &SparkProperties,
         files: FileServer,
+        systems: Arc<FileSystems>,
         runtime: Handle,
     ) -> Result<Self, SettingError> {
-        let java_network = [
-            "spark.executor.defaultJavaOptions",
-            "spark.executor.extraJavaOptions",
-        ]
-        .iter()
-        .filter_map(|key| properties.get(key))
-        .any(|options| {
-            ["proxyHost", "ProxyHost", "trustStore", "useSystemProxies"]
-                .iter()
-                .any(|option| options.contains(option))
-        });
         Ok(Self {
             files,
+            systems,
             runtime,
             overwrite: properties.switch("spark.files.overwrite", false)?,
             timeout: properties.time(
@@ -63,7 +57,7 @@ impl Fetcher {
             )?,
             use_cache: properties.switch("spark.files.useFetchCache", true)?,
             shared_cache: None,
-            java_network,
+            java_network: java_network(properties).is_some(),
         })
     }
 
@@ -76,7 +70,7 @@ impl Fetcher {
                 "files of scheme {} with Java's network settings",
                 uri.scheme
             ))),
-            scheme => Err(TaskError::BailOut(format!("files of scheme {scheme}"))),
+            _ => hadoop::accepts(&self.systems, uri),
         }
     }
 
@@ -145,6 +139,10 @@ impl Fetcher {
         }
         let new = Temp::in_dir(dest.parent().unwrap_or(Path::new(".")));
         info!(target: "Utils", "Fetching {url} to {}", new.path().display());
+        if !matches!(uri.scheme, "spark" | "http" | "https") {
+            hadoop::fetch(&self.systems, uri, new.path(), cancellation)?;
+            return place(url, new, dest, self.overwrite, cancellation);
+        }
         let file = new.create()?;
         match uri.scheme {
             "spark" => self.runtime.block_on(async {

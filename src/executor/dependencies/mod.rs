@@ -5,13 +5,14 @@
 //!                                     │ something (one update at a time)
 //!                 spark:// http(s): file: local:  ── whole file ──► renamed into place ─► a+x ─► .tar of addFile unpacked
 //!                                     │                └► archives: unpacked aside, swapped in
-//!                 hdfs: s3a: ftp: …   └─► bail out: the JVM fetches it into the same directory
+//!                 hdfs: s3a: gs: abfs:   ─┘  ftp: … ─► bail out: the JVM fetches it into the same directory
 //! ```
 //!
-//! An embedded JVM keeps its own account and fetches into the same directory. Equal files are left alone by both sides. For archives the JVM first removes
-//! what is there; [`Dependencies::held`] and [`Dependencies::assume`] let the two accounts be made one. Jars are for JVM code only and are not looked at.
+//! An embedded JVM keeps its own account and fetches into the same directory. Equal files are left alone by both sides; archives are unpacked again by the JVM,
+//! which first removes what is there. Jars are for JVM code only and are not looked at.
 
 mod fetch;
+mod hadoop;
 mod http;
 mod place;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use wire::task_description::JobArtifactSet;
 use crate::cancel::Cancellation;
 use crate::config::{SettingError, SparkProperties};
 use crate::executor::task::TaskError;
+use crate::files::FileSystems;
 use crate::rpc::FileServer;
 
 use fetch::Fetcher;
@@ -114,12 +116,11 @@ impl Sessions {
 }
 
 /// What is here: URLs with their timestamps.
+#[cfg(test)]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HeldDependencies {
-    /// As `IsolatedSessionState.currentFiles`.
-    pub files: Vec<(String, i64)>,
-    /// As `IsolatedSessionState.currentArchives`.
-    pub archives: Vec<(String, i64)>,
+struct HeldDependencies {
+    files: Vec<(String, i64)>,
+    archives: Vec<(String, i64)>,
 }
 
 fn session_id(artifacts: &JobArtifactSet) -> &str {
@@ -138,10 +139,11 @@ impl Dependencies {
     pub fn new(
         properties: &SparkProperties,
         files: FileServer,
+        systems: Arc<FileSystems>,
         root: PathBuf,
         runtime: Handle,
     ) -> Result<Self, SettingError> {
-        let fetcher = Fetcher::new(properties, files, runtime.clone())?;
+        let fetcher = Fetcher::new(properties, files, systems, runtime.clone())?;
         Ok(Self {
             shared: Arc::new(Shared {
                 root,
@@ -216,7 +218,8 @@ impl Dependencies {
     }
 
     /// What has been fetched for the tasks that belong to no session.
-    pub fn held(&self) -> HeldDependencies {
+    #[cfg(test)]
+    fn held(&self) -> HeldDependencies {
         let mut sessions = self.shared.sessions.lock();
         let session = sessions.session(DEFAULT_SESSION);
         let list = |held: &HashMap<String, Held>| {
@@ -230,20 +233,6 @@ impl Dependencies {
         HeldDependencies {
             files: list(&session.files),
             archives: list(&session.archives),
-        }
-    }
-
-    /// Notes that these artifacts are in place, because the embedded JVM has run a task with them. What cannot be fetched here counts then, too.
-    pub fn assume(&self, artifacts: &JobArtifactSet) {
-        let Ok(dir) = self.directory(artifacts) else {
-            return;
-        };
-        for (kind, url, timestamp) in self.shared.missing(artifacts) {
-            let uri = Uri::parse(&url);
-            if let Ok(path) = target(&dir, kind, &uri).and_then(|path| Ok(path.canonicalize()?)) {
-                self.shared
-                    .note(session_id(artifacts), kind, &url, timestamp, path);
-            }
         }
     }
 }

@@ -154,6 +154,7 @@ fn context(shared: &Shared, description: &TaskDescription, decoded: &DecodedTask
         cancellation: Cancellation::default(),
         metrics: Arc::new(TaskMetrics::default()),
         python_updates: Mutex::default(),
+        accumulator_updates: Mutex::default(),
         blocks: Arc::clone(&shared.native.plane.env),
     }
 }
@@ -234,11 +235,7 @@ impl Work {
                 (None, error) => Err(error),
             },
             Err(panic) => {
-                let what = panic
-                    .downcast_ref::<String>()
-                    .map(String::as_str)
-                    .or_else(|| panic.downcast_ref::<&str>().copied())
-                    .unwrap_or("no message");
+                let what = crate::panic_text(&*panic).unwrap_or("no message");
                 error!(target: LOG, "Panic in {}: {what}", self.name);
                 Err(TaskError::spark(format!(
                     "An error in Firesteel itself, please report it; spark.firesteel.lanes=jvm avoids it: {what}"
@@ -270,29 +267,27 @@ impl Work {
             let start = Instant::now();
             let value = match finished.value {
                 TaskValue::Result(bytes) => bytes,
-                TaskValue::MapStatus(status) => status
-                    .encode(catalog, &shared.version)
-                    .map_err(TaskError::spark)?,
+                TaskValue::MapStatus(status) => match native.kryo {
+                    Some(kryo) => kryo.map_status(&status, &shared.version),
+                    None => status
+                        .encode(catalog, &shared.version)
+                        .map_err(TaskError::spark)?,
+                },
             };
             let updates = std::mem::take(&mut *context.python_updates.lock());
-            let others = finished
-                .accumulator
-                .map(|node| python_accumulator(&self.task.stage.graph, node, &updates, catalog))
-                .transpose()
-                .map_err(TaskError::spark)?;
+            let mut others = std::mem::take(&mut *context.accumulator_updates.lock());
+            if let Some(node) = finished.accumulator {
+                let stage = &self.task.stage.graph;
+                let python = python_accumulator(stage, node, &updates, catalog);
+                others.push(python.map_err(TaskError::spark)?);
+            }
             context
                 .metrics
                 .result_serialization_time
                 .set(millis(start.elapsed()));
             let metrics = ids.updates(&context.metrics, true);
-            let direct = outcome::direct_result(
-                value,
-                metrics,
-                others.into_iter().collect(),
-                peaks.clone(),
-                catalog,
-            )
-            .map_err(TaskError::spark)?;
+            let direct = outcome::direct_result(value, metrics, others, peaks.clone(), catalog)
+                .map_err(TaskError::spark)?;
             shared
                 .native
                 .package(context.task_attempt_id, direct)
@@ -317,7 +312,7 @@ impl Work {
     }
 }
 
-pub(super) fn words(error: &TaskError) -> String {
+fn words(error: &TaskError) -> String {
     match error {
         TaskError::Exception(e) => format!("{}: {}", e.class_name, e.message),
         TaskError::Python(traceback) => traceback.clone(),

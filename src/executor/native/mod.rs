@@ -26,19 +26,25 @@ use crate::blocks::broadcast::{TorrentBroadcastRef, java_byte_array};
 use crate::blocks::kryo::Kryo;
 use crate::blocks::{BlockEnv, BlockPlane};
 use crate::config::units::SizeUnit;
-use crate::config::{SettingError, Settings};
+use crate::config::{MemorySettings, SettingError, Settings};
+use crate::files::{Environment, FileSystems};
 use crate::lanes::python::worker::PythonWorkers;
 use crate::lanes::python::{LaneParts, PythonLane};
+use crate::lanes::sql::{SqlEars, SqlLane, SqlParts};
 use crate::lanes::{Lane, NativeLane, NativePlan};
+use crate::memory;
 use crate::report::Report;
 use crate::rpc::FileServer;
 
 pub(in crate::executor) use attempt::run;
-use attempt::words;
 
 const LOG: &str = "Executor";
 /// Decoded stages that are kept for further tasks.
 const KEPT_STAGES: usize = 32;
+/// Bytes that blocks and tasks of the native lanes keep beside any JVM.
+const LEAST_BESIDE_JVM: u64 = 64 << 20;
+/// Property of the tasks of Spark SQL's queries.
+const SQL_EXECUTION: &str = "spark.sql.execution.id";
 /// How often memory is looked at at most.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -63,10 +69,12 @@ pub(super) struct NativeTasks {
     pub(super) peaks: MetricsPeaks,
     /// When memory was last looked at.
     polled: Mutex<Option<Instant>>,
+    /// What the executor was given.
+    memory: MemorySettings,
     /// Python's processes.
     workers: Option<PythonWorkers>,
-    /// Why no task can run natively: registering with the external shuffle service is left to the JVM.
-    refused: Option<String>,
+    /// The sql lane, if there is one.
+    pub(super) sql: Option<SqlEars>,
     pub(super) limits: ResultLimits,
     /// Set if `spark.serializer` is Kryo.
     pub(super) kryo: Option<Kryo>,
@@ -108,17 +116,21 @@ impl NativeTasks {
         env: Arc<BlockEnv>,
         settings: &Settings,
         files: FileServer,
+        class_path: Vec<PathBuf>,
     ) -> Result<Self, SettingError> {
         let properties = Arc::clone(&env.properties);
         let runtime = env.runtime.clone();
         let count = env.version.executor_metrics;
-        let kryo = match properties.text("spark.serializer", "").as_str() {
-            "org.apache.spark.serializer.KryoSerializer" => Some(Kryo::from_conf(&properties)?),
-            _ => None,
-        };
-        let plane = BlockPlane::new(env, settings.memory.max_on_heap)?;
+        let kryo = Kryo::of_serializer(&properties)?;
+        let systems = Arc::new(FileSystems::new(
+            runtime.clone(),
+            Arc::clone(&properties),
+            class_path,
+            Environment::of_process(),
+        ));
+        let plane = BlockPlane::new(env, &settings.memory)?;
         let mut lanes: Vec<Box<dyn NativeLane>> = Vec::new();
-        let mut workers = None;
+        let (mut workers, mut sql) = (None, None);
         if settings.native_lanes.contains(&Lane::Python) {
             let processes = PythonWorkers::new(&properties, &plane.env.catalog)?;
             workers = Some(processes.clone());
@@ -127,9 +139,23 @@ impl NativeTasks {
                 broadcasts: Arc::clone(&plane.broadcasts),
                 shuffle: Arc::clone(&plane.shuffle),
                 store: Arc::new(plane.blocks.clone()),
+                files: Arc::clone(&systems),
             };
             let limits = plane.env.limits;
             lanes.push(Box::new(PythonLane::new(parts, &properties, limits)?));
+        }
+        if settings.native_lanes.contains(&Lane::Sql)
+            && properties.switch("spark.firesteel.sql.enabled", true)?
+        {
+            let parts = SqlParts {
+                broadcasts: Arc::clone(&plane.broadcasts),
+                shuffle: Arc::clone(&plane.shuffle),
+                memory: plane.memory.clone(),
+                files: Arc::clone(&systems),
+            };
+            let lane = SqlLane::new(parts, &properties)?;
+            sql = Some(lane.ears());
+            lanes.push(Box::new(lane));
         }
         let direct = properties.size("spark.task.maxDirectResultSize", 1 << 20, SizeUnit::Bytes)?;
         Ok(Self {
@@ -144,15 +170,19 @@ impl NativeTasks {
                 )?,
                 max_direct_result_size: direct.min(settings.rpc.max_message),
             },
-            dependencies: Dependencies::new(&properties, files, PathBuf::from("."), runtime)?
-                .with_shared_cache(|name| std::env::var(name).ok()),
+            dependencies: Dependencies::new(
+                &properties,
+                files,
+                systems,
+                PathBuf::from("."),
+                runtime,
+            )?
+            .with_shared_cache(|name| std::env::var(name).ok()),
             peaks: MetricsPeaks::new(&properties, count)?,
             polled: Mutex::default(),
+            memory: settings.memory,
             workers,
-            refused: settings
-                .shuffle_service
-                .as_ref()
-                .map(|_| "spark.shuffle.service.enabled is true".to_owned()),
+            sql,
             stages: Mutex::default(),
             tasks: Mutex::default(),
         })
@@ -174,9 +204,28 @@ impl NativeTasks {
         }
     }
 
+    /// Leaves to the embedded JVM the memory that it has come to occupy: tasks and blocks of the native lanes get what is left of all that the executor was
+    /// given, and never more than without a JVM. May write blocks to disk.
+    pub(super) fn share_memory_with_jvm(&self) {
+        let blocks = &self.plane.blocks;
+        let ours = blocks.memory_used() + blocks.memory_lent();
+        let others = memory::rss_bytes().saturating_sub(ours);
+        let limit = limit_beside_jvm(&self.memory, others);
+        let now = blocks.max_memory();
+        // Small moves are not worth a look at all blocks.
+        if limit.abs_diff(now) < self.memory.max_on_heap / 64 {
+            return;
+        }
+        debug!(target: LOG, "The process takes {others} bytes besides blocks and tasks of native lanes, which may now take {limit} bytes");
+        if let Err(error) = blocks.set_max_memory(limit) {
+            warn!(target: LOG, "Cannot write blocks to disk to make room for the JVM: {error}");
+        }
+    }
+
     /// Memory that blocks take now.
     pub(super) fn pools(&self) -> PoolMemory {
         PoolMemory {
+            on_heap_execution: self.plane.blocks.memory_lent(),
             on_heap_storage: self.plane.blocks.memory_used(),
             ..PoolMemory::default()
         }
@@ -259,9 +308,6 @@ impl NativeTasks {
         description: TaskDescription,
         launched: Instant,
     ) -> Result<Accepted, String> {
-        if let Some(reason) = &self.refused {
-            return Err(reason.clone());
-        }
         let limits = &self.plane.env.limits;
         let task = TaskObject::decode(&description.serialized_task, limits).map_err(|error| {
             debug!(target: LOG, "Cannot look into {}: {error}", description.name);
@@ -288,12 +334,19 @@ impl NativeTasks {
                         ids,
                     });
                 }
-                Err(reason) => reasons.push(reason),
+                Err(reason) => reasons.push((lane.lane(), reason)),
             }
         }
-        // One lane's reason says more than all of them.
+        // One lane's reason says more than all of them: of the one that would be in charge.
+        let properties = &description.properties;
+        let expected = match properties.iter().any(|(key, _)| key == SQL_EXECUTION) {
+            true => Lane::Sql,
+            false => Lane::Python,
+        };
+        reasons.sort_by_key(|(lane, _)| *lane != expected);
         Err(reasons
             .into_iter()
+            .map(|(_, reason)| reason)
             .next()
             .unwrap_or_else(|| no_lane_for(&description.serialized_task)))
     }
@@ -322,7 +375,7 @@ impl NativeTasks {
         };
         cell.get_or_try_init(|| async {
             let value = self.plane.broadcasts.value(binary).await.map_err(|why| {
-                warn!(target: LOG, "Cannot fetch task binary broadcast_{id}: {}", words(&why));
+                warn!(target: LOG, "Cannot fetch task binary broadcast_{id}: {why}");
                 "the task's binary cannot be fetched".to_owned()
             })?;
             let bytes = java_byte_array(&value, self.kryo)
@@ -368,6 +421,15 @@ impl NativeTasks {
     }
 }
 
+/// What blocks and tasks of the native lanes may take when everything else in the process, mostly the JVM, takes `others` bytes.
+fn limit_beside_jvm(memory: &MemorySettings, others: u64) -> u64 {
+    let least = LEAST_BESIDE_JVM.min(memory.max_on_heap);
+    memory
+        .total
+        .saturating_sub(others)
+        .clamp(least, memory.max_on_heap)
+}
+
 /// Lets the lanes look at a task and tells the state machine what they say.
 pub(super) fn judge(shared: &Arc<Shared>, task_id: i64) {
     let shared = Arc::clone(shared);
@@ -375,4 +437,24 @@ pub(super) fn judge(shared: &Arc<Shared>, task_id: i64) {
         let verdict = shared.native.judge(task_id).await;
         shared.input(Input::TaskJudged { task_id, verdict });
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jvm_gets_what_it_occupies() {
+        const MIB: u64 = 1 << 20;
+        let memory = MemorySettings {
+            max_on_heap: 434 * MIB,
+            max_off_heap: 0,
+            storage_fraction: 0.5,
+            total: 1408 * MIB,
+        };
+        assert_eq!(limit_beside_jvm(&memory, 300 * MIB), 434 * MIB);
+        assert_eq!(limit_beside_jvm(&memory, 1200 * MIB), 208 * MIB);
+        assert_eq!(limit_beside_jvm(&memory, 1400 * MIB), 64 * MIB);
+        assert_eq!(limit_beside_jvm(&memory, 4000 * MIB), 64 * MIB);
+    }
 }

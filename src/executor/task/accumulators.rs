@@ -197,4 +197,4 @@ pub fn info(accumulator: &LongAccumulator) -> AccumulableInfo {
 
 #[cfg(test)]
 #[path = "accumulators_tests.rs"]
-mod tests;
+pub(in crate::executor) mod tests;

@@ -32,7 +32,7 @@ fn python_task(version: &str) -> (TaskObject, StageBinary) {
     )
 }
 
-fn catalog(version: &str) -> Catalog {
+pub(in crate::executor) fn catalog(version: &str) -> Catalog {
     let variable = format!("FIRESTEEL_SPARK_DIR_{}", version.replace('.', "_"));
     let dir = std::env::var_os(variable).map_or_else(
         || {

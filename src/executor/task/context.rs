@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use wire::messages::Accumulator;
 
 use super::metrics::TaskMetrics;
 use crate::blocks::BlockEnv;
@@ -47,6 +48,8 @@ pub struct TaskContext {
     pub metrics: Arc<TaskMetrics>,
     /// Pickled `(id, value)` updates of Python accumulators, in the order received.
     pub python_updates: Mutex<Vec<Vec<u8>>>,
+    /// Accumulators of the stage as the attempt leaves them, sent if it finishes.
+    pub accumulator_updates: Mutex<Vec<Accumulator>>,
     /// The executor's blocks.
     pub blocks: Arc<BlockEnv>,
 }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use javaser::types::Throwable;
 
+use crate::blocks::broadcast::BroadcastError;
 use crate::blocks::shuffle::ShuffleError;
 use crate::blocks::store::StoreError;
+use crate::files::FileError;
 
 pub use crate::blocks::shuffle::FetchFailure;
 
@@ -69,9 +71,20 @@ impl TaskError {
 
 impl From<std::io::Error> for TaskError {
     fn from(error: std::io::Error) -> Self {
-        match ShuffleError::of_io(&error) {
-            Some(of_shuffle) => of_shuffle.clone().into(),
-            None => Self::io(error),
+        match (ShuffleError::of_io(&error), FileError::of_io(&error)) {
+            (Some(of_shuffle), _) => of_shuffle.clone().into(),
+            (_, Some(of_file)) => of_file.clone().into(),
+            (None, None) => Self::io(error),
+        }
+    }
+}
+
+impl From<FileError> for TaskError {
+    /// Another machine's file system has many ways to say no, and the JVM has Hadoop's words for them.
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Cancelled(reason) => Self::Killed(reason),
+            error => Self::BailOut(error.reason()),
         }
     }
 }
@@ -83,6 +96,16 @@ impl From<ShuffleError> for TaskError {
             ShuffleError::Killed(reason) => Self::Killed(reason),
             ShuffleError::Unsupported(reason) => Self::BailOut(reason),
             ShuffleError::Spark(message) => Self::spark(message),
+        }
+    }
+}
+
+impl From<BroadcastError> for TaskError {
+    fn from(error: BroadcastError) -> Self {
+        match error {
+            BroadcastError::Spark(message) => Self::spark(message),
+            BroadcastError::Io(error) => error.into(),
+            BroadcastError::Killed(reason) => Self::Killed(reason),
         }
     }
 }

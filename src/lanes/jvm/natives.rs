@@ -59,11 +59,7 @@ impl<T: Default> ErrorPolicy<T, NativeError> for ThrowText {
         _captures: &mut Self::Captures<'unowned_env_local, 'native_method>,
         payload: Box<dyn std::any::Any + Send + 'static>,
     ) -> jni::errors::Result<T> {
-        let text = payload
-            .downcast_ref::<&str>()
-            .map(|s| (*s).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_default();
+        let text = crate::panic_text(&*payload).unwrap_or_default();
         let _ = env.throw(format!("internal error in the native executor: {text}"));
         Ok(T::default())
     }

@@ -7,19 +7,20 @@ use javaser::arena::NodeId;
 
 use super::compute::{Run, Services, write_checkpoint};
 use super::plan::{StagePlan, Step, Target, bind};
-use super::result;
+use super::result::ResultFormat;
 use super::services::{ExecutorServices, LaneParts, broadcast_file};
 use crate::blocks::LocalDirs;
 use crate::blocks::kryo::Kryo;
 use crate::config::{SettingError, SparkProperties};
 use crate::executor::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskValue};
+use crate::lanes::{SHUFFLE_PARTS, unknown_part};
 
 /// The lane of PySpark's RDDs.
 #[derive(Debug)]
 pub struct PythonLane {
     services: Arc<dyn Services>,
-    /// Why no result task can be run.
-    no_results: Option<String>,
+    /// How results are written.
+    results: ResultFormat,
     /// Why no checkpoint can be read or written.
     no_checkpoints: Option<String>,
     /// Why no task can be run.
@@ -30,6 +31,7 @@ pub struct PythonLane {
 #[derive(Debug)]
 pub struct Plan {
     services: Arc<dyn Services>,
+    results: ResultFormat,
     stage: Arc<StageBinary>,
     judged: Arc<Judged>,
     step: Arc<Step>,
@@ -39,24 +41,17 @@ pub struct Plan {
 #[derive(Debug)]
 struct Judged(Result<StagePlan, String>);
 
-/// Settings that put something else in the place of a part of Spark, and the values that this lane knows.
+/// Further settings that put something else in the place of a part of Spark, and the values that this lane knows.
 const PLUGGABLE: [(&str, &[&str]); 3] = [
-    (
-        "spark.shuffle.manager",
-        &[
-            "sort",
-            "tungsten-sort",
-            "org.apache.spark.shuffle.sort.SortShuffleManager",
-        ],
-    ),
-    (
-        "spark.shuffle.sort.io.plugin.class",
-        &["org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO"],
-    ),
     ("spark.kryo.registrationRequired", &["false"]),
+    // Every block that a task touches would have to be told with its metrics.
+    ("spark.taskMetrics.trackUpdatedBlockStatuses", &["false"]),
+    // It may replace how any class is written, in shuffles of Python records too.
+    ("spark.kryo.registrator", &[""]),
 ];
 
 const JAVA_SERIALIZER: &str = "org.apache.spark.serializer.JavaSerializer";
+const KRYO_SERIALIZER: &str = "org.apache.spark.serializer.KryoSerializer";
 
 impl PythonLane {
     /// The lane of an executor.
@@ -70,7 +65,7 @@ impl PythonLane {
     ) -> Result<Self, SettingError> {
         let kryo = Kryo::from_conf(properties)?;
         let services = Arc::new(ExecutorServices::new(parts, kryo, limits));
-        Ok(Self::with_services(services, properties))
+        Ok(Self::with_services(services, properties, kryo))
     }
 
     /// Removes what the lane made of a broadcast, when the driver asks for its removal.
@@ -79,26 +74,35 @@ impl PythonLane {
         let _ = std::fs::remove_file(broadcast_file(dirs, id));
     }
 
-    fn with_services(services: Arc<dyn Services>, properties: &SparkProperties) -> Self {
-        let nothing = PLUGGABLE.iter().find_map(|(key, known)| {
-            let value = properties.get(key)?;
-            (!known.contains(&value.as_str())).then(|| format!("{key} is {value}"))
-        });
+    fn with_services(
+        services: Arc<dyn Services>,
+        properties: &SparkProperties,
+        kryo: Kryo,
+    ) -> Self {
+        let nothing = unknown_part(properties, &SHUFFLE_PARTS)
+            .or_else(|| unknown_part(properties, &PLUGGABLE));
         let serializer = properties.text("spark.serializer", JAVA_SERIALIZER);
-        let no_results = (serializer != JAVA_SERIALIZER)
-            .then(|| format!("a result of spark.serializer {serializer}"));
+        let (results, unknown) = match serializer.as_str() {
+            JAVA_SERIALIZER => (ResultFormat::Java, None),
+            KRYO_SERIALIZER => (ResultFormat::Kryo(kryo), None),
+            other => {
+                let why = format!("a result of spark.serializer {other}");
+                (ResultFormat::Java, Some(why))
+            }
+        };
         let compressed = properties
             .get("spark.checkpoint.compress")
             .is_some_and(|value| value != "false");
         let no_checkpoints = match compressed {
             true => Some("a compressed checkpoint".to_owned()),
-            false => no_results.clone(),
+            false => (results != ResultFormat::Java)
+                .then(|| format!("a checkpoint of spark.serializer {serializer}")),
         };
         Self {
             services,
-            no_results,
+            results,
             no_checkpoints,
-            nothing,
+            nothing: nothing.or(unknown),
         }
     }
 
@@ -113,21 +117,19 @@ impl PythonLane {
         }
         let judged = task.stage.judged(|stage| Judged(StagePlan::judge(stage)));
         let plan = judged.0.as_ref().map_err(String::clone)?;
-        match (&plan.target, &self.no_results, &self.no_checkpoints) {
-            (Target::Shuffle(_), ..) | (Target::Array { .. } | Target::Count, None, _) => {}
-            (Target::Checkpoint(_), None, None) => {}
-            (_, Some(reason), _) | (Target::Checkpoint(_), _, Some(reason)) => {
-                return Err(reason.clone());
-            }
-        }
         if let Some(reason) = &self.no_checkpoints
-            && plan.reads_checkpoints()
+            && (matches!(plan.target, Target::Checkpoint(_)) || plan.reads_checkpoints())
         {
             return Err(reason.clone());
         }
-        let step = bind(plan, &task.task.graph, task.task.partition)?;
+        let kryo = match self.results {
+            ResultFormat::Java => None,
+            ResultFormat::Kryo(kryo) => Some(kryo),
+        };
+        let step = bind(plan, &task.task.graph, task.task.partition, kryo)?;
         Ok(Plan {
             services: Arc::clone(&self.services),
+            results: self.results,
             stage: Arc::clone(&task.stage),
             judged,
             step,
@@ -163,7 +165,8 @@ impl Plan {
         match &plan.target {
             Target::Array { class, limit } => {
                 let catalog = &context.blocks.catalog;
-                result::array(class, *limit, elements, catalog, &context.cancellation)
+                self.results
+                    .array(class, *limit, elements, catalog, &context.cancellation)
                     .map(TaskValue::Result)
             }
             Target::Count => {
@@ -173,11 +176,11 @@ impl Plan {
                     element?;
                     count += 1;
                 }
-                Ok(TaskValue::Result(result::long(count)))
+                Ok(TaskValue::Result(self.results.long(count)))
             }
             Target::Checkpoint(dir) => {
                 write_checkpoint(dir, elements, context)?;
-                Ok(TaskValue::Result(result::unit()))
+                Ok(TaskValue::Result(self.results.unit()))
             }
             Target::Shuffle(output) => self
                 .services

@@ -18,3 +18,8 @@ pub use element::{Element, Elements};
 pub use function::{BroadcastFile, PythonBroadcast, PythonFunction};
 pub use lane::{Plan, PythonLane};
 pub use services::LaneParts;
+
+/// The classes of RDDs that run natively, with what of them.
+pub fn recognised() -> Vec<(String, String)> {
+    plan::recognised()
+}

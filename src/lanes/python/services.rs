@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use wire::ids::BlockId;
 use wire::map_status::MapStatus;
 
-use super::compute::{CachedPartition, HadoopConf, Make, Services};
+use super::compute::{CachedPartition, Make, Services};
 use super::plan::{Key, ShuffleInput, ShuffleOutput};
 use super::read_function::read_function;
 use super::worker::PythonWorkers;
@@ -24,6 +24,7 @@ use crate::blocks::metrics::Counter;
 use crate::blocks::shuffle::{ReadRange, Shuffle};
 use crate::blocks::store::{BlockManager, CacheRequest, Cached};
 use crate::executor::task::{StageBinary, TaskContext, TaskError};
+use crate::files::{FileSystems, HadoopConf};
 
 /// Longest value in a shuffle or cached block that is believed.
 const MAX_VALUE: usize = i32::MAX as usize;
@@ -42,6 +43,8 @@ pub struct LaneParts {
     pub shuffle: Arc<Shuffle>,
     /// Cached partitions.
     pub store: Arc<BlockManager>,
+    /// Where files are read.
+    pub files: Arc<FileSystems>,
 }
 
 /// [`Services`] of an executor.
@@ -212,6 +215,10 @@ impl Services for ExecutorServices {
         Ok(conf)
     }
 
+    fn file_systems(&self) -> &FileSystems {
+        &self.parts.files
+    }
+
     fn write_shuffle(
         &self,
         output: &ShuffleOutput,
@@ -224,6 +231,7 @@ impl Services for ExecutorServices {
         let mut writer = shuffle.writer(
             output.shuffle_id,
             map_id,
+            context.task_attempt_id,
             usize::try_from(partitions).unwrap_or_default(),
             &context.metrics.shuffle_write,
             &context.metrics.spill,

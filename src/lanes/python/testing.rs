@@ -106,6 +106,7 @@ pub(super) fn context() -> TaskContext {
         cancellation: Cancellation::default(),
         metrics: Arc::new(TaskMetrics::default()),
         python_updates: parking_lot::Mutex::default(),
+        accumulator_updates: parking_lot::Mutex::default(),
         blocks: blocks(),
     }
 }

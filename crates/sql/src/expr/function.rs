@@ -1,5 +1,7 @@
 //! The functions that are known, with where their parts are in Spark's classes.
 
+use crate::types::DataType;
+
 /// Where a class has its arguments.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Args {
@@ -123,6 +125,41 @@ macro_rules! functions {
             ignored: { let _none: &[&str] = &[]; $(let _none: &[&str] = $ignored;)? _none },
         }),*];
     };
+}
+
+impl Function {
+    /// How many arguments it can have.
+    pub(crate) fn arity(self) -> std::ops::RangeInclusive<usize> {
+        match (self, spec(self.name()).map(|spec| spec.args)) {
+            (Self::Like { .. }, _) => 2..=2,
+            // The characters to trim are optional.
+            (Self::StringTrim | Self::StringTrimLeft | Self::StringTrimRight, _) => 1..=2,
+            (_, Some(Args::Fields(fields))) => fields.len()..=fields.len(),
+            (_, Some(Args::Children) | None) => 1..=usize::MAX,
+        }
+    }
+
+    /// The type of the result for arguments of these types; of decimals one of several. `None` if the types do not say.
+    pub(crate) fn result_of(self, args: &[DataType]) -> Option<DataType> {
+        let result = match self {
+            Self::Like { .. } => Result::Boolean,
+            Self::Murmur3Hash { .. } => Result::Integer,
+            Self::XxHash64 { .. } => Result::Long,
+            _ => spec(self.name())?.result,
+        };
+        match result {
+            Result::Boolean => Some(DataType::Boolean),
+            Result::Integer => Some(DataType::Integer),
+            Result::Long => Some(DataType::Long),
+            Result::Double => Some(DataType::Double),
+            Result::String => Some(DataType::String),
+            Result::Date => Some(DataType::Date),
+            Result::Timestamp => Some(DataType::Timestamp),
+            Result::Arg(place) => args.get(place).cloned(),
+            Result::Arithmetic | Result::Rounded => args.first().cloned(),
+            Result::Field | Result::MakeDecimal => None,
+        }
+    }
 }
 
 /// What is known of the class with this name.

@@ -16,11 +16,13 @@ const NORMALIZE: &str = "org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAnd
 const SCALAR_SUBQUERY: &str = "org.apache.spark.sql.execution.ScalarSubquery";
 
 impl Expr {
+    #[inline(never)]
     pub(crate) fn read(reader: &Reader<'_>, value: Value) -> Result<Self> {
         reader.nested(|| read_nested(reader, reader.expect(value)?))
     }
 
     /// Expressions of a sequence.
+    #[inline(never)]
     pub(crate) fn read_all(reader: &Reader<'_>, values: Vec<Value>) -> Result<Vec<Self>> {
         values
             .into_iter()
@@ -34,132 +36,148 @@ impl Expr {
     }
 }
 
+// Each kind has a function of its own: what they have on the stack does not add up for every level of an expression.
 fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     let class = object.class();
-    if class == SCALAR_SUBQUERY {
-        return scalar_subquery(reader, object);
-    }
     let name = match class.strip_prefix(PACKAGE) {
         Some(name) => name,
         None if class == NORMALIZE => "NormalizeNaNAndZero",
+        None if class == SCALAR_SUBQUERY => return scalar_subquery(reader, object),
         None => return Err(Unsupported::Class(simple(class).to_owned())),
     };
-    let child = |field: &str| Expr::read(reader, object.value(field)?);
     match name {
-        "AttributeReference" => Ok(Expr::attribute(attribute(reader, object)?)),
-        "BoundReference" => {
-            object.only(&["ordinal", "dataType", "nullable", "accessor"])?;
-            let ordinal =
-                usize::try_from(object.int("ordinal")?).map_err(|_| object.missing("ordinal"))?;
-            Ok(Expr {
-                kind: ExprKind::BoundReference { ordinal },
-                data_type: data_type(reader, object)?,
-                nullable: object.bool("nullable")?,
-            })
-        }
-        "Literal" => {
-            object.only(&["dataType", "value", "valueSizeInBytes"])?;
-            let data_type = data_type(reader, object)?;
-            let value = Literal::read(reader, object.value("value")?, &data_type)?;
-            Ok(Expr {
-                nullable: value == Literal::Null,
-                kind: ExprKind::Literal(value),
-                data_type,
-            })
-        }
-        "Alias" => {
-            object.only(&[
-                "child",
-                "name",
-                "exprId",
-                "explicitMetadata",
-                "nonInheritableMetadataKeys",
-                "qualifier",
-            ])?;
-            let child = child("child")?;
-            Ok(Expr {
-                data_type: child.data_type.clone(),
-                nullable: child.nullable,
-                kind: ExprKind::Alias {
-                    child: Box::new(child),
-                    name: object.text("name")?.into_owned(),
-                    id: expr_id(object.object("exprId")?)?,
-                },
-            })
-        }
+        "AttributeReference" => attribute(reader, object).map(Expr::attribute),
+        "BoundReference" => bound_reference(reader, object),
+        "Literal" => literal(reader, object),
+        "Alias" => alias(reader, object),
         "Cast" => cast(reader, object),
         "CaseWhen" => case_when(reader, object),
-        "In" => {
-            object.only(&[
-                "value",
-                "list",
-                "inSetConvertible",
-                "legacyNullInEmptyBehavior",
-                "ordering",
-            ])?;
-            let value = child("value")?;
-            let list = Expr::read_all(reader, object.elements("list")?)?;
-            Ok(Expr {
-                nullable: value.nullable || list.iter().any(|item| item.nullable),
-                data_type: DataType::Boolean,
-                kind: ExprKind::In {
-                    value: Box::new(value),
-                    list,
-                    legacy_null_in_empty: object.flag("legacyNullInEmptyBehavior"),
-                },
-            })
-        }
-        "InSet" => {
-            object.only(&["child", "hset", "legacyNullInEmptyBehavior"])?;
-            let value = child("child")?;
-            let set = object
-                .elements("hset")?
-                .into_iter()
-                .map(|item| Literal::read(reader, item, &value.data_type))
-                .collect::<Result<Vec<_>>>()?;
-            Ok(Expr {
-                nullable: value.nullable || set.contains(&Literal::Null),
-                data_type: DataType::Boolean,
-                kind: ExprKind::InSet {
-                    value: Box::new(value),
-                    set,
-                    legacy_null_in_empty: object.flag("legacyNullInEmptyBehavior"),
-                },
-            })
-        }
+        "In" => in_list(reader, object),
+        "InSet" => in_set(reader, object),
         "GetStructField" => struct_field(reader, object),
         "CreateNamedStruct" => named_struct(reader, object),
-        "Like" => {
-            object.only(&["left", "right", "escapeChar", "collationId"])?;
-            let escape = match object.value("escapeChar")? {
-                Value::Char(unit) => char::from_u32(unit.into()),
-                _ => None,
-            };
-            let escape = escape.ok_or_else(|| object.missing("escapeChar"))?;
-            let args = vec![child("left")?, child("right")?];
-            Ok(call(Function::Like { escape }, args, DataType::Boolean))
-        }
-        "Murmur3Hash" => {
-            object.only(&["children", "seed"])?;
-            let seed = object.int("seed")?;
-            let args = Expr::read_all(reader, object.elements("children")?)?;
-            let mut hash = call(Function::Murmur3Hash { seed }, args, DataType::Integer);
-            hash.nullable = false;
-            Ok(hash)
-        }
-        "XxHash64" => {
-            object.only(&["children", "seed"])?;
-            let seed = object.long("seed")?;
-            let args = Expr::read_all(reader, object.elements("children")?)?;
-            let mut hash = call(Function::XxHash64 { seed }, args, DataType::Long);
-            hash.nullable = false;
-            Ok(hash)
-        }
+        "Like" => like(reader, object),
+        "Murmur3Hash" | "XxHash64" => hash(reader, object),
         name => match spec(name) {
             Some(spec) => function(reader, object, spec),
             None => Err(Unsupported::Class(name.to_owned())),
         },
     }
+}
+
+#[inline(never)]
+fn bound_reference(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["ordinal", "dataType", "nullable", "accessor"])?;
+    let ordinal = usize::try_from(object.int("ordinal")?).map_err(|_| object.missing("ordinal"))?;
+    Ok(Expr {
+        kind: ExprKind::BoundReference { ordinal },
+        data_type: data_type(reader, object)?,
+        nullable: object.bool("nullable")?,
+    })
+}
+
+#[inline(never)]
+fn literal(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["dataType", "value", "valueSizeInBytes"])?;
+    let data_type = data_type(reader, object)?;
+    let value = Literal::read(reader, object.value("value")?, &data_type)?;
+    Ok(Expr {
+        nullable: value == Literal::Null,
+        kind: ExprKind::Literal(value),
+        data_type,
+    })
+}
+
+#[inline(never)]
+fn alias(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&[
+        "child",
+        "name",
+        "exprId",
+        "explicitMetadata",
+        "nonInheritableMetadataKeys",
+        "qualifier",
+    ])?;
+    let child = Expr::read(reader, object.value("child")?)?;
+    Ok(Expr {
+        data_type: child.data_type.clone(),
+        nullable: child.nullable,
+        kind: ExprKind::Alias {
+            child: Box::new(child),
+            name: object.text("name")?.into_owned(),
+            id: expr_id(object.object("exprId")?)?,
+        },
+    })
+}
+
+#[inline(never)]
+fn in_list(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&[
+        "value",
+        "list",
+        "inSetConvertible",
+        "legacyNullInEmptyBehavior",
+        "ordering",
+    ])?;
+    let value = Expr::read(reader, object.value("value")?)?;
+    let list = Expr::read_all(reader, object.elements("list")?)?;
+    Ok(Expr {
+        nullable: value.nullable || list.iter().any(|item| item.nullable),
+        data_type: DataType::Boolean,
+        kind: ExprKind::In {
+            value: Box::new(value),
+            list,
+            legacy_null_in_empty: object.flag("legacyNullInEmptyBehavior"),
+        },
+    })
+}
+
+#[inline(never)]
+fn in_set(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["child", "hset", "legacyNullInEmptyBehavior"])?;
+    let value = Expr::read(reader, object.value("child")?)?;
+    let set = object
+        .elements("hset")?
+        .into_iter()
+        .map(|item| Literal::read(reader, item, &value.data_type))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Expr {
+        nullable: value.nullable || set.contains(&Literal::Null),
+        data_type: DataType::Boolean,
+        kind: ExprKind::InSet {
+            value: Box::new(value),
+            set,
+            legacy_null_in_empty: object.flag("legacyNullInEmptyBehavior"),
+        },
+    })
+}
+
+#[inline(never)]
+fn like(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["left", "right", "escapeChar", "collationId"])?;
+    let escape = match object.value("escapeChar")? {
+        Value::Char(unit) => char::from_u32(unit.into()),
+        _ => None,
+    };
+    let escape = escape.ok_or_else(|| object.missing("escapeChar"))?;
+    let args = vec![object.value("left")?, object.value("right")?];
+    let args = Expr::read_all(reader, args)?;
+    Ok(call(Function::Like { escape }, args, DataType::Boolean))
+}
+
+#[inline(never)]
+fn hash(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["children", "seed"])?;
+    let args = Expr::read_all(reader, object.elements("children")?)?;
+    let mut hash = if object.name() == "XxHash64" {
+        let seed = object.long("seed")?;
+        call(Function::XxHash64 { seed }, args, DataType::Long)
+    } else {
+        let seed = object.int("seed")?;
+        call(Function::Murmur3Hash { seed }, args, DataType::Integer)
+    };
+    hash.nullable = false;
+    Ok(hash)
 }
 
 fn call(function: Function, args: Vec<Expr>, data_type: DataType) -> Expr {
@@ -175,6 +193,7 @@ fn call(function: Function, args: Vec<Expr>, data_type: DataType) -> Expr {
     }
 }
 
+#[inline(never)]
 fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr> {
     let mut known = spec.ignored.to_vec();
     let mut args = match spec.args {
@@ -244,6 +263,7 @@ fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr
     })
 }
 
+#[inline(never)]
 fn result_type(
     reader: &Reader<'_>,
     object: Object<'_>,
@@ -330,6 +350,7 @@ pub(crate) fn expr_id(object: Object<'_>) -> Result<ExprId> {
     })
 }
 
+#[inline(never)]
 fn attribute(reader: &Reader<'_>, object: Object<'_>) -> Result<Attribute> {
     object.only(&[
         "name",
@@ -389,6 +410,7 @@ pub(crate) fn read_sort_orders(reader: &Reader<'_>, values: Vec<Value>) -> Resul
         .collect()
 }
 
+#[inline(never)]
 fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&[
         "child",
@@ -435,6 +457,7 @@ fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     })
 }
 
+#[inline(never)]
 fn case_when(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&["branches", "elseValue", "internalDataType"])?;
     let mut branches = Vec::new();
@@ -463,6 +486,7 @@ fn case_when(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     })
 }
 
+#[inline(never)]
 fn struct_field(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&["child", "ordinal", "name", "childSchema"])?;
     let child = Expr::read(reader, object.value("child")?)?;
@@ -482,6 +506,7 @@ fn struct_field(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     })
 }
 
+#[inline(never)]
 fn named_struct(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&["children", "dataType", "nameExprs", "names", "valExprs"])?;
     let children = Expr::read_all(reader, object.elements("children")?)?;
@@ -509,6 +534,7 @@ fn named_struct(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     })
 }
 
+#[inline(never)]
 fn scalar_subquery(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&["plan", "exprId", "updated", "result"])?;
     if !object.bool("updated")? {
@@ -529,3 +555,7 @@ fn scalar_subquery(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         },
     })
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

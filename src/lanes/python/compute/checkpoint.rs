@@ -5,24 +5,17 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use javaser::stream::{
+    BASE_HANDLE, HEADER, TC_ARRAY, TC_CLASSDESC, TC_LONGSTRING, TC_NULL, TC_REFERENCE, TC_RESET,
+    TC_STRING,
+};
 
 use crate::executor::task::{TaskContext, TaskError};
+use crate::files::{FileError, FileInput, FilePath};
 use crate::lanes::python::{Element, Elements};
-
-const HEADER: [u8; 4] = [0xac, 0xed, 0, 5];
-const TC_NULL: u8 = 0x70;
-const TC_REFERENCE: u8 = 0x71;
-const TC_CLASSDESC: u8 = 0x72;
-const TC_STRING: u8 = 0x74;
-const TC_ARRAY: u8 = 0x75;
-const TC_RESET: u8 = 0x79;
-const TC_LONGSTRING: u8 = 0x7c;
 
 /// The descriptor of `byte[]`.
 const BYTES: &[u8] = b"\x72\x00\x02[B\xac\xf3\x17\xf8\x06\x08\x54\xe0\x02\x00\x00\x78\x70";
-
-/// First handle of a stream.
-const FIRST_HANDLE: u32 = 0x7e_0000;
 
 /// `spark.serializer.objectStreamReset`: after so many objects the stream forgets what it has written.
 const OBJECTS_UNTIL_RESET: usize = 100;
@@ -38,14 +31,22 @@ pub(super) fn part(dir: &Path, split: i32) -> PathBuf {
     dir.join(format!("part-{split:05}"))
 }
 
+/// The file of a partition, wherever its directory is.
+pub(super) fn part_of(dir: &FilePath, split: i32) -> FilePath {
+    dir.child(&format!("part-{split:05}"))
+}
+
 /// The elements in a partition's file.
-pub(super) fn read(path: &Path) -> Result<Elements<'static>, TaskError> {
-    let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => TaskError::exception(
+pub(super) fn read<'a>(
+    path: &FilePath,
+    file: Result<FileInput, FileError>,
+) -> Result<Elements<'a>, TaskError> {
+    let file = file.map_err(|error| match error {
+        FileError::NotFound(_) if path.scheme == "file" => TaskError::exception(
             "java.io.FileNotFoundException",
-            format_args!("File file:{} does not exist", path.display()),
+            format_args!("File {path} does not exist"),
         ),
-        _ => error.into(),
+        error => error.into(),
     })?;
     let mut reader = ObjectReader::new(BufReader::with_capacity(BUFFER, file))?;
     let mut done = false;
@@ -115,7 +116,7 @@ impl<W: Write> ObjectWriter<W> {
                 self.output.write_all(&[TC_ARRAY])?;
                 if self.described {
                     self.output.write_all(&[TC_REFERENCE])?;
-                    self.output.write_all(&FIRST_HANDLE.to_be_bytes())?;
+                    self.output.write_all(&BASE_HANDLE.to_be_bytes())?;
                 } else {
                     self.output.write_all(BYTES)?;
                     self.described = true;
@@ -213,7 +214,7 @@ impl<R: Read> ObjectReader<R> {
     fn reference(&mut self) -> io::Result<&Option<Element>> {
         let handle = u32::from_be_bytes(array(&mut self.input)?);
         handle
-            .checked_sub(FIRST_HANDLE)
+            .checked_sub(BASE_HANDLE)
             .and_then(|index| self.handles.get(usize::try_from(index).ok()?))
             .ok_or_else(damaged)
     }
@@ -294,6 +295,12 @@ mod tests {
     use super::*;
     use crate::lanes::python::testing;
 
+    fn read_local(path: &Path) -> Result<Elements<'static>, TaskError> {
+        let named = FilePath::parse(&path.display().to_string());
+        let file = FileInput::local(path, 0).map_err(|_| FileError::NotFound("x".into()));
+        read(&named, file)
+    }
+
     fn batches(count: usize) -> Vec<Element> {
         (0..count)
             .map(|n| match n % 7 {
@@ -314,7 +321,7 @@ mod tests {
             write(&sub, input, &context).unwrap();
             let path = part(&sub, 0);
             assert_eq!(path.file_name().unwrap(), "part-00000");
-            let found: Result<Vec<_>, _> = read(&path).unwrap().collect();
+            let found: Result<Vec<_>, _> = read_local(&path).unwrap().collect();
             assert_eq!(found.unwrap(), elements);
             // Java's own format.
             let bytes = std::fs::read(&path).unwrap();
@@ -332,7 +339,7 @@ mod tests {
             Box::new([Ok(Element::Null), Err(TaskError::Python("x".into()))].into_iter());
         assert!(write(dir.path(), input, &testing::context()).is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-        let missing = read(&part(dir.path(), 1)).err().unwrap();
+        let missing = read_local(&part(dir.path(), 1)).err().unwrap();
         assert!(matches!(missing, TaskError::Exception(e) if e.message.contains("part-00001")));
     }
 

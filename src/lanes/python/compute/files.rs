@@ -1,13 +1,15 @@
-//! Files of Hadoop's input formats, on this machine's file systems.
+//! Files of Hadoop's input formats.
 
 use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::conf::HadoopConf;
 use super::lines::{Delimiter, Lines};
 use super::local_file::{ChecksumError, LocalFile};
 use crate::executor::task::{TaskContext, TaskError};
+use crate::files::{FileError, FileInput, FileSystems, HadoopConf};
 use crate::lanes::python::plan::{FileFormat, FileRange, Files};
 use crate::lanes::python::{Element, Elements};
 
@@ -26,7 +28,8 @@ enum Compression {
 
 impl Compression {
     fn of(range: &FileRange) -> Self {
-        match range.path.extension().and_then(|name| name.to_str()) {
+        let name = Path::new(range.path.name());
+        match name.extension().and_then(|name| name.to_str()) {
             Some("gz") => Self::Gzip,
             Some("deflate") => Self::Deflate,
             Some("bz2") => Self::Bzip2,
@@ -39,106 +42,163 @@ impl Compression {
 /// How lines are cut, from Hadoop's settings.
 fn delimiter(conf: &HadoopConf) -> Delimiter {
     match conf.get("textinputformat.record.delimiter") {
-        None | Some("") => Delimiter::Newline,
+        None => Delimiter::Newline,
+        Some(text) if text.is_empty() => Delimiter::Newline,
         Some(text) => Delimiter::Bytes(Bytes::copy_from_slice(text.as_bytes())),
     }
 }
 
-/// Fails with [`TaskError::BailOut`] if the files cannot be read here. Nothing has been read then.
-pub(super) fn check(
-    files: &Files,
-    ranges: &[FileRange],
-    conf: &HadoopConf,
-) -> Result<(), TaskError> {
-    let no = |reason: &str| Err(TaskError::BailOut(reason.to_owned()));
-    if files.ignore_corrupt {
-        return no("spark.files.ignoreCorruptFiles");
-    }
-    if conf
-        .get("fs.file.impl")
-        .is_some_and(|class| class != "org.apache.hadoop.fs.LocalFileSystem")
-    {
-        return no("fs.file.impl");
-    }
-    if matches!(files.format, FileFormat::Lines | FileFormat::WholeText) {
-        if conf
-            .get("io.compression.codecs")
-            .is_some_and(|codecs| !codecs.is_empty())
-        {
-            return no("io.compression.codecs");
-        }
-        if ranges
-            .iter()
-            .any(|r| Compression::of(r) == Compression::Other)
-        {
-            return no("files of that compression");
-        }
-    }
-    if files.format == FileFormat::Lines {
-        if conf
-            .get("mapreduce.input.linerecordreader.line.maxlength")
-            .is_some_and(|max| max != i32::MAX.to_string())
-        {
-            return no("mapreduce.input.linerecordreader.line.maxlength");
-        }
-        // Hadoop can begin within such a file.
-        for range in ranges {
-            if Compression::of(range) == Compression::Bzip2
-                && (range.start > 0
-                    || std::fs::metadata(&range.path).is_ok_and(|m| m.len() > range.length))
-            {
-                return no("a part of a bzip2 file");
-            }
-        }
-    }
-    if let FileFormat::Records(length) = files.format
-        && (length > MAX_RECORD
-            || ranges
-                .iter()
-                .any(|r| Compression::of(r) != Compression::None))
-    {
-        return no("binaryRecords of such files");
-    }
-    Ok(())
+/// Files of an input, and what reads them.
+pub(super) struct Source<'a> {
+    pub(super) files: &'a Files,
+    pub(super) conf: Arc<HadoopConf>,
+    pub(super) systems: &'a FileSystems,
+    pub(super) context: &'a TaskContext,
 }
 
-/// The elements in files that [`check`] has passed.
-pub(super) fn read<'a>(
-    files: &Files,
-    ranges: &'a [FileRange],
-    conf: &HadoopConf,
-    context: &'a TaskContext,
-) -> Elements<'a> {
-    let format = files.format;
-    let ignore_missing = files.ignore_missing;
-    let delimiter = delimiter(conf);
-    let buffer = buffer_size(conf);
-    let elements = ranges.iter().flat_map(move |range| {
-        let file = LocalFile::open(&range.path, &range.uri, buffer, &context.metrics);
-        match file.and_then(|file| open(format, range, &delimiter, buffer, file)) {
-            Ok(elements) => elements,
-            Err(error) if ignore_missing && error.kind() == io::ErrorKind::NotFound => {
-                tracing::warn!("Skipped missing file: {}", range.uri);
-                Box::new(std::iter::empty()) as Elements<'_>
+impl<'a> Source<'a> {
+    /// Fails with [`TaskError::BailOut`] if the files cannot be read here. Nothing has been read then.
+    pub(super) fn check(&self, ranges: &[FileRange]) -> Result<(), TaskError> {
+        let (files, conf) = (self.files, &self.conf);
+        let no = |reason: &str| Err(TaskError::BailOut(reason.to_owned()));
+        if files.ignore_corrupt {
+            return no("spark.files.ignoreCorruptFiles");
+        }
+        for range in ranges {
+            self.systems.of(&range.path, conf)?;
+        }
+        if matches!(files.format, FileFormat::Lines | FileFormat::WholeText) {
+            if conf.text("io.compression.codecs").is_some() {
+                return no("io.compression.codecs");
             }
-            Err(error) => Box::new(std::iter::once(Err(failure(range, &error)))),
+            if ranges
+                .iter()
+                .any(|r| Compression::of(r) == Compression::Other)
+            {
+                return no("files of that compression");
+            }
         }
-    });
-    Box::new(elements.inspect(move |element| {
-        if element.is_ok() {
-            context.metrics.input.records_read.add(1);
+        if files.format == FileFormat::Lines {
+            if conf
+                .get("mapreduce.input.linerecordreader.line.maxlength")
+                .is_some_and(|max| max != i32::MAX.to_string())
+            {
+                return no("mapreduce.input.linerecordreader.line.maxlength");
+            }
+            // Hadoop can begin within such a file.
+            for range in ranges {
+                if Compression::of(range) == Compression::Bzip2
+                    && (range.start > 0 || self.goes_on_behind(range)?)
+                {
+                    return no("a part of a bzip2 file");
+                }
+            }
         }
-    }))
+        if let FileFormat::Records(length) = files.format
+            && (length > MAX_RECORD
+                || ranges
+                    .iter()
+                    .any(|r| Compression::of(r) != Compression::None))
+        {
+            return no("binaryRecords of such files");
+        }
+        Ok(())
+    }
+
+    /// Whether the range is not all of its file. What cannot be asked now shows when it is read.
+    fn goes_on_behind(&self, range: &FileRange) -> Result<bool, TaskError> {
+        let file_system = self.systems.of(&range.path, &self.conf)?;
+        let status = file_system.status(&range.path);
+        match self.systems.wait(&self.context.cancellation, status) {
+            Err(FileError::Cancelled(reason)) => Err(TaskError::Killed(reason)),
+            status => Ok(status.is_ok_and(|status| status.length > range.length)),
+        }
+    }
+
+    /// The elements in files that [`Source::check`] has passed.
+    pub(super) fn read(self, ranges: &'a [FileRange]) -> Elements<'a> {
+        let ignore_missing = self.files.ignore_missing;
+        let context = self.context;
+        let delimiter = delimiter(&self.conf);
+        let buffer = buffer_size(&self.conf);
+        let elements =
+            ranges
+                .iter()
+                .flat_map(move |range| match self.open(range, &delimiter, buffer) {
+                    Ok(elements) => elements,
+                    Err(error) if ignore_missing && error.kind() == io::ErrorKind::NotFound => {
+                        tracing::warn!("Skipped missing file: {}", range.uri);
+                        Box::new(std::iter::empty()) as Elements<'_>
+                    }
+                    Err(error) => Box::new(std::iter::once(Err(failure(range, &error)))),
+                });
+        Box::new(elements.inspect(move |element| {
+            if element.is_ok() {
+                context.metrics.input.records_read.add(1);
+            }
+        }))
+    }
+
+    fn open(
+        &self,
+        range: &'a FileRange,
+        delimiter: &Delimiter,
+        buffer: usize,
+    ) -> io::Result<Elements<'a>> {
+        let end = range.start.saturating_add(range.length);
+        let part = match (self.files.format, Compression::of(range)) {
+            (FileFormat::Lines | FileFormat::Records(_), Compression::None) => range.start..end,
+            // Compressed or not, all of it.
+            _ => 0..end,
+        };
+        let mut input = match range.path.scheme.as_str() {
+            "file" => {
+                let path = range.path.local();
+                let mut file = LocalFile::open(&path, &range.uri, buffer, &self.context.metrics)?;
+                if part.start > 0 {
+                    file.seek(part.start)?;
+                }
+                Input::Local(file)
+            }
+            _ => {
+                let (conf, switch) = (&self.conf, &self.context.cancellation);
+                let file = self.systems.input(&range.path, part, conf, switch)?;
+                Input::Remote(file, self.context)
+            }
+        };
+        match self.files.format {
+            FileFormat::Lines => Ok(lines(input, range, delimiter.clone(), buffer)),
+            FileFormat::WholeText => {
+                let bytes = all(&mut decompress(input, range))?;
+                let text = match String::from_utf8_lossy(&bytes) {
+                    std::borrow::Cow::Borrowed(_) => Bytes::from(bytes),
+                    std::borrow::Cow::Owned(text) => Bytes::from(text),
+                };
+                Ok(one(range, Element::Text(text)))
+            }
+            FileFormat::Binary => {
+                let bytes = all(&mut input)?;
+                Ok(one(range, Element::Bytes(bytes.into())))
+            }
+            FileFormat::Records(length) => Ok(records(input, range, length)),
+        }
+    }
 }
 
 /// `io.file.buffer.size`, in bytes, which Spark sets to `spark.buffer.size`.
 fn buffer_size(conf: &HadoopConf) -> usize {
-    let size = conf.get("io.file.buffer.size");
-    let size = size.and_then(|size| size.trim().parse().ok());
+    let size = conf.text("io.file.buffer.size");
+    let size = size.and_then(|size| size.parse().ok());
     size.unwrap_or(64 << 10).clamp(512, 16 << 20)
 }
 
 fn failure(range: &FileRange, error: &io::Error) -> TaskError {
+    if let Some(error) = FileError::of_io(error) {
+        if let FileError::Failed { .. } = error {
+            tracing::warn!("{}: {error}", range.uri);
+        }
+        return error.clone().into();
+    }
     if let Some(text) = ChecksumError::of(error) {
         return TaskError::exception("org.apache.hadoop.fs.ChecksumException", text);
     }
@@ -151,35 +211,10 @@ fn failure(range: &FileRange, error: &io::Error) -> TaskError {
     if error.kind() == io::ErrorKind::PermissionDenied {
         return TaskError::exception(
             "java.io.FileNotFoundException",
-            format_args!("{} (Permission denied)", range.path.display()),
+            format_args!("{} (Permission denied)", range.path.path),
         );
     }
     TaskError::io(format_args!("{}: {error}", range.uri))
-}
-
-fn open<'a>(
-    format: FileFormat,
-    range: &'a FileRange,
-    delimiter: &Delimiter,
-    buffer: usize,
-    mut file: LocalFile,
-) -> io::Result<Elements<'a>> {
-    match format {
-        FileFormat::Lines => lines(file, range, delimiter.clone(), buffer),
-        FileFormat::WholeText => {
-            let bytes = all(&mut decompress(file, range))?;
-            let text = match String::from_utf8_lossy(&bytes) {
-                std::borrow::Cow::Borrowed(_) => Bytes::from(bytes),
-                std::borrow::Cow::Owned(text) => Bytes::from(text),
-            };
-            Ok(one(range, Element::Text(text)))
-        }
-        FileFormat::Binary => {
-            let bytes = all(&mut file)?;
-            Ok(one(range, Element::Bytes(bytes.into())))
-        }
-        FileFormat::Records(length) => records(file, range, length),
-    }
 }
 
 fn one(range: &FileRange, value: Element) -> Elements<'_> {
@@ -193,23 +228,22 @@ fn all(input: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn lines(
-    mut file: LocalFile,
-    range: &FileRange,
+fn lines<'a>(
+    input: Input<'a>,
+    range: &'a FileRange,
     delimiter: Delimiter,
     buffer: usize,
-) -> io::Result<Elements<'_>> {
-    let (input, start, end): (Box<dyn Read + Send>, _, _) = match Compression::of(range) {
+) -> Elements<'a> {
+    let (input, start, end): (Box<dyn Read + Send + 'a>, _, _) = match Compression::of(range) {
         Compression::None => {
-            file.seek(range.start)?;
             let end = range.start.saturating_add(range.length);
-            (Box::new(file), range.start, end)
+            (Box::new(input), range.start, end)
         }
-        _ => (decompress(file, range), 0, u64::MAX),
+        _ => (decompress(input, range), 0, u64::MAX),
     };
     let mut lines = Lines::new(input, delimiter, start, end, buffer);
     let mut done = false;
-    Ok(Box::new(std::iter::from_fn(move || {
+    Box::new(std::iter::from_fn(move || {
         if done {
             return None;
         }
@@ -221,7 +255,7 @@ fn lines(
                 Some(Err(failure(range, &error)))
             }
         }
-    })))
+    }))
 }
 
 /// What is not UTF-8 becomes U+FFFD, as in `Text.toString`.
@@ -232,13 +266,20 @@ fn text(line: Bytes) -> Bytes {
     }
 }
 
-fn records(mut input: LocalFile, range: &FileRange, length: i32) -> io::Result<Elements<'_>> {
-    input.seek(range.start)?;
+fn records<'a>(input: Input<'a>, range: &'a FileRange, length: i32) -> Elements<'a> {
+    let mut input: Box<dyn Read + Send + 'a> = match input {
+        Input::Local(file) => Box::new(file),
+        // Hadoop reads and counts record by record.
+        input => Box::new(io::BufReader::with_capacity(
+            256 << 10,
+            input.take(range.length),
+        )),
+    };
     let mut position = range.start;
     let end = range.start.saturating_add(range.length);
     // Positive, as the plan knows.
     let length = usize::try_from(length).unwrap_or_default();
-    Ok(Box::new(std::iter::from_fn(move || {
+    Box::new(std::iter::from_fn(move || {
         if position >= end {
             return None;
         }
@@ -259,15 +300,35 @@ fn records(mut input: LocalFile, range: &FileRange, length: i32) -> io::Result<E
                 }))
             }
         }
-    })))
+    }))
 }
 
-fn decompress(file: LocalFile, range: &FileRange) -> Box<dyn Read + Send> {
-    let input = io::BufReader::with_capacity(64 << 10, file);
+fn decompress<'a>(input: Input<'a>, range: &FileRange) -> Box<dyn Read + Send + 'a> {
+    let input = io::BufReader::with_capacity(64 << 10, input);
     match Compression::of(range) {
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
         Compression::Deflate => Box::new(flate2::bufread::ZlibDecoder::new(input)),
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
         Compression::None | Compression::Other => Box::new(input),
+    }
+}
+
+/// A file whose bytes are counted as the task's input.
+enum Input<'a> {
+    /// Counts by itself.
+    Local(LocalFile),
+    Remote(FileInput, &'a TaskContext),
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Local(file) => file.read(buf),
+            Self::Remote(file, context) => {
+                let count = file.read(buf)?;
+                context.metrics.input.bytes_read.add_len(count);
+                Ok(count)
+            }
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Computes the steps of a task.
 
 mod checkpoint;
-mod conf;
 mod files;
 mod lines;
 mod local_file;
@@ -20,9 +19,9 @@ use wire::map_status::MapStatus;
 use super::Elements;
 use super::plan::{ShuffleInput, ShuffleOutput};
 use crate::executor::task::{StageBinary, TaskContext, TaskError};
+use crate::files::{FileSystems, HadoopConf};
 
 pub(super) use checkpoint::write as write_checkpoint;
-pub(super) use conf::HadoopConf;
 pub(super) use steps::Run;
 
 /// A partition of a cached RDD.
@@ -79,6 +78,9 @@ pub(super) trait Services: Send + Sync + std::fmt::Debug {
         conf: NodeId,
         context: &TaskContext,
     ) -> Result<Arc<HadoopConf>, TaskError>;
+
+    /// Where files are read.
+    fn file_systems(&self) -> &FileSystems;
 
     /// Writes records for a shuffle.
     fn write_shuffle(

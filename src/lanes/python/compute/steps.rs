@@ -1,8 +1,13 @@
 //! Steps as iterators.
 
+use std::sync::Arc;
+
+use javaser::arena::NodeId;
+
 use super::random::XorShiftRandom;
 use super::{CachedPartition, Services, checkpoint, files};
 use crate::executor::task::{StageBinary, TaskContext, TaskError};
+use crate::files::{FilePath, HadoopConf};
 use crate::lanes::python::plan::Step;
 use crate::lanes::python::{Element, Elements};
 
@@ -21,10 +26,12 @@ impl<'a> Run<'a> {
     /// [`TaskError::BailOut`], or what keeps the settings of files from being read.
     pub(in super::super) fn check(self, step: &Step) -> Result<(), TaskError> {
         match step {
-            Step::Values(_)
-            | Step::Shuffle { .. }
-            | Step::LocalCheckpoint { .. }
-            | Step::ReliableCheckpoint { .. } => Ok(()),
+            Step::Values(_) | Step::Shuffle { .. } | Step::LocalCheckpoint { .. } => Ok(()),
+            Step::ReliableCheckpoint { dir, .. } => {
+                let conf = self.conf_of(&dir.path, dir.conf)?;
+                self.services.file_systems().of(&dir.path, &conf)?;
+                Ok(())
+            }
             Step::Python { rdd, input, .. } => {
                 self.services.check_python(self.stage, *rdd)?;
                 self.check(input)
@@ -42,7 +49,13 @@ impl<'a> Run<'a> {
                 let conf = self
                     .services
                     .hadoop_conf(self.stage, files.conf, self.context)?;
-                files::check(files, ranges, &conf)
+                let source = files::Source {
+                    files,
+                    conf,
+                    systems: self.services.file_systems(),
+                    context: self.context,
+                };
+                source.check(ranges)
             }
         }
     }
@@ -92,7 +105,13 @@ impl<'a> Run<'a> {
                 let conf = self
                     .services
                     .hadoop_conf(self.stage, files.conf, self.context)?;
-                files::read(files, ranges, &conf, self.context)
+                let source = files::Source {
+                    files,
+                    conf,
+                    systems: self.services.file_systems(),
+                    context: self.context,
+                };
+                source.read(ranges)
             }
             Step::Cached {
                 rdd,
@@ -111,7 +130,11 @@ impl<'a> Run<'a> {
                 self.services.cached(&partition, self.context, make)?
             }
             Step::ReliableCheckpoint { dir, split } => {
-                checkpoint::read(&checkpoint::part(dir, *split))?
+                let conf = self.conf_of(&dir.path, dir.conf)?;
+                let path = checkpoint::part_of(&dir.path, *split);
+                let systems = self.services.file_systems();
+                let file = systems.input(&path, 0..u64::MAX, &conf, &self.context.cancellation);
+                checkpoint::read(&path, file)?
             }
             // Its partitions are cached blocks; it is only asked if there is none.
             Step::LocalCheckpoint { rdd, split } => {
@@ -123,6 +146,14 @@ impl<'a> Run<'a> {
                 )));
             }
         })
+    }
+
+    /// The settings for a path. This machine's files need none.
+    fn conf_of(self, path: &FilePath, conf: NodeId) -> Result<Arc<HadoopConf>, TaskError> {
+        match path.scheme.as_str() {
+            "file" => Ok(Arc::default()),
+            _ => self.services.hadoop_conf(self.stage, conf, self.context),
+        }
     }
 
     /// As [`Run::elements`], with a failure as the only element.

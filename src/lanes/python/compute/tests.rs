@@ -8,15 +8,29 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::files::{Environment, FilePath};
 use crate::lanes::python::plan::tests::task;
 use crate::lanes::python::plan::{FileFormat, FileRange, Files, Step};
 use crate::lanes::python::{Element, testing};
 
 /// "Python" puts the partition's number before each element.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Played {
     conf: HadoopConf,
     cached: Mutex<Vec<CachedPartition>>,
+    files: FileSystems,
+}
+
+impl Played {
+    fn new(conf: HadoopConf) -> Self {
+        let blocks = testing::context().blocks;
+        let (runtime, properties) = (blocks.runtime.clone(), Arc::clone(&blocks.properties));
+        Self {
+            conf,
+            cached: Mutex::default(),
+            files: FileSystems::new(runtime, properties, Vec::new(), Environment::default()),
+        }
+    }
 }
 
 impl Services for Played {
@@ -70,6 +84,10 @@ impl Services for Played {
         Ok(Arc::new(self.conf.clone()))
     }
 
+    fn file_systems(&self) -> &FileSystems {
+        &self.files
+    }
+
     fn write_shuffle(
         &self,
         _: &ShuffleOutput,
@@ -98,7 +116,7 @@ fn compute_with(services: Played, step: Step) -> Result<Vec<Element>, TaskError>
 }
 
 fn compute(step: Step) -> Result<Vec<Element>, TaskError> {
-    compute_with(Played::default(), step)
+    compute_with(Played::new(HadoopConf::default()), step)
 }
 
 fn bytes(text: &'static str) -> Element {
@@ -182,7 +200,7 @@ fn python_and_cached_partitions_go_through_the_services() {
         text: false,
         input: python,
     };
-    let services = Played::default();
+    let services = Played::new(HadoopConf::default());
     assert_eq!(compute_with(services, cached), Ok(vec![bytes("4a")]));
     let lost = compute(Step::LocalCheckpoint { rdd: 1, split: 2 });
     let Err(TaskError::Exception(lost)) = lost else {
@@ -202,9 +220,10 @@ impl Directory {
 }
 
 fn range(path: PathBuf, length: usize) -> FileRange {
+    let uri = format!("file:{}", path.display());
     FileRange {
-        uri: format!("file:{}", path.display()),
-        path,
+        path: FilePath::parse(&uri),
+        uri,
         start: 0,
         length: length as u64,
     }
@@ -281,12 +300,8 @@ fn settings_decide_how_files_are_read() {
     let dir = Directory(tempfile::tempdir().unwrap());
     let range = dir.file("a", b"a;b");
     let with = |settings: [(&str, &str); 1], range: &FileRange| {
-        let played = Played {
-            conf: settings.into(),
-            cached: Mutex::default(),
-        };
         compute_with(
-            played,
+            Played::new(settings.into()),
             files(FileFormat::Lines, std::slice::from_ref(range)),
         )
     };

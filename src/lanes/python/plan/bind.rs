@@ -1,24 +1,31 @@
 //! Binds a stage's plan to the partition of a task.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use javaser::arena::{Graph, NodeId, Value};
 
 use super::{Kind, RddIndex, Shape, StagePlan, Step, bytes_of, hadoop, simple};
+use crate::blocks::kryo::Kryo;
 use crate::lanes::python::Element;
 
-/// The steps that compute the partition, an object in `graph`, of the plan's last RDD.
+/// Bytes before the elements in [`Binder::own_data`].
+const OWN_HEADER: usize = 12;
+
+/// The steps that compute the partition, an object in `graph`, of the plan's last RDD. `kryo` is set if `spark.serializer` is Kryo.
 pub(in super::super) fn bind(
     plan: &StagePlan,
     graph: &Graph,
     partition: NodeId,
+    kryo: Option<Kryo>,
 ) -> Result<Arc<Step>, String> {
-    Binder { plan, graph }.bind(plan.root, partition)
+    Binder { plan, graph, kryo }.bind(plan.root, partition)
 }
 
 struct Binder<'a> {
     plan: &'a StagePlan,
     graph: &'a Graph,
+    kryo: Option<Kryo>,
 }
 
 impl Binder<'_> {
@@ -129,6 +136,14 @@ impl Binder<'_> {
     /// The elements in a `ParallelCollectionPartition`.
     fn values(&self, partition: NodeId) -> Result<Vec<Element>, String> {
         self.expect(partition, "ParallelCollectionPartition")?;
+        if let (Some(kryo), Some(own)) = (self.kryo, self.own_data(partition)) {
+            let values = own.get(OWN_HEADER..).unwrap_or_default();
+            let values = kryo
+                .reader(values, values.len())
+                .read_wrapped_byte_arrays()
+                .map_err(|_| "a collection of other elements")?;
+            return Ok(values.into_iter().map(Element::Bytes).collect());
+        }
         let values = self
             .graph
             .field(partition, "values")
@@ -146,8 +161,22 @@ impl Binder<'_> {
             .collect()
     }
 
+    /// What a `ParallelCollectionPartition` writes by itself under another serializer than Java's: id of the RDD (i64), index (i32), elements.
+    fn own_data(&self, partition: NodeId) -> Option<Cow<'_, [u8]>> {
+        let level = self.graph.levels(partition).next_back()?;
+        let bytes = level.block_bytes();
+        (bytes.len() > OWN_HEADER).then_some(bytes)
+    }
+
     /// `Partition.index`
     fn index(&self, partition: NodeId) -> Result<i32, String> {
+        if self.kryo.is_some()
+            && simple(self.class(partition)) == "ParallelCollectionPartition"
+            && let Some(own) = self.own_data(partition)
+            && let Some(index) = own.get(8..).and_then(|rest| rest.first_chunk())
+        {
+            return Ok(i32::from_be_bytes(*index));
+        }
         let field = match simple(self.class(partition)) {
             "ParallelCollectionPartition" => "slice",
             "ShuffledRDDPartition"

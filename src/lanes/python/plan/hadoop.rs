@@ -1,11 +1,14 @@
 //! The splits of Hadoop's input formats, as `SerializableWritable` writes them.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use crate::files::{FilePath, read_vlong};
 
 /// Longest path that is believed.
 const MAX_PATH: usize = 64 << 10;
+
+/// File systems that are known here. Settings may make them those of somebody else, which is found when a task begins.
+const SCHEMES: [&str; 10] = [
+    "file", "hdfs", "s3a", "s3", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs",
+];
 
 /// Most files of a split.
 const MAX_FILES: usize = 1 << 24;
@@ -15,8 +18,8 @@ const MAX_FILES: usize = 1 << 24;
 pub(in super::super) struct FileRange {
     /// The path as Hadoop has it: `file:/tmp/a b.txt`.
     pub(in super::super) uri: String,
-    /// Where the file is on this machine.
-    pub(in super::super) path: PathBuf,
+    /// The same, in parts.
+    pub(in super::super) path: FilePath,
     /// Where the part starts.
     pub(in super::super) start: u64,
     /// Its length.
@@ -60,7 +63,7 @@ pub(super) fn read_split(bytes: &[u8]) -> Result<Vec<FileRange>, String> {
 }
 
 fn range(uri: String, start: u64, length: u64) -> Result<FileRange, String> {
-    let path = local_path(&uri)?;
+    let path = file_path(&uri)?;
     Ok(FileRange {
         uri,
         path,
@@ -69,20 +72,13 @@ fn range(uri: String, start: u64, length: u64) -> Result<FileRange, String> {
     })
 }
 
-/// Where a path of Hadoop's is on this machine. It is not percent-encoded.
-pub(super) fn local_path(uri: &str) -> Result<PathBuf, String> {
-    let path = match uri.split_once(':') {
-        Some(("file", path)) => path,
-        Some((scheme, _)) if !scheme.contains('/') => return Err(format!("files of {scheme}:")),
-        _ => uri,
-    };
-    let path = match path.strip_prefix("//") {
-        Some(path) => path.trim_start_matches('/'),
-        None => path.strip_prefix('/').unwrap_or(path),
-    };
-    Ok(PathBuf::from(OsString::from_vec(
-        format!("/{path}").into_bytes(),
-    )))
+/// A path of Hadoop's on a file system that is known here.
+pub(super) fn file_path(uri: &str) -> Result<FilePath, String> {
+    let path = FilePath::parse(uri);
+    match SCHEMES.contains(&path.scheme.as_str()) {
+        true => Ok(path),
+        false => Err(format!("files of {}:", path.scheme)),
+    }
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -132,25 +128,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `WritableUtils.readVLong`
-pub(in super::super) fn read_vlong(bytes: &[u8]) -> Option<(i64, &[u8])> {
-    let (&first, rest) = bytes.split_first()?;
-    let first = i8::from_be_bytes([first]);
-    if first >= -112 {
-        return Some((first.into(), rest));
-    }
-    let (negative, count) = if first < -120 {
-        (true, -120 - i32::from(first))
-    } else {
-        (false, -112 - i32::from(first))
-    };
-    let (digits, rest) = rest.split_at_checked(usize::try_from(count).ok()?)?;
-    let value = digits
-        .iter()
-        .fold(0_i64, |value, byte| (value << 8) | i64::from(*byte));
-    Some((if negative { !value } else { value }, rest))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,17 +139,6 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_every_width() {
-        assert_eq!(read_vlong(&[26, 9]), Some((26, &[9][..])));
-        assert_eq!(read_vlong(&[0x90]), Some((-112, &[][..])));
-        // -113: one byte follows.
-        assert_eq!(read_vlong(&[0x8f, 200]), Some((200, &[][..])));
-        assert_eq!(read_vlong(&[0x8e, 1, 0]), Some((256, &[][..])));
-        assert_eq!(read_vlong(&[0x87, 200]), Some((!200, &[][..])));
-        assert_eq!(read_vlong(&[0x8e, 1]), None);
-    }
-
-    #[test]
     fn paths_are_not_percent_encoded() {
         let class = utf("org.apache.hadoop.mapred.FileSplit");
         let mut bytes = [class.clone(), class].concat();
@@ -181,7 +147,7 @@ mod tests {
         bytes.extend_from_slice(&3_i64.to_be_bytes());
         bytes.extend_from_slice(&4_i64.to_be_bytes());
         let ranges = read_split(&bytes).unwrap();
-        assert_eq!(ranges[0].path, PathBuf::from("/tmp/a%20"));
+        assert_eq!(ranges[0].path.path, "/tmp/a%20");
         assert_eq!((ranges[0].start, ranges[0].length), (3, 4));
         bytes.pop();
         assert!(read_split(&bytes).is_err());
@@ -189,13 +155,11 @@ mod tests {
 
     #[test]
     fn other_file_systems_are_named() {
+        let found = range("hdfs://nn:8020/x".to_owned(), 0, 1).unwrap();
+        assert_eq!(found.path.authority, "nn:8020");
         assert_eq!(
-            range("hdfs://nn:8020/x".to_owned(), 0, 1),
-            Err("files of hdfs:".to_owned())
-        );
-        assert_eq!(
-            range("file:///x".to_owned(), 0, 1).unwrap().path,
-            PathBuf::from("/x")
+            range("ftp://nn/x".to_owned(), 0, 1),
+            Err("files of ftp:".to_owned())
         );
     }
 }

@@ -6,9 +6,10 @@ use javaser::arena::{Graph, NodeId, Value};
 use wire::ids::StorageLevel;
 
 use super::closure::Closure;
+use super::kinds::{Mapped, RddClass, mapped, rdd_class};
 use super::{
-    FileFormat, Files, Key, Kind, MAX_DEPTH, Rdd, RddIndex, Shape, ShuffleInput, StagePlan, hadoop,
-    simple, target,
+    CheckpointDir, FileFormat, Files, Key, Kind, MAX_DEPTH, Rdd, RddIndex, Shape, ShuffleInput,
+    StagePlan, hadoop, simple, target,
 };
 use crate::executor::task::StageBinary;
 
@@ -117,12 +118,13 @@ impl Lineage<'_> {
         let Some(name) = name.strip_prefix("org.apache.spark.") else {
             return Err("an RDD class of the user".to_owned());
         };
-        Ok(match name {
-            "rdd.ParallelCollectionRDD" => match class {
+        let known = rdd_class(name).ok_or_else(|| simple(name).to_owned())?;
+        Ok(match known {
+            RddClass::ParallelCollection => match class {
                 "[B" => (Kind::Parallel, Shape::Bytes),
                 _ => return Err(format!("a collection of {}", simple(class))),
             },
-            "api.python.PythonRDD" => {
+            RddClass::Python => {
                 let parent = self.parent(node, depth)?;
                 let function = self
                     .graph
@@ -131,27 +133,27 @@ impl Lineage<'_> {
                 self.python_function(function)?;
                 (Kind::Python { rdd: node, parent }, Shape::Bytes)
             }
-            "api.python.PairwiseRDD" => {
+            RddClass::Pairwise => {
                 let parent = self.parent(node, depth)?;
                 self.expect(parent, &Shape::Bytes, "PairwiseRDD")?;
                 (Kind::Pairwise(parent), Shape::Keyed(Key::Long))
             }
-            "rdd.MapPartitionsRDD" => self.map_partitions(node, depth)?,
-            "rdd.ShuffledRDD" => self.shuffled(node)?,
-            "rdd.UnionRDD" => {
+            RddClass::MapPartitions => self.map_partitions(node, depth)?,
+            RddClass::Shuffled => self.shuffled(node)?,
+            RddClass::Union => {
                 let (parents, shape) = self.alike(node, depth)?;
                 (Kind::Union(parents), shape)
             }
-            "rdd.PartitionerAwareUnionRDD" => {
+            RddClass::PartitionerAwareUnion => {
                 let (parents, shape) = self.alike(node, depth)?;
                 (Kind::PartitionerAwareUnion(parents), shape)
             }
-            "rdd.CoalescedRDD" => {
+            RddClass::Coalesced => {
                 let parent = self.parent(node, depth)?;
                 let shape = self.shape(parent)?;
                 (Kind::Coalesced(parent), shape)
             }
-            "rdd.ZippedPartitionsRDD2" => {
+            RddClass::Zipped => {
                 let closure = self.closure(node, "f")?;
                 if closure.name() != ("rdd.RDD", "zip$2") {
                     return Err(closure.describe());
@@ -160,16 +162,16 @@ impl Lineage<'_> {
                 let shape = Shape::Tuple(Box::new((self.shape(left)?, self.shape(right)?)));
                 (Kind::Zip(left, right), shape)
             }
-            "rdd.CartesianRDD" => {
+            RddClass::Cartesian => {
                 let (left, right) = self.two(node, depth)?;
                 let shape = Shape::Tuple(Box::new((self.shape(left)?, self.shape(right)?)));
                 (Kind::Cartesian(left, right), shape)
             }
-            "rdd.BinaryFileRDD" => {
+            RddClass::BinaryFile => {
                 let shape = Shape::Tuple(Box::new((Shape::Text, Shape::Stream)));
                 (Kind::Files(self.files(node, FileFormat::Binary)?), shape)
             }
-            "rdd.ReliableCheckpointRDD" => {
+            RddClass::ReliableCheckpoint => {
                 let shape = match class {
                     "[B" => Shape::Bytes,
                     "java.lang.String" => Shape::Text,
@@ -180,16 +182,23 @@ impl Lineage<'_> {
                     .field(node, "checkpointPath")
                     .and_then(|path| self.graph.str(path))
                     .ok_or("ReliableCheckpointRDD without path")?;
-                (Kind::ReliableCheckpoint(hadoop::local_path(&path)?), shape)
+                let conf = self
+                    .graph
+                    .field_node(node, "broadcastedConf")
+                    .ok_or("ReliableCheckpointRDD without configuration")?;
+                let path = hadoop::file_path(&path)?;
+                (
+                    Kind::ReliableCheckpoint(CheckpointDir { path, conf }),
+                    shape,
+                )
             }
-            "rdd.LocalCheckpointRDD" => {
+            RddClass::LocalCheckpoint => {
                 let id = self
                     .int(node, "rddId")
                     .or_else(|| self.int(node, "org$apache$spark$rdd$LocalCheckpointRDD$$rddId"))
                     .ok_or("LocalCheckpointRDD without rddId")?;
                 (Kind::LocalCheckpoint(id), Shape::Bytes)
             }
-            _ => return Err(simple(name).to_owned()),
         })
     }
 
@@ -203,9 +212,8 @@ impl Lineage<'_> {
             return Err(outer.describe());
         };
         // The outer closure is the operator, the inner one is what the operator was given.
-        match (outer.name(), inner.name()) {
-            (("rdd.RDD", "mapPartitions$2"), ("api.python.PythonRDD$", "valueOfPair$1"))
-            | (("rdd.RDD", "map$2"), ("rdd.PairRDDFunctions", "values$1")) => {
+        match mapped(outer.name(), inner.name()) {
+            Some(Mapped::Second) => {
                 let parent = self.parent(node, depth)?;
                 match self.shape(parent)? {
                     Shape::Keyed(_) => Ok((Kind::Second(parent), Shape::Bytes)),
@@ -213,7 +221,7 @@ impl Lineage<'_> {
                     _ => Err(inner.describe()),
                 }
             }
-            (("rdd.RDD", "mapPartitionsWithIndexInternal$2"), ("rdd.RDD", "coalesce$3")) => {
+            Some(Mapped::Distribute) => {
                 let parent = self.parent(node, depth)?;
                 self.expect(parent, &Shape::Bytes, "repartition")?;
                 let partitions = inner
@@ -228,16 +236,16 @@ impl Lineage<'_> {
                     Shape::Keyed(Key::Int),
                 ))
             }
-            (("rdd.RDD", "map$2"), ("SparkContext", "textFile$2")) => {
+            Some(Mapped::TextFile) => {
                 let files = self.files_of_parent(node, FileFormat::Lines)?;
                 Ok((Kind::Files(files), Shape::Text))
             }
-            (("rdd.RDD", "map$2"), ("SparkContext", "wholeTextFiles$2")) => {
+            Some(Mapped::WholeTextFiles) => {
                 let files = self.files_of_parent(node, FileFormat::WholeText)?;
                 let shape = Shape::Tuple(Box::new((Shape::Text, Shape::Text)));
                 Ok((Kind::Files(files), shape))
             }
-            (("rdd.RDD", "map$2"), ("SparkContext", "binaryRecords$2")) => {
+            Some(Mapped::BinaryRecords) => {
                 let length = inner
                     .args
                     .first()
@@ -248,7 +256,7 @@ impl Lineage<'_> {
                 let files = self.files_of_parent(node, FileFormat::Records(length))?;
                 Ok((Kind::Files(files), Shape::Bytes))
             }
-            _ => Err(inner.describe()),
+            None => Err(inner.describe()),
         }
     }
 
@@ -268,13 +276,7 @@ impl Lineage<'_> {
             return Err("a cached RDD of Hadoop's records".to_owned());
         }
         let class = simple(self.class(parent));
-        let expected = match format {
-            FileFormat::Lines => "HadoopRDD",
-            FileFormat::WholeText => "WholeTextFileRDD",
-            FileFormat::Records(_) => "NewHadoopRDD",
-            FileFormat::Binary => "BinaryFileRDD",
-        };
-        if class != expected {
+        if class != format.rdd() {
             return Err(class.to_owned());
         }
         self.files(parent, format)
@@ -288,13 +290,7 @@ impl Lineage<'_> {
             .find(|(field, _)| unmangled(field.name()) == "inputFormatClass")
             .and_then(|(_, class)| self.graph.class_value(class))
             .unwrap_or("no input format");
-        let expected = match format {
-            FileFormat::Lines => "org.apache.hadoop.mapred.TextInputFormat",
-            FileFormat::WholeText => "org.apache.spark.input.WholeTextFileInputFormat",
-            FileFormat::Binary => "org.apache.spark.input.StreamInputFormat",
-            FileFormat::Records(_) => "org.apache.spark.input.FixedLengthBinaryInputFormat",
-        };
-        if input_format != expected {
+        if input_format != format.input_format() {
             return Err(simple(input_format).to_owned());
         }
         // It may only say where the files are: the partition says it too.

@@ -6,6 +6,7 @@
 mod bind;
 mod closure;
 mod hadoop;
+mod kinds;
 mod lineage;
 mod target;
 
@@ -20,9 +21,11 @@ use javaser::arena::NodeId;
 use wire::ids::StorageLevel;
 
 use super::Element;
+use crate::files::FilePath;
 
 pub(super) use bind::bind;
-pub(super) use hadoop::{FileRange, read_vlong};
+pub(super) use hadoop::FileRange;
+pub(super) use kinds::recognised;
 
 /// Deepest lineage that is looked into. Computing a partition takes stack for each level.
 const MAX_DEPTH: usize = 400;
@@ -102,8 +105,8 @@ pub(super) enum Kind {
     Files(Files),
     /// An RDD that was checkpointed is read from there.
     Checkpointed(RddIndex),
-    /// `ReliableCheckpointRDD`: files in this directory.
-    ReliableCheckpoint(PathBuf),
+    /// `ReliableCheckpointRDD`: files in a directory.
+    ReliableCheckpoint(CheckpointDir),
     /// `LocalCheckpointRDD`, with the id of the RDD whose cached partitions it is.
     LocalCheckpoint(i32),
 }
@@ -130,6 +133,15 @@ pub(super) struct Files {
     pub(super) ignore_missing: bool,
     /// `spark.files.ignoreCorruptFiles` and its kin.
     pub(super) ignore_corrupt: bool,
+}
+
+/// Where a reliable checkpoint is read.
+#[derive(Debug, Clone)]
+pub(super) struct CheckpointDir {
+    /// The directory.
+    pub(super) path: FilePath,
+    /// Broadcast of the `SerializableConfiguration`, in the stage's graph.
+    pub(super) conf: NodeId,
 }
 
 /// How files become elements.
@@ -229,7 +241,7 @@ pub(super) enum Step {
         input: Arc<Self>,
     },
     /// See [`Kind::ReliableCheckpoint`].
-    ReliableCheckpoint { dir: PathBuf, split: i32 },
+    ReliableCheckpoint { dir: CheckpointDir, split: i32 },
     /// A block of an RDD that must be there.
     LocalCheckpoint { rdd: i32, split: i32 },
 }

@@ -3,7 +3,7 @@
 use javaser::arena::{Graph, NodeId, Value};
 
 use super::closure::Closure;
-use super::hadoop::local_path;
+use super::hadoop::file_path;
 use super::{Key, Rdd, Shape, ShuffleOutput, Target, simple};
 use crate::executor::task::{StageBinary, StageTarget};
 
@@ -73,7 +73,11 @@ fn result(graph: &Graph, function: NodeId, rdd: &Rdd) -> Result<Target, String> 
                 .first()
                 .and_then(|dir| graph.str(*dir))
                 .ok_or_else(|| inner.describe())?;
-            Ok(Target::Checkpoint(local_path(&dir)?))
+            let dir = file_path(&dir)?;
+            if dir.scheme != "file" {
+                return Err(format!("a checkpoint on {}:", dir.scheme));
+            }
+            Ok(Target::Checkpoint(dir.local()))
         }
         _ => Err(inner.describe()),
     }

@@ -48,7 +48,7 @@ pub(in crate::lanes::python) fn task(name: &str) -> DecodedTask {
 fn describe(task: &DecodedTask) -> String {
     let judge = || -> Result<String, String> {
         let plan = StagePlan::judge(&task.stage)?;
-        let step = bind(&plan, &task.task.graph, task.task.partition)?;
+        let step = bind(&plan, &task.task.graph, task.task.partition, None)?;
         let target = match &plan.target {
             Target::Array { class, limit } => match limit {
                 None => class.clone(),

@@ -40,6 +40,54 @@ fn all(kryo: Kryo, bytes: &[u8]) -> Result<Vec<KryoValue>, KryoError> {
 }
 
 /// Records as a Python pair shuffle of a real Spark has them.
+/// As `KryoSerializer` of Spark 3.5 (Scala 2.12) and 4.3 (2.13) wrote slices of a collection.
+#[test]
+fn slices_of_collections_are_read() {
+    let read = |hex: &str, references| {
+        let bytes: Vec<u8> = hex
+            .as_bytes()
+            .chunks(2)
+            .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
+            .collect();
+        let kryo = Kryo {
+            references,
+            ..Kryo::default()
+        };
+        kryo.reader(&bytes[..], 100).read_wrapped_byte_arrays()
+    };
+    let two = [&[1, 2, 3][..], &[9, 9]];
+    for (hex, references) in [
+        ("8b0101011500c8010103010401020301030909", true),
+        ("8b011500c8010304010203030909", false),
+        ("c20101c6010103010401020301030909", true),
+        ("c201c6010304010203030909", false),
+        ("8c0101011500c9010103010401020301030909", true),
+        ("c30101c7010103010401020301030909", true),
+    ] {
+        assert_eq!(read(hex, references).unwrap(), two, "{hex}");
+    }
+    assert_eq!(read("c20101c6010101", true).unwrap(), [] as [&[u8]; 0]);
+    assert!(read("8b01010182010080010101", true).is_err(), "objects");
+}
+
+/// As `KryoSerializer` of Spark 3.5 and 4.3 wrote them.
+#[test]
+fn arrays_of_byte_arrays_are_read_whatever_their_class_id() {
+    let read = |bytes: &[u8], references| {
+        let kryo = Kryo {
+            references,
+            ..Kryo::default()
+        };
+        kryo.reader(bytes, 100).read_byte_arrays()
+    };
+    let two = [0xc8, 1, 1, 3, 1, 2, 1, 1, 4, 1, 2, 3];
+    assert_eq!(read(&two, true).unwrap(), [&[1][..], &[1, 2, 3]]);
+    let two = [0xc6, 1, 3, 2, 1, 4, 1, 2, 3];
+    assert_eq!(read(&two, false).unwrap(), [&[1][..], &[1, 2, 3]]);
+    assert!(read(&two[..7], false).is_err());
+    assert!(read(&[0], true).is_err());
+}
+
 #[test]
 fn records_are_those_of_a_jvm() {
     let kryo = Kryo::default();

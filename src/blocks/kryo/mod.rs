@@ -5,11 +5,16 @@
 //! header or end. An object is `varint(class id + 2)` and its data, 0 is null. With reference tracking, `byte[]` and `String` have one more
 //! byte, 1 for "not seen before": every record is an object graph of its own, so nothing else can be there.
 
+mod graph;
+mod map_status;
+
 use std::io::{self, Read};
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::config::{SettingError, SparkProperties};
+
+pub use graph::{ArrayLength, KryoGraph};
 
 /// Bytes read at a time.
 const READ_SIZE: usize = 64 << 10;
@@ -26,7 +31,11 @@ mod tag {
     pub(super) const SHORT: u8 = 0x08;
     pub(super) const LONG: u8 = 0x09;
     pub(super) const DOUBLE: u8 = 0x0a;
+    pub(super) const COMPRESSED_MAP_STATUS: u8 = 0x0f;
+    pub(super) const HIGHLY_COMPRESSED_MAP_STATUS: u8 = 0x10;
+    pub(super) const BLOCK_MANAGER_ID: u8 = 0x13;
     pub(super) const BYTES: u8 = 0x15;
+    pub(super) const ROARING_BITMAP: u8 = 0x23;
 }
 
 /// What stands before a value that may be referred to again.
@@ -124,6 +133,17 @@ impl Kryo {
         })
     }
 
+    /// The settings of an application whose `spark.serializer` is Kryo; `None` if it is another one.
+    ///
+    /// # Errors
+    /// A switch is neither `true` nor `false`.
+    pub fn of_serializer(properties: &SparkProperties) -> Result<Option<Self>, SettingError> {
+        match properties.text("spark.serializer", "").as_str() {
+            "org.apache.spark.serializer.KryoSerializer" => Self::from_conf(properties).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Appends `null`.
     pub fn write_null(self, out: &mut Vec<u8>) {
         out.push(tag::NULL);
@@ -132,21 +152,13 @@ impl Kryo {
     /// Appends a `java.lang.Long`.
     pub fn write_long(self, out: &mut Vec<u8>, value: i64) {
         out.push(tag::LONG);
-        if self.fixed_width {
-            out.extend_from_slice(&value.to_le_bytes());
-        } else {
-            put_var_long(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
-        }
+        self.put_long(out, value);
     }
 
     /// Appends a `java.lang.Integer`.
     pub fn write_int(self, out: &mut Vec<u8>, value: i32) {
         out.push(tag::INT);
-        if self.fixed_width {
-            out.extend_from_slice(&value.to_le_bytes());
-        } else {
-            put_var(out, ((value << 1) ^ (value >> 31)).cast_unsigned().into());
-        }
+        self.put_int(out, value);
     }
 
     /// Appends a `byte[]`.
@@ -173,6 +185,22 @@ impl Kryo {
             buffer: BytesMut::new(),
             scratch: Vec::new(),
             max_len,
+        }
+    }
+
+    fn put_long(self, out: &mut Vec<u8>, value: i64) {
+        if self.fixed_width {
+            out.extend_from_slice(&value.to_le_bytes());
+        } else {
+            put_var_long(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
+        }
+    }
+
+    fn put_int(self, out: &mut Vec<u8>, value: i32) {
+        if self.fixed_width {
+            out.extend_from_slice(&value.to_le_bytes());
+        } else {
+            put_var(out, ((value << 1) ^ (value >> 31)).cast_unsigned().into());
         }
     }
 
@@ -296,6 +324,51 @@ impl<R: Read> KryoReader<R> {
             Some(value) => Ok(Some((key, value))),
             None => Err(KryoError::Truncated),
         }
+    }
+
+    /// The elements of a `byte[][]`, which is the next value. Its class is not looked at: the number of it depends on the application.
+    ///
+    /// # Errors
+    /// [`KryoError`], also for null elements.
+    pub fn read_byte_arrays(&mut self) -> Result<Vec<Bytes>, KryoError> {
+        if self.var()? == u64::from(tag::NULL) {
+            return Err(KryoError::Malformed("null where an array was expected"));
+        }
+        self.new_object()?;
+        let count = self.var()?.saturating_sub(1);
+        let mut arrays = Vec::new();
+        for _ in 0..count {
+            match self.byte_array()? {
+                KryoValue::Bytes(bytes) => arrays.push(bytes),
+                _ => return Err(KryoError::Malformed("an array of other elements")),
+            }
+        }
+        Ok(arrays)
+    }
+
+    /// The elements of a Scala sequence around a `byte[][]`, which is the next value: Scala 2.13's `ArraySeq`, or 2.12's `WrappedArray`, which
+    /// names the class of its elements first.
+    ///
+    /// # Errors
+    /// [`KryoError`], also for null elements.
+    pub fn read_wrapped_byte_arrays(&mut self) -> Result<Vec<Bytes>, KryoError> {
+        self.var()?;
+        self.new_object()?;
+        // A reference to a new object where a class would be, or the class of the elements where that of the array would be.
+        let class_first = match self.kryo.references {
+            true => NEW_OBJECT,
+            false => tag::BYTES,
+        };
+        self.need(1)?;
+        if self.buffer.first() == Some(&class_first) {
+            self.new_object()?;
+            if self.byte()? != tag::BYTES {
+                return Err(KryoError::Malformed("a sequence of other elements"));
+            }
+            // Whether it is a primitive type.
+            self.byte()?;
+        }
+        self.read_byte_arrays()
     }
 
     /// The stream below. Bytes that are buffered are lost.
@@ -512,5 +585,4 @@ impl<R: Read> KryoReader<R> {
 }
 
 #[cfg(test)]
-#[path = "kryo_tests.rs"]
 mod tests;

@@ -2,30 +2,18 @@
 
 use bytes::Bytes;
 use javaser::Catalog;
+use javaser::stream::{
+    BASE_HANDLE, HEADER, SC_SERIALIZABLE, TC_ARRAY, TC_CLASSDESC, TC_ENDBLOCKDATA, TC_LONGSTRING,
+    TC_NULL, TC_OBJECT, TC_REFERENCE, TC_STRING,
+};
 
-use super::{Element, Elements};
+use super::super::{Element, Elements};
+use super::take;
 use crate::cancel::Cancellation;
 use crate::executor::task::TaskError;
 
-const HEADER: [u8; 4] = [0xac, 0xed, 0, 5];
-const TC_NULL: u8 = 0x70;
-const TC_REFERENCE: u8 = 0x71;
-const TC_CLASSDESC: u8 = 0x72;
-const TC_OBJECT: u8 = 0x73;
-const TC_STRING: u8 = 0x74;
-const TC_ARRAY: u8 = 0x75;
-const TC_ENDBLOCKDATA: u8 = 0x78;
-const TC_LONGSTRING: u8 = 0x7c;
-const SC_SERIALIZABLE: u8 = 2;
-
-/// First handle of a stream.
-const FIRST_HANDLE: u32 = 0x7e_0000;
-
 /// `serialVersionUID` of `byte[]`. Readers do not check those of arrays.
 const BYTES_SUID: i64 = -5_984_413_125_824_719_648;
-
-/// Longest array that Java can have.
-const MAX_ELEMENTS: i32 = i32::MAX - 8;
 
 /// A `java.lang.Long`.
 pub(super) fn long(value: i64) -> Vec<u8> {
@@ -70,7 +58,7 @@ pub(super) fn array(
 ) -> Result<Vec<u8>, TaskError> {
     let mut writer = Writer {
         out: HEADER.to_vec(),
-        next_handle: FIRST_HANDLE,
+        next_handle: BASE_HANDLE,
         bytes_desc: None,
         tuple_desc: None,
         catalog,
@@ -82,20 +70,9 @@ pub(super) fn array(
     writer.next_handle += 2;
     let at = writer.out.len();
     writer.out.extend_from_slice(&[0; 4]);
-    let mut count = 0_i32;
-    for element in elements.take(limit.unwrap_or(usize::MAX)) {
-        if let Some(reason) = cancellation.reason() {
-            return Err(TaskError::Killed(reason));
-        }
-        if count == MAX_ELEMENTS {
-            return Err(TaskError::exception(
-                "java.lang.OutOfMemoryError",
-                "Requested array size exceeds VM limit",
-            ));
-        }
-        writer.element(&element?)?;
-        count += 1;
-    }
+    let count = take(limit, elements, cancellation, |element| {
+        writer.element(&element)
+    })?;
     if let Some(length) = writer.out.get_mut(at..at + 4) {
         length.copy_from_slice(&count.to_be_bytes());
     }

@@ -1,0 +1,457 @@
+//! Operators over rows in memory.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringViewArray};
+use bytes::Bytes;
+
+use super::testing::*;
+use crate::aggregate::*;
+use crate::expr::{Attribute, EvalMode, Expr, ExprId, ExprKind, SortOrder};
+use crate::inputs::{Inputs, LeafInput, ShufflePartitionSpec, TaskInputs};
+use crate::metrics::Metric;
+use crate::plan::{AggregateStrategy, Operator, OperatorKind, ShuffleRead};
+use crate::rows::RowEncoder;
+use crate::types::DataType;
+
+fn ints(values: &[Option<i32>]) -> ArrayRef {
+    Arc::new(Int32Array::from(values.to_vec()))
+}
+
+#[test]
+fn filters_leave_out_false_and_null() {
+    let columns = [column(1, DataType::Integer), column(2, DataType::Boolean)];
+    let filter = OperatorKind::Filter {
+        condition: reference(&columns[1]),
+        child: local(0, &columns),
+    };
+    let keep = BooleanArray::from(vec![Some(true), None, Some(false), Some(true)]);
+    let values = ints(&[Some(1), Some(2), Some(3), None]);
+    let root = operator(filter, columns.to_vec());
+    let rows = run_rows(root, &columns, vec![values, Arc::new(keep)]);
+    assert_eq!(rows, ["1 true", "null true"]);
+}
+
+#[test]
+fn columns_that_nobody_needs_are_not_carried() {
+    let columns = [column(1, DataType::Integer), column(2, DataType::Boolean)];
+    let filter = OperatorKind::Filter {
+        condition: reference(&columns[1]),
+        child: local(0, &columns),
+    };
+    let project = OperatorKind::Project {
+        list: vec![reference(&columns[0])],
+        child: Box::new(operator(filter, columns.to_vec())),
+    };
+    let keep: ArrayRef = Arc::new(BooleanArray::from(vec![false, true]));
+    let root = operator(project, columns[..1].to_vec());
+    let rows = run_rows(root, &columns, vec![ints(&[Some(1), Some(2)]), keep]);
+    assert_eq!(rows, ["2"]);
+}
+
+#[test]
+fn limits_skip_and_count() {
+    let columns = [column(1, DataType::Integer)];
+    let values: Vec<_> = (0..200).map(Some).collect();
+    let of = |limit, offset| {
+        let child = local(0, &columns);
+        let limit = OperatorKind::Limit {
+            limit,
+            offset,
+            child,
+        };
+        let root = operator(limit, columns.to_vec());
+        run_rows(root, &columns, vec![ints(&values)])
+    };
+    assert_eq!(of(101, 98), ["98", "99", "100"]);
+    assert_eq!(of(3, 98).len(), 0);
+    assert_eq!(of(3, 0), ["0", "1", "2"]);
+    assert_eq!(of(0, 0).len(), 0);
+    assert_eq!(of(-1, 150).len(), 50);
+}
+
+#[test]
+fn sorts_and_their_first_rows() {
+    let columns = [column(1, DataType::Integer)];
+    let values = ints(&[Some(2), None, Some(3), Some(1)]);
+    let of = |ascending, nulls_first, limit| {
+        let order = vec![SortOrder {
+            child: reference(&columns[0]),
+            ascending,
+            nulls_first,
+        }];
+        let child = local(0, &columns);
+        let kind = match limit {
+            None => OperatorKind::Sort {
+                order,
+                global: true,
+                child,
+            },
+            Some(limit) => OperatorKind::TopK {
+                limit,
+                order,
+                child,
+            },
+        };
+        let root = operator(kind, columns.to_vec());
+        run_rows(root, &columns, vec![Arc::clone(&values)])
+    };
+    assert_eq!(of(true, true, None), ["null", "1", "2", "3"]);
+    assert_eq!(of(false, false, None), ["3", "2", "1", "null"]);
+    assert_eq!(of(false, true, Some(2)), ["null", "3"]);
+}
+
+#[test]
+fn unions_take_one_input_and_coalesce_all_of_them() {
+    let columns = [column(1, DataType::Integer)];
+    let other = [column(2, DataType::Integer)];
+    let union = OperatorKind::Union(vec![*local(0, &columns), *local(1, &other)]);
+    let union = operator(union, columns.to_vec());
+    let root = operator(OperatorKind::Coalesce(Box::new(union)), columns.to_vec());
+    let inputs = Inputs::Union(vec![Inputs::Leaf(0), Inputs::Leaf(1)]);
+    let inputs = Inputs::Coalesced(Box::new(inputs));
+    let stage = super::NativeStage::new(stage(root, inputs, true)).unwrap();
+    let input = |place: usize, value| {
+        let rows = rows(&columns, &[batch(&columns, vec![ints(&[Some(value)])])]);
+        TaskInputs::Union(place, Box::new(TaskInputs::Leaf(place, rows)))
+    };
+    let inputs = TaskInputs::Coalesced(vec![input(1, 7), input(0, 8), input(1, 9)]);
+    let plan = plan(&stage, &inputs, Given::default());
+    assert_eq!(text(&run(&plan)), ["7", "8", "9"]);
+    // Of the union and of the coalesce.
+    let rows = plan.metrics();
+    assert_eq!(rows.iter().map(|(_, value)| value).sum::<i64>(), 6);
+}
+
+#[test]
+fn expansions_give_a_row_for_each_projection() {
+    let columns = [column(1, DataType::Integer), column(2, DataType::Integer)];
+    let (a, b) = (reference(&columns[0]), reference(&columns[1]));
+    let output = vec![column(3, DataType::Integer), column(4, DataType::Integer)];
+    let expand = OperatorKind::Expand {
+        projections: vec![vec![a.clone(), b.clone()], vec![b, a]],
+        child: local(0, &columns),
+    };
+    let root = operator(expand, output);
+    let rows = run_rows(root, &columns, vec![ints(&[Some(1)]), ints(&[Some(2)])]);
+    assert_eq!(rows, ["1 2", "2 1"]);
+}
+
+#[test]
+fn shuffles_are_read_block_by_block() {
+    let columns = [column(1, DataType::Integer), column(2, DataType::String)];
+    let text_of = |text| -> ArrayRef { Arc::new(StringViewArray::from(vec![text])) };
+    let mut encoder = RowEncoder::new(columns.iter().map(|c| &c.data_type)).unwrap();
+    let mut block = |value, text| {
+        let batch = batch(&columns, vec![ints(&[value]), text_of(text)]);
+        Bytes::copy_from_slice(encoder.encode(&batch).unwrap().bytes())
+    };
+    let blocks = vec![block(Some(1), Some("one")), block(None, None)];
+    let shuffle = ShuffleRead {
+        shuffle_id: 0,
+        num_maps: 2,
+        num_partitions: 1,
+        num_fields: 2,
+    };
+    let read = |output: &[Attribute]| {
+        let read = operator(
+            OperatorKind::ShuffleRead { leaf: 0, shuffle },
+            output.to_vec(),
+        );
+        let limit = OperatorKind::Limit {
+            limit: 2,
+            offset: 0,
+            child: Box::new(read),
+        };
+        let stage = simple(operator(limit, output.to_vec()));
+        let spec = LeafInput::Shuffle(ShufflePartitionSpec::Coalesced {
+            start_reducer: 0,
+            end_reducer: 1,
+        });
+        let sources = Given {
+            blocks: blocks.clone(),
+            ..Given::default()
+        };
+        let plan = plan(&stage, &TaskInputs::Leaf(0, spec), sources);
+        (stage.raw_rows(), run(&plan))
+    };
+    let (raw, batches) = read(&columns);
+    assert!(!raw);
+    assert_eq!(text(&batches), ["1 one", "null null"]);
+    let (raw, batches) = read(&[]);
+    assert!(raw);
+    assert_eq!(text(&batches).len(), 2);
+}
+
+fn attribute_of(id: ExprId, data_type: DataType) -> Attribute {
+    Attribute {
+        name: "buffer".to_owned(),
+        data_type,
+        nullable: true,
+        id,
+    }
+}
+
+/// Count, sum and least of the second column by the first, partial and then final.
+struct Aggregation {
+    input: [Attribute; 2],
+    key: Attribute,
+    buffers: Vec<Attribute>,
+    results: Vec<Attribute>,
+}
+
+impl Aggregation {
+    fn new() -> Self {
+        let input = [column(1, DataType::String), column(2, DataType::Integer)];
+        let buffers = [DataType::Long, DataType::Long, DataType::Integer];
+        let buffers = (10..).zip(buffers).map(|(id, of)| column(id, of)).collect();
+        let results = [DataType::Long, DataType::Long, DataType::Integer];
+        let results = (20..).zip(results).map(|(id, of)| column(id, of)).collect();
+        Self {
+            key: input[0].clone(),
+            input,
+            buffers,
+            results,
+        }
+    }
+
+    fn functions(&self, mode: AggregateMode) -> Vec<AggregateExpression> {
+        let kinds = [
+            AggregateKind::Count,
+            AggregateKind::Sum {
+                mode: EvalMode::Legacy,
+            },
+            AggregateKind::Min,
+        ];
+        let all = kinds.into_iter().zip(&self.buffers).zip(&self.results);
+        all.map(|((kind, buffer), result)| AggregateExpression {
+            function: AggregateFunction {
+                kind,
+                args: vec![reference(&self.input[1])],
+                data_type: result.data_type.clone(),
+                input_buffer: vec![buffer.clone()],
+            },
+            mode,
+            distinct: false,
+            filter: None,
+            result_id: result.id,
+        })
+        .collect()
+    }
+
+    fn operator(&self, mode: AggregateMode, grouped: bool) -> Operator {
+        let keys = if grouped {
+            vec![self.key.clone()]
+        } else {
+            vec![]
+        };
+        let ends = matches!(mode, AggregateMode::Final | AggregateMode::Complete);
+        let columns = if ends { &self.results } else { &self.buffers };
+        let output = [keys.clone(), columns.clone()].concat();
+        let input = match mode.merges() {
+            true => [keys.clone(), self.buffers.clone()].concat(),
+            false => self.input.to_vec(),
+        };
+        let kind = OperatorKind::Aggregate {
+            strategy: AggregateStrategy::Hash,
+            grouping: keys.iter().map(reference).collect(),
+            aggregates: self.functions(mode),
+            aggregate_attributes: columns.clone(),
+            result: output.iter().map(reference).collect(),
+            initial_input_buffer_offset: keys.len(),
+            child: local(0, &input),
+        };
+        operator(kind, output)
+    }
+
+    fn run(
+        &self,
+        mode: AggregateMode,
+        grouped: bool,
+        batches: &[RecordBatch],
+        memory: usize,
+    ) -> Vec<RecordBatch> {
+        let root = self.operator(mode, grouped);
+        let child = root.children().next().unwrap().output.clone();
+        let input = TaskInputs::Leaf(0, rows(&child, batches));
+        let stage = stage(root, Inputs::Leaf(0), false);
+        let stage = super::NativeStage::new(stage).unwrap();
+        let plan = plan(&stage, &input, Given::default());
+        run_within(&plan, memory).unwrap()
+    }
+
+    fn input(&self, keys: &[Option<&str>], values: &[Option<i32>]) -> RecordBatch {
+        let keys: ArrayRef = Arc::new(StringViewArray::from(keys.to_vec()));
+        batch(&self.input, vec![keys, ints(values)])
+    }
+}
+
+#[test]
+fn sorts_that_are_left_out_send_their_metrics() {
+    let of = Aggregation::new();
+    let mut root = of.operator(AggregateMode::Partial, true);
+    let OperatorKind::Aggregate { child, .. } = &mut root.kind else {
+        panic!("{root:?}");
+    };
+    let kind = OperatorKind::Sort {
+        order: vec![SortOrder {
+            child: reference(&of.key),
+            ascending: true,
+            nulls_first: true,
+        }],
+        global: false,
+        child: child.clone(),
+    };
+    let mut sort = operator(kind, of.input.to_vec());
+    sort.metrics = ["peakMemory", "sortTime"]
+        .into_iter()
+        .zip([7, 8])
+        .map(|(name, accumulator)| Metric {
+            name: name.to_owned(),
+            accumulator,
+        })
+        .collect();
+    **child = sort;
+    let input = of.input(&[Some("b"), Some("a")], &[Some(1), None]);
+    let leaf = TaskInputs::Leaf(0, rows(&of.input, &[input]));
+    let stage = stage(root, Inputs::Leaf(0), false);
+    let stage = super::NativeStage::new(stage).unwrap();
+    let plan = plan(&stage, &leaf, Given::default());
+    run(&plan);
+    assert_eq!(plan.metrics(), [(1, 2), (7, 0), (8, 0)]);
+}
+
+#[test]
+fn aggregations_have_buffers_and_results() {
+    let of = Aggregation::new();
+    let input = of.input(
+        &[
+            Some("b"),
+            None,
+            Some("a longer key, not inline"),
+            None,
+            Some("b"),
+        ],
+        &[Some(1), Some(2), None, None, Some(5)],
+    );
+    let memory = 1 << 30;
+    let buffers = of.run(
+        AggregateMode::Partial,
+        true,
+        std::slice::from_ref(&input),
+        memory,
+    );
+    let expected = [
+        "a longer key, not inline 0 null null",
+        "b 2 6 1",
+        "null 1 2 2",
+    ];
+    assert_eq!(sorted(text(&buffers)), expected);
+    let twice = [buffers.clone(), buffers].concat();
+    let merged = of.run(AggregateMode::PartialMerge, true, &twice, memory);
+    let result = of.run(AggregateMode::Final, true, &merged, memory);
+    let expected = [
+        "a longer key, not inline 0 null null",
+        "b 4 12 1",
+        "null 2 4 2",
+    ];
+    assert_eq!(sorted(text(&result)), expected);
+    let complete = of.run(AggregateMode::Complete, true, &[input], memory);
+    assert_eq!(complete.iter().map(RecordBatch::num_rows).sum::<usize>(), 3);
+}
+
+#[test]
+fn without_keys_there_is_one_row_even_of_nothing() {
+    let of = Aggregation::new();
+    let nothing = of.input(&[], &[]);
+    let memory = 1 << 30;
+    let buffers = of.run(
+        AggregateMode::Partial,
+        false,
+        std::slice::from_ref(&nothing),
+        memory,
+    );
+    assert_eq!(text(&buffers), ["0 null null"]);
+    let result = of.run(AggregateMode::Final, false, &buffers, memory);
+    assert_eq!(text(&result), ["0 null null"]);
+    let grouped = of.run(AggregateMode::Partial, true, &[nothing], memory);
+    assert_eq!(text(&grouped).len(), 0);
+}
+
+#[test]
+fn aggregations_that_do_not_fit_are_spilled() {
+    let of = Aggregation::new();
+    let keys: Vec<String> = (0..20_000)
+        .map(|key| format!("key number {}", key % 10_000))
+        .collect();
+    let keys: Vec<Option<&str>> = keys.iter().map(|key| Some(&**key)).collect();
+    let values: Vec<_> = (0..20_000).map(Some).collect();
+    let input = of.input(&keys, &values);
+    let all = of.run(
+        AggregateMode::Complete,
+        true,
+        std::slice::from_ref(&input),
+        1 << 30,
+    );
+    let spilled = of.run(AggregateMode::Complete, true, &[input], 700_000);
+    assert_eq!(sorted(text(&spilled)), sorted(text(&all)));
+    assert_eq!(text(&all).len(), 10_000);
+}
+
+#[test]
+fn distinct_keys_alone() {
+    let of = Aggregation::new();
+    let kind = OperatorKind::Aggregate {
+        strategy: AggregateStrategy::Hash,
+        grouping: vec![reference(&of.input[1])],
+        aggregates: Vec::new(),
+        aggregate_attributes: Vec::new(),
+        result: vec![reference(&of.input[1])],
+        initial_input_buffer_offset: 0,
+        child: local(0, &of.input),
+    };
+    let root = operator(kind, of.input[1..].to_vec());
+    let keys: ArrayRef = Arc::new(StringViewArray::from(vec!["x"; 4]));
+    let values = ints(&[Some(2), None, Some(2), None]);
+    assert_eq!(run_rows(root, &of.input, vec![keys, values]), ["2", "null"]);
+}
+
+#[test]
+fn results_are_expressions_of_keys_and_functions() {
+    let of = Aggregation::new();
+    let mut root = of.operator(AggregateMode::Complete, true);
+    let OperatorKind::Aggregate { result, .. } = &mut root.kind else {
+        panic!();
+    };
+    let alias = |child: Expr, id| Expr {
+        data_type: child.data_type.clone(),
+        nullable: true,
+        kind: ExprKind::Alias {
+            child: Box::new(child),
+            name: "renamed".to_owned(),
+            id: ExprId { id, jvm_id: 0 },
+        },
+    };
+    *result = vec![alias(reference(&of.results[1]), 30), reference(&of.key)];
+    root.output = vec![
+        attribute_of(ExprId { id: 30, jvm_id: 0 }, DataType::Long),
+        of.key.clone(),
+    ];
+    let keys: ArrayRef = Arc::new(StringViewArray::from(vec!["x"; 2]));
+    let rows = run_rows(root, &of.input, vec![keys, ints(&[Some(2), Some(3)])]);
+    assert_eq!(rows, ["5 x"]);
+}
+
+#[test]
+fn what_is_not_known_is_refused() {
+    let columns = [column(1, DataType::Integer)];
+    let unknown = column(2, DataType::Integer);
+    let project = OperatorKind::Project {
+        list: vec![reference(&unknown)],
+        child: local(0, &columns),
+    };
+    let root = operator(project, vec![unknown]);
+    assert!(super::NativeStage::new(stage(root, Inputs::Leaf(0), true)).is_err());
+}

@@ -1,0 +1,106 @@
+//! `UnionExec` and `CoalesceExec`.
+
+use std::sync::Arc;
+
+use datafusion_physical_plan::ExecutionPlan;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use super::exec::{OperatorExec, Start};
+use super::lower::{Demand, Lowered, Lowering, Result};
+use crate::error::Unsupported;
+use crate::expr::Attribute;
+use crate::inputs::{Inputs, TaskInputs};
+use crate::plan::Operator;
+
+fn other_shape() -> Unsupported {
+    Unsupported::of_use("inputs of another shape")
+}
+
+/// Lowers a union: a task computes one of its inputs.
+pub(super) fn union(
+    lowering: &Lowering,
+    children: &[Operator],
+    output: &[Attribute],
+    inputs: &Inputs,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    let Inputs::Union(inputs) = inputs else {
+        return Err(other_shape());
+    };
+    if inputs.len() != children.len() {
+        return Err(other_shape());
+    }
+    // Columns go by their places.
+    let demand = demand.of(None);
+    let children = children.iter().zip(inputs);
+    let children = children.map(|(child, inputs)| lowering.operator(child, inputs, demand));
+    let children = children.collect::<Result<Vec<_>>>()?;
+    let raw = children.first().is_some_and(|child| child.raw);
+    let types = || output.iter().map(|column| &column.data_type);
+    for child in &children {
+        let same = child.output.iter().map(|column| &column.data_type);
+        if child.raw != raw || (!raw && !same.eq(types())) {
+            return Err(Unsupported::of_use("a union of different columns"));
+        }
+    }
+    let schema = children.first().map(|child| Arc::clone(&child.schema));
+    let lowered = Lowered::new(
+        output.to_vec(),
+        Box::new(move |task, inputs| {
+            let TaskInputs::Union(place, inputs) = inputs else {
+                return Err(other_shape());
+            };
+            let child = children.get(*place).ok_or_else(other_shape)?;
+            child.build(task, inputs)
+        }),
+    )?;
+    Ok(match schema {
+        Some(schema) if raw => lowered.into_raw(schema),
+        _ => lowered,
+    })
+}
+
+/// Lowers a coalesce: a task computes several partitions of its input, one after the other.
+pub(super) fn coalesce(
+    lowering: &Lowering,
+    child: &Operator,
+    inputs: &Inputs,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    let Inputs::Coalesced(inputs) = inputs else {
+        return Err(other_shape());
+    };
+    let child = lowering.operator(child, inputs, demand)?;
+    let (output, raw, schema) = (child.output.clone(), child.raw, Arc::clone(&child.schema));
+    let of = Arc::clone(&schema);
+    let lowered = Lowered::new(
+        output,
+        Box::new(move |task, inputs| {
+            let TaskInputs::Coalesced(inputs) = inputs else {
+                return Err(other_shape());
+            };
+            let plans = inputs.iter().map(|inputs| child.build(task, inputs));
+            let plans = plans.collect::<Result<Vec<Arc<dyn ExecutionPlan>>>>()?;
+            let start = |start: &Start<'_>| {
+                let (plans, context) = (start.inputs.to_vec(), Arc::clone(start.context));
+                let baseline = start.baseline();
+                // Started one after the other: each may hold files and memory.
+                let batches = stream::iter(plans).map(move |plan| {
+                    let context = Arc::clone(&context);
+                    plan.execute(0, context)
+                });
+                let batches = batches.try_flatten().inspect_ok(move |batch| {
+                    baseline.record_output(batch.num_rows());
+                });
+                Ok(batches.boxed())
+            };
+            let schema = Arc::clone(&of);
+            let exec = OperatorExec::new("CoalesceExec", plans, schema, Arc::new(start));
+            Ok(Arc::new(exec) as Arc<dyn ExecutionPlan>)
+        }),
+    )?;
+    Ok(match raw {
+        true => lowered.into_raw(schema),
+        false => lowered,
+    })
+}

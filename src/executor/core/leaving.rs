@@ -1,0 +1,132 @@
+//! Leaving on request: what a decommissioned executor waits for.
+//!
+//! Spark's backend waits until no task runs and all blocks have moved, and exits. Here two stores may have blocks, that of the native lanes and the embedded
+//! JVM's. When no lane runs a task and the native part is done (its cached partitions, and the files of shuffles, whoever wrote them), a JVM that runs is
+//! told; its backend moves its own cached partitions and exits.
+
+use std::time::Duration;
+
+use tracing::{info, warn};
+
+use super::super::events::{Output, Time};
+use super::super::exit_code;
+use super::{Jvm, LOG, Running, State};
+
+/// How often a decommissioned executor looks whether it may leave (Spark's own poll).
+const POLL: Duration = Duration::from_secs(1);
+
+/// What a decommissioned executor waits for.
+#[derive(Debug)]
+pub(super) enum Leaving {
+    /// Tasks, and what moves without the JVM; the time of the next look.
+    Native(Time),
+    /// The JVM, whose backend decides when to leave.
+    Jvm,
+}
+
+impl Leaving {
+    /// When to look again.
+    pub(super) fn poll(&self) -> Option<Time> {
+        match self {
+            Self::Native(poll) => Some(*poll),
+            Self::Jvm => None,
+        }
+    }
+}
+
+impl Running {
+    /// The signal came.
+    pub(super) fn decommission_signal(&mut self, out: &mut Vec<Output>) {
+        if !self.config.decommission_enabled {
+            warn!(target: LOG, "Decommission signal received, but spark.decommission.enabled is not set; ignored");
+        } else if self.leaving.is_none() {
+            out.push(Output::AskDecommission);
+        }
+    }
+
+    /// The driver wants it, or has agreed to it.
+    pub(super) fn decommission(&mut self, now: Time, out: &mut Vec<Output>) {
+        if !self.config.decommission_enabled {
+            warn!(target: LOG, "Receive decommission request, but decommission feature is disabled.");
+            return;
+        }
+        if self.leaving.is_some() {
+            warn!(target: LOG, "The executor already started decommissioning.");
+            return;
+        }
+        info!(target: LOG, "Decommission executor.");
+        self.leaving = Some(Leaving::Native(now + POLL));
+        if self.config.migration {
+            out.push(Output::StartMigration);
+            if self.config.jvm_migrates && self.jvm == Jvm::Absent {
+                self.start_jvm(
+                    now,
+                    "spark.storage.decommission.fallbackStorage.path",
+                    None,
+                    out,
+                );
+            }
+        }
+        info!(target: LOG, "Will exit when finished decommissioning");
+    }
+
+    /// At the time of [`Leaving::poll`], whether the executor may go.
+    pub(super) fn look_whether_to_leave(
+        mut self: Box<Self>,
+        now: Time,
+        out: &mut Vec<Output>,
+    ) -> State {
+        let Some(Leaving::Native(poll)) = &mut self.leaving else {
+            return State::Running(self);
+        };
+        if now < *poll {
+            return State::Running(self);
+        }
+        *poll += POLL;
+        if !self.tasks.is_empty() {
+            info!(target: LOG, "Blocked from shutdown by {} running tasks", self.tasks.len());
+        } else if self.config.migration {
+            info!(target: LOG, "No running tasks, checking migrations");
+            out.push(Output::AskMigration);
+        } else {
+            info!(target: LOG, "No running tasks, no block migration configured, stopping.");
+            return self.native_part_is_done(now, out);
+        }
+        State::Running(self)
+    }
+
+    /// How far the migration of the native lanes' blocks is.
+    pub(super) fn migration_info(
+        self: Box<Self>,
+        now: Time,
+        since: Time,
+        done: bool,
+        out: &mut Vec<Output>,
+    ) -> State {
+        if !matches!(self.leaving, Some(Leaving::Native(_))) || !self.tasks.is_empty() {
+            return State::Running(self);
+        }
+        // What a task wrote after the last round began is not in that round.
+        if done && since > self.task_ended {
+            info!(target: LOG, "No running tasks, all blocks migrated, stopping.");
+            return self.native_part_is_done(now, out);
+        }
+        info!(target: LOG, "All blocks not yet migrated.");
+        State::Running(self)
+    }
+
+    fn native_part_is_done(mut self: Box<Self>, now: Time, out: &mut Vec<Output>) -> State {
+        match self.jvm {
+            Jvm::Ready => {
+                self.leaving = Some(Leaving::Jvm);
+                out.push(Output::JvmDecommission);
+                State::Running(self)
+            }
+            Jvm::Starting(_) => State::Running(self),
+            Jvm::Absent => {
+                let reason = "Finished decommissioning".to_owned();
+                self.exit(now, exit_code::SUCCESS, Some(reason), out)
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Hadoop's settings: those that came with a task, and those that this executor has of its own.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use javaser::Limits;
+use javaser::arena::Graph;
+use javaser::stream::HEADER;
+
+use super::Environment;
+use super::writable::{read_text, read_vlong};
+use crate::config::SparkProperties;
+
+/// Most settings that are believed.
+const MAX_SETTINGS: usize = 1 << 20;
+
+/// Most places that a setting is said to come from.
+const MAX_SOURCES: i32 = 1 << 16;
+
+/// Most bytes before the object stream.
+const MAX_PREFIX: usize = 6;
+
+/// Most names that are put into a value, as in Hadoop.
+const MAX_SUBSTITUTIONS: usize = 20;
+
+/// Largest `*-site.xml`; real ones have some kilobytes.
+const MAX_SITE_BYTES: u64 = 16 << 20;
+
+/// Files that `new Configuration` reads, and those that the client of HDFS adds. Settings of later ones win.
+const SITES: [&str; 2] = ["core-site.xml", "hdfs-site.xml"];
+
+/// A Hadoop `Configuration`: settings with Hadoop's defaults among them, or without. Who asks for a setting knows its default.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct HadoopConf(HashMap<String, String>);
+
+impl std::fmt::Debug for HadoopConf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // There are keys and passwords among the settings.
+        write!(f, "HadoopConf({} settings)", self.0.len())
+    }
+}
+
+impl HadoopConf {
+    /// Reads the Java stream of a `org.apache.spark.util.SerializableConfiguration`.
+    ///
+    /// # Errors
+    /// What it is instead.
+    pub fn read(stream: &[u8], limits: &Limits) -> Result<Self, String> {
+        // Kryo puts a class id before the stream, which it leaves to Java.
+        let begin = stream
+            .windows(HEADER.len())
+            .take(MAX_PREFIX + 1)
+            .position(|window| window == HEADER)
+            .unwrap_or_default();
+        let stream = stream.get(begin..).unwrap_or_default();
+        let graph = Graph::parse(stream, limits).map_err(|e| e.to_string())?;
+        let root = graph.root().ok_or("no object")?;
+        let class = graph.class_name(root).unwrap_or("null");
+        if !class.ends_with(".SerializableConfiguration") {
+            return Err(format!("{class} instead of SerializableConfiguration"));
+        }
+        let level = root
+            .node()
+            .and_then(|node| graph.levels(node).next_back())
+            .ok_or("no object")?;
+        Self::read_settings(&level.block_bytes()).ok_or_else(|| "damaged settings".to_owned())
+    }
+
+    /// `Configuration.write`: settings, each with where it came from, which is of no interest.
+    fn read_settings(bytes: &[u8]) -> Option<Self> {
+        let (count, mut rest) = read_vlong(bytes)?;
+        let count = usize::try_from(count).ok().filter(|c| *c <= MAX_SETTINGS)?;
+        let mut settings = HashMap::new();
+        for _ in 0..count {
+            let (key, behind) = read_text(rest)?;
+            let (value, behind) = read_text(behind)?;
+            settings.insert(key, value);
+            rest = skip_sources(behind)?;
+        }
+        Some(Self(settings))
+    }
+
+    /// What `SparkHadoopUtil.newConfiguration` gives on an executor: the site files on its class path, Amazon's keys in the environment, and
+    /// `spark.hadoop.*`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is more than a list of settings.
+    pub fn of_executor(
+        class_path: &[PathBuf],
+        properties: &SparkProperties,
+        environment: &Environment,
+    ) -> Result<Self, String> {
+        let mut settings = HashMap::new();
+        for site in SITES {
+            let mut places = class_path.iter().map(|dir| dir.join(site));
+            if let Some(path) = places.find(|path| path.is_file()) {
+                read_site(&path, &mut settings)?;
+            }
+        }
+        let key = environment.get("AWS_ACCESS_KEY_ID");
+        if let (Some(key), Some(secret)) = (key, environment.get("AWS_SECRET_ACCESS_KEY")) {
+            // Only later versions of Spark look at it.
+            if environment.get("AWS_ENDPOINT_URL").is_some() {
+                return Err("AWS_ENDPOINT_URL is set".to_owned());
+            }
+            settings.insert("fs.s3a.access.key".to_owned(), key.to_owned());
+            settings.insert("fs.s3a.secret.key".to_owned(), secret.to_owned());
+            if let Some(token) = environment.get("AWS_SESSION_TOKEN") {
+                settings.insert("fs.s3a.session.token".to_owned(), token.to_owned());
+            }
+        }
+        let of_spark = properties
+            .iter()
+            .filter_map(|(key, value)| Some((key.strip_prefix("spark.hadoop.")?, value)));
+        for (key, value) in of_spark {
+            settings.insert(key.to_owned(), value.to_owned());
+        }
+        Ok(Self(settings))
+    }
+
+    /// A setting, if it is there, with the values of the settings and environment variables that it names.
+    pub fn get(&self, key: &str) -> Option<Cow<'_, str>> {
+        let value = self.0.get(key)?;
+        Some(self.substitute(value))
+    }
+
+    /// A setting that says something: not missing, not blank. Without the blanks around it.
+    pub fn text(&self, key: &str) -> Option<String> {
+        let value = self.get(key)?;
+        let value = value.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    /// A setting that is `true` or `false`; what is neither counts as the default.
+    pub fn flag(&self, key: &str, default: bool) -> bool {
+        match self.text(key) {
+            Some(value) if value.eq_ignore_ascii_case("true") => true,
+            Some(value) if value.eq_ignore_ascii_case("false") => false,
+            _ => default,
+        }
+    }
+
+    /// The names of all settings.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// `Configuration.substituteVars`. System properties of a JVM are not known here: what names one stays as it is.
+    fn substitute<'a>(&self, value: &'a str) -> Cow<'a, str> {
+        let mut value = Cow::Borrowed(value);
+        for _ in 0..MAX_SUBSTITUTIONS {
+            let Some((start, end, found)) = variables(&value).find_map(|(start, end)| {
+                let name = value.get(start + 2..end - 1)?;
+                Some((start, end, self.variable(name)?))
+            }) else {
+                break;
+            };
+            let before = value.get(..start).unwrap_or_default();
+            let behind = value.get(end..).unwrap_or_default();
+            value = Cow::Owned(format!("{before}{found}{behind}"));
+        }
+        value
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let Some(of_environment) = name.strip_prefix("env.").filter(|name| !name.is_empty()) else {
+            return self.0.get(name).cloned();
+        };
+        let environment = |name: &str| std::env::var(name).ok();
+        if let Some((name, default)) = of_environment.split_once('-') {
+            return match name.strip_suffix(':') {
+                Some(name) => environment(name).filter(|value| !value.is_empty()),
+                None => environment(name),
+            }
+            .or_else(|| Some(default.to_owned()));
+        }
+        environment(of_environment)
+    }
+}
+
+/// `WritableUtils.writeCompressedStringArray`: a count, and for each text its compressed length and bytes; -1 for what is null.
+fn skip_sources(bytes: &[u8]) -> Option<&[u8]> {
+    let (count, mut rest) = int(bytes)?;
+    if count > MAX_SOURCES {
+        return None;
+    }
+    for _ in 0..count {
+        let (length, behind) = int(rest)?;
+        let length = usize::try_from(length.max(0)).ok()?;
+        rest = behind.get(length..)?;
+    }
+    Some(rest)
+}
+
+fn int(bytes: &[u8]) -> Option<(i32, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((i32::from_be_bytes(*number), rest))
+}
+
+/// Where `${name}` stands in a text. Names have no blanks, dollars and braces.
+fn variables(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    text.match_indices("${").filter_map(|(start, _)| {
+        let name = text.get(start + 2..)?;
+        let length = name.find(['}', '$', ' '])?;
+        (length > 0 && name.get(length..)?.starts_with('}')).then_some((start, start + length + 3))
+    })
+}
+
+fn read_site(path: &Path, settings: &mut HashMap<String, String>) -> Result<(), String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let unreadable = |why: String| format!("{name} cannot be read: {why}");
+    let length = fs::metadata(path)
+        .map_err(|e| unreadable(e.to_string()))?
+        .len();
+    if length > MAX_SITE_BYTES {
+        return Err(unreadable("it is too large".to_owned()));
+    }
+    let text = fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
+    let document = roxmltree::Document::parse(&text).map_err(|e| unreadable(e.to_string()))?;
+    for node in document.root_element().children() {
+        if !node.is_element() {
+            continue;
+        }
+        if !node.has_tag_name("property") {
+            return Err(format!("{name} has <{}>", node.tag_name().name()));
+        }
+        // Since Hadoop 3 names and values may be attributes, too.
+        let part = |tag: &str| {
+            let child = node.children().find(|child| child.has_tag_name(tag));
+            child
+                .map(|child| child.text().unwrap_or_default())
+                .or_else(|| node.attribute(tag))
+        };
+        if let (Some(key), Some(value)) = (part("name"), part("value")) {
+            settings.insert(key.trim().to_owned(), value.to_owned());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[(&str, &str); N]> for HadoopConf {
+    fn from(settings: [(&str, &str); N]) -> Self {
+        Self(settings.map(|(k, v)| (k.to_owned(), v.to_owned())).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_come_with_their_sources() {
+        let bytes =
+            b"\x02\x01a\x02bc\0\0\0\x02\0\0\0\x03gz!\xff\xff\xff\xff\x01d\x00\xff\xff\xff\xff";
+        let conf = HadoopConf::read_settings(bytes).unwrap();
+        assert_eq!(conf, HadoopConf::from([("a", "bc"), ("d", "")]));
+        assert_eq!(conf.get("a").as_deref(), Some("bc"));
+        assert_eq!(conf.text("d"), None);
+        for length in 0..bytes.len() {
+            assert_eq!(HadoopConf::read_settings(&bytes[..length]), None);
+        }
+        assert!(HadoopConf::read(bytes, &Limits::default()).is_err());
+    }
+
+    #[test]
+    fn values_may_name_other_settings_and_the_environment() {
+        let conf = HadoopConf::from([
+            ("home", "/data"),
+            ("dir", "${home}/x/${env.FIRESTEEL_NOT_SET:-y}"),
+            ("twice", "${dir} ${dir}"),
+            ("jvm", "${user.name}-${home}"),
+            ("loop", "a${loop}"),
+            ("default", "${env.FIRESTEEL_NOT_SET-z}"),
+            ("odd", "${} ${a b} $ {home}"),
+        ]);
+        let get = |key| conf.get(key).unwrap();
+        assert_eq!(get("dir"), "/data/x/y");
+        assert_eq!(get("twice"), "/data/x/y /data/x/y");
+        assert_eq!(get("jvm"), "${user.name}-/data");
+        assert_eq!(get("default"), "z");
+        assert_eq!(get("odd"), "${} ${a b} $ {home}");
+        assert!(get("loop").len() < 100);
+    }
+
+    #[test]
+    fn an_executor_has_its_site_files_and_sparks_settings() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let text = format!("<?xml version=\"1.0\"?><configuration>{text}</configuration>");
+            fs::write(dir.path().join(name), text).unwrap();
+        };
+        let mut properties = SparkProperties::default();
+        properties.set("spark.hadoop.b", "spark");
+        write(
+            "core-site.xml",
+            "<property><name>a</name><value>1</value><final>true</final></property>
+             <property name=\"b\" value=\"site\"/>",
+        );
+        write(
+            "hdfs-site.xml",
+            "<property><name>c</name><value/></property>",
+        );
+        let path = [PathBuf::from("/nonexistent"), dir.path().to_owned()];
+        let none = Environment::default();
+        let conf = HadoopConf::of_executor(&path, &properties, &none);
+        let expected = HadoopConf::from([("a", "1"), ("b", "spark"), ("c", "")]);
+        assert_eq!(conf, Ok(expected));
+        let keys = Environment::from([("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s")]);
+        let conf = HadoopConf::of_executor(&path, &properties, &keys).unwrap();
+        assert_eq!(conf.text("fs.s3a.access.key").as_deref(), Some("k"));
+        write(
+            "core-site.xml",
+            "<xi:include xmlns:xi=\"http://www.w3.org/2001/XInclude\" href=\"x\"/>",
+        );
+        let refused = HadoopConf::of_executor(&path, &properties, &none);
+        assert_eq!(refused, Err("core-site.xml has <include>".to_owned()));
+    }
+}

@@ -1,0 +1,34 @@
+//! Spark SQL without a JVM: stages that crate `sql` reads run on DataFusion's operators, on the task's own thread.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `lane` | which tasks the lane takes |
+//! | `run` | an attempt, from its inputs to what it returns |
+//! | `sources` | what stages read: shuffles, broadcasts, files |
+//! | `row_blocks` | the rows in blocks of a shuffle |
+//! | `relations` | decoded broadcasts, shared by all tasks |
+//! | `sink` | what becomes of rows |
+//! | `write` | rows to a shuffle |
+//! | `results` | rows to the driver |
+//! | `verify` | every attempt run by the JVM too |
+//! | `engine`, `memory` | DataFusion's surroundings |
+//! | `sql_metrics` | what the SQL page of the UI shows |
+//! | `failure` | how errors get through DataFusion |
+
+mod engine;
+mod failure;
+mod lane;
+mod memory;
+mod relations;
+mod results;
+mod row_blocks;
+mod run;
+mod schemas;
+mod sink;
+mod sources;
+mod sql_metrics;
+mod verify;
+mod write;
+
+pub use lane::{SqlEars, SqlLane, SqlParts};
+pub use verify::Verdict;

@@ -1,0 +1,128 @@
+//! Results for the driver.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use sql::CollectResult;
+use sql::rows::result::{self, CollectRows};
+use sql::rows::{RangeSample, RowEncoder};
+
+use super::failure::of_run;
+use super::sink::{Finished, Sink};
+use crate::blocks::codec::{Codec, CompressedWriter};
+use crate::executor::task::{TaskContext, TaskError};
+
+/// `SparkPlan.getByteArrayRdd`
+pub(super) struct Collected<'a> {
+    rows: CollectRows<CompressedWriter<Vec<u8>>>,
+    encoder: RowEncoder,
+    result: CollectResult,
+    context: &'a TaskContext,
+}
+
+impl<'a> Collected<'a> {
+    pub(super) fn new(
+        codec: &Codec,
+        limit: i32,
+        take_from_end: bool,
+        result: CollectResult,
+        encoder: RowEncoder,
+        context: &'a TaskContext,
+    ) -> Result<Self, TaskError> {
+        Ok(Self {
+            rows: CollectRows::new(codec.writer(Vec::new())?, limit, take_from_end),
+            encoder,
+            result,
+            context,
+        })
+    }
+}
+
+impl Sink for Collected<'_> {
+    fn wants_more(&self) -> bool {
+        !self.rows.is_full()
+    }
+
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
+        let rows = self.encoder.encode(batch).map_err(of_run)?;
+        self.rows.push(&rows).map_err(of_run)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
+        let (count, packed) = self.rows.finish().map_err(of_run)?;
+        let packed = packed.finish()?;
+        let catalog = &self.context.blocks.catalog;
+        result::collect(catalog, self.result, count, &packed)
+            .map(Finished::result)
+            .map_err(of_run)
+    }
+}
+
+/// `RDD.takeOrdered`
+pub(super) struct Ordered<'a> {
+    encoder: RowEncoder,
+    num_fields: usize,
+    rows: Vec<Box<[u8]>>,
+    memory: MemoryReservation,
+    context: &'a TaskContext,
+}
+
+impl<'a> Ordered<'a> {
+    pub(super) fn new(
+        encoder: RowEncoder,
+        num_fields: usize,
+        memory: &Arc<dyn MemoryPool>,
+        context: &'a TaskContext,
+    ) -> Self {
+        Self {
+            encoder,
+            num_fields,
+            rows: Vec::new(),
+            memory: MemoryConsumer::new("first rows").register(memory),
+            context,
+        }
+    }
+}
+
+impl Sink for Ordered<'_> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
+        let rows = self.encoder.encode(batch).map_err(of_run)?;
+        self.memory.try_grow(rows.data_size()).map_err(of_run)?;
+        self.rows.extend(rows.rows().map(Box::from));
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
+        let rows = self.rows.iter().map(|row| &**row);
+        let catalog = &self.context.blocks.catalog;
+        result::take_ordered(catalog, self.context.partition_id, self.num_fields, rows)
+            .map(Finished::result)
+            .map_err(of_run)
+    }
+}
+
+/// `RangePartitioner.sketch`
+pub(super) struct Sampled<'a> {
+    sample: RangeSample<'a>,
+    context: &'a TaskContext,
+}
+
+impl<'a> Sampled<'a> {
+    pub(super) fn new(sample: RangeSample<'a>, context: &'a TaskContext) -> Self {
+        Self { sample, context }
+    }
+}
+
+impl Sink for Sampled<'_> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
+        self.sample.push(batch).map_err(of_run)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
+        self.sample
+            .finish(&self.context.blocks.catalog)
+            .map(Finished::result)
+            .map_err(of_run)
+    }
+}

@@ -1,0 +1,393 @@
+//! What stages read, from the executor's blocks and files.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use datafusion_common::Result;
+use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
+use sql::native::error::{RunError, bail_out};
+use sql::native::{BlockStream, FileBytes, Make, Shared, Sources};
+use sql::{Broadcast, ShufflePartitionSpec, ShuffleRead};
+
+use super::failure::of_source;
+use super::lane::Shared as Lane;
+use super::row_blocks::{RowBlocks, SharedMetrics};
+use crate::blocks::broadcast::TorrentBroadcastRef;
+use crate::blocks::metrics::{Counter, ShuffleReadMetrics};
+use crate::blocks::shuffle::{MapStatuses, ReadRange};
+use crate::executor::task::{StageBinary, TaskContext};
+use crate::files::{FilePath, HadoopConf, RangeFile, is_known_scheme};
+
+/// What one attempt reads.
+#[derive(Debug)]
+pub(super) struct TaskSources {
+    lane: Arc<Lane>,
+    binary: Arc<StageBinary>,
+    context: Arc<TaskContext>,
+    /// Whether blocks of one map may be read as one.
+    batches: bool,
+    /// What was read of each shuffle.
+    read: Mutex<HashMap<i32, Arc<ShuffleReadMetrics>>>,
+}
+
+impl TaskSources {
+    /// For an attempt.
+    pub(super) fn new(
+        lane: Arc<Lane>,
+        binary: Arc<StageBinary>,
+        context: Arc<TaskContext>,
+    ) -> Self {
+        let conf = lane.parts.shuffle.conf();
+        let batches = !conf.old_fetch_protocol && context.blocks.io_encryption_key.is_none();
+        Self {
+            lane,
+            binary,
+            context,
+            batches,
+            read: Mutex::default(),
+        }
+    }
+
+    /// What was read of each shuffle so far, by `shuffleId`.
+    pub(super) fn shuffles_read(&self) -> Vec<(i32, Arc<ShuffleReadMetrics>)> {
+        let read = self.read.lock();
+        read.iter().map(|(id, of)| (*id, Arc::clone(of))).collect()
+    }
+
+    fn metrics_of(&self, shuffle_id: i32) -> SharedMetrics {
+        let mut read = self.read.lock();
+        SharedMetrics(Arc::clone(read.entry(shuffle_id).or_default()))
+    }
+
+    fn statuses(&self, shuffle_id: i32) -> Option<MapStatuses> {
+        let tracker = self.lane.parts.shuffle.tracker();
+        let runtime = &self.context.blocks.runtime;
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = self.context.cancellation.cancelled() => None,
+                statuses = tracker.statuses(shuffle_id) => statuses.ok(),
+            }
+        })
+    }
+}
+
+impl Sources for TaskSources {
+    fn shuffle(
+        &self,
+        read: &ShuffleRead,
+        spec: ShufflePartitionSpec,
+    ) -> Result<Box<dyn BlockStream>> {
+        let metrics = self.metrics_of(read.shuffle_id);
+        let range = range(read, spec, self.batches)?;
+        let cancellation = &self.context.cancellation;
+        let shuffle = &self.lane.parts.shuffle;
+        let blocks = shuffle
+            .read(&range, metrics.clone(), cancellation)
+            .map_err(of_source)?;
+        Ok(Box::new(RowBlocks::new(blocks, metrics)))
+    }
+
+    fn shuffle_bytes(&self, read: &ShuffleRead, spec: ShufflePartitionSpec) -> Option<u64> {
+        let range = range(read, spec, false).ok()?;
+        let statuses = self.statuses(read.shuffle_id)?;
+        let count = range.maps.end.saturating_sub(range.maps.start);
+        let mut bytes = 0_u64;
+        for status in statuses.iter().skip(range.maps.start).take(count) {
+            let status = status.as_ref()?;
+            for reducer in range.partitions.clone() {
+                let size = status.size_for_block(u32::try_from(reducer).ok()?);
+                bytes = bytes.saturating_add(u64::try_from(size).ok()?);
+            }
+        }
+        Some(bytes)
+    }
+
+    fn of_broadcast(
+        &self,
+        broadcast: &Broadcast,
+        name: &str,
+        make: &mut Make<'_>,
+    ) -> Result<Shared> {
+        let (relations, alive) = (&self.lane.relations, || self.alive());
+        let made = relations.get_or_make(broadcast.id, name, alive, |memory| {
+            let fetched = TorrentBroadcastRef::read(&self.binary.graph, broadcast.node)
+                .map_err(|why| bail_out(why.to_string()))?;
+            let broadcasts = &self.lane.parts.broadcasts;
+            let value = broadcasts
+                .blocking_value(&fetched, &self.context.cancellation)
+                .map_err(of_source)?;
+            make(&value, memory)
+        });
+        // Whoever waited for another task may have been killed meanwhile.
+        self.alive()?;
+        made
+    }
+
+    fn file(
+        &self,
+        path: &str,
+        size: u64,
+        _modification_time: i64,
+        conf: &Broadcast,
+    ) -> Result<Arc<dyn FileBytes>> {
+        if let Some(local) = local_path(path) {
+            return Ok(Arc::new(LocalFile {
+                file: open_local(&local, size).map_err(bail_out)?,
+                context: Arc::clone(&self.context),
+            }));
+        }
+        let path = remote_path(path).map_err(bail_out)?;
+        let conf = self.of_broadcast(conf, "settings of Hadoop", &mut |value, _| {
+            let conf = HadoopConf::read(value, &self.lane.limits).map_err(bail_out)?;
+            Ok(Arc::new(conf))
+        })?;
+        let conf = conf.downcast::<HadoopConf>();
+        let conf = conf.map_err(|_| bail_out("settings of something else"))?;
+        let systems = &self.lane.parts.files;
+        let file = systems.ranges(&path, size, &conf, &self.context.cancellation);
+        Ok(Arc::new(RemoteFile {
+            file: file.map_err(of_source)?,
+            context: Arc::clone(&self.context),
+        }))
+    }
+
+    fn alive(&self) -> Result<()> {
+        match self.context.cancellation.is_cancelled() {
+            true => Err(RunError::Killed.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The part of a shuffle that a partition of `ShuffledRowRDD` is.
+fn range(read: &ShuffleRead, spec: ShufflePartitionSpec, batches: bool) -> Result<ReadRange> {
+    let all = 0..usize::MAX;
+    let (maps, partitions) = match spec {
+        ShufflePartitionSpec::Coalesced {
+            start_reducer,
+            end_reducer,
+        } => (all, start_reducer..end_reducer),
+        ShufflePartitionSpec::PartialReducer {
+            reducer,
+            start_map,
+            end_map,
+        } => (
+            map(start_map)?..map(end_map)?,
+            reducer..reducer.saturating_add(1),
+        ),
+        ShufflePartitionSpec::PartialMapper {
+            map: index,
+            start_reducer,
+            end_reducer,
+        } => {
+            let index = map(index)?;
+            (index..index.saturating_add(1), start_reducer..end_reducer)
+        }
+        ShufflePartitionSpec::CoalescedMapper {
+            start_map,
+            end_map,
+            num_reducers,
+        } => (map(start_map)?..map(end_map)?, 0..num_reducers),
+    };
+    let batch = batches && partitions.end.saturating_sub(partitions.start) > 1;
+    Ok(ReadRange {
+        shuffle_id: read.shuffle_id,
+        maps,
+        partitions,
+        batch,
+    })
+}
+
+fn map(index: i32) -> Result<usize> {
+    usize::try_from(index).map_err(|_| bail_out("a map partition below zero"))
+}
+
+/// A file of another machine, or why it is not read natively.
+pub(super) fn remote_path(url: &str) -> std::result::Result<FilePath, String> {
+    let unknown = |scheme: &str| Err(format!("files of {scheme}:"));
+    match FilePath::of_uri(url) {
+        Some(path) if path.scheme == "file" => Err("files of file: with such names".to_owned()),
+        Some(path) if is_known_scheme(&path.scheme) => Ok(path),
+        Some(path) => unknown(&path.scheme),
+        None => Err("files with such names".to_owned()),
+    }
+}
+
+/// The path of a `file:` URL as Spark writes it.
+pub(super) fn local_path(url: &str) -> Option<PathBuf> {
+    let path = url.strip_prefix("file:")?;
+    // With an authority, which is empty, or without.
+    let path = path.strip_prefix("//").unwrap_or(path);
+    if !path.starts_with('/') || path.contains(['?', '#']) {
+        return None;
+    }
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    Some(PathBuf::from(path.into_owned()))
+}
+
+/// Opens a file of this host that the driver knows to have so many bytes, or says why it is left to the JVM: whatever is wrong, Spark has words
+/// for it and settings about it.
+pub(super) fn open_local(path: &Path, size: u64) -> std::result::Result<File, &'static str> {
+    let file = File::open(path).map_err(|_| "a file that cannot be opened")?;
+    match file.metadata().map(|found| found.len()) {
+        Ok(found) if found == size => Ok(file),
+        _ => Err("a file that has changed"),
+    }
+}
+
+/// A file of this host, read where it is asked for.
+#[derive(Debug)]
+struct LocalFile {
+    file: File,
+    context: Arc<TaskContext>,
+}
+
+impl FileBytes for LocalFile {
+    fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
+        let length = range.end.checked_sub(range.start);
+        let length = length
+            .and_then(|length| usize::try_from(length).ok())
+            .ok_or_else(|| bail_out("a file of more bytes than there are"))?;
+        let mut bytes = vec![0; length];
+        self.file
+            .read_exact_at(&mut bytes, range.start)
+            .map_err(|_| bail_out("a file that cannot be read"))?;
+        self.context.metrics.input.bytes_read.add_len(length);
+        Ok(bytes.into())
+    }
+}
+
+/// A file of another machine.
+#[derive(Debug)]
+struct RemoteFile {
+    file: RangeFile,
+    context: Arc<TaskContext>,
+}
+
+impl FileBytes for RemoteFile {
+    fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
+        let read = self.read_ranges(&[range])?;
+        read.into_iter()
+            .next()
+            .ok_or_else(|| bail_out("a file that cannot be read"))
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let read = self.file.read(ranges).map_err(of_source)?;
+        let length = read.iter().map(Bytes::len).sum();
+        self.context.metrics.input.bytes_read.add_len(length);
+        Ok(read)
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+}
+
+/// Adds up what was read of shuffles.
+pub(super) fn add_up(of: &ShuffleReadMetrics, to: &ShuffleReadMetrics) {
+    for (name, value) in values(of) {
+        let total: &Counter = match name {
+            "remoteBlocksFetched" => &to.remote_blocks_fetched,
+            "localBlocksFetched" => &to.local_blocks_fetched,
+            "remoteBytesRead" => &to.remote_bytes_read,
+            "remoteBytesReadToDisk" => &to.remote_bytes_read_to_disk,
+            "localBytesRead" => &to.local_bytes_read,
+            "recordsRead" => &to.records_read,
+            "remoteReqsDuration" => &to.remote_reqs_duration,
+            _ => continue,
+        };
+        total.add(value);
+    }
+    to.fetch_wait_time.add(of.fetch_wait_time.get());
+}
+
+/// The numbers by their names in `SQLShuffleReadMetricsReporter`; times in milliseconds.
+pub(super) fn values(of: &ShuffleReadMetrics) -> [(&'static str, i64); 8] {
+    [
+        ("remoteBlocksFetched", of.remote_blocks_fetched.get()),
+        ("localBlocksFetched", of.local_blocks_fetched.get()),
+        ("remoteBytesRead", of.remote_bytes_read.get()),
+        ("remoteBytesReadToDisk", of.remote_bytes_read_to_disk.get()),
+        ("localBytesRead", of.local_bytes_read.get()),
+        ("fetchWaitTime", of.fetch_wait_time.get() / 1_000_000),
+        ("recordsRead", of.records_read.get()),
+        ("remoteReqsDuration", of.remote_reqs_duration.get()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_urls() {
+        let path = |url| local_path(url).map(|path| path.display().to_string());
+        assert_eq!(path("file:///a/b%20c.parquet").unwrap(), "/a/b c.parquet");
+        assert_eq!(path("file:/a/k=%25/b").unwrap(), "/a/k=%/b");
+        for other in ["s3a://b/c", "file://host/a", "file:a", "/a", "file:///a?b"] {
+            assert_eq!(path(other), None, "{other}");
+        }
+        assert_eq!(remote_path("s3a://b/c%20d").unwrap().path, "/c d");
+        let reason = |url| remote_path(url).unwrap_err();
+        assert_eq!(reason("ftp://b/c"), "files of ftp:");
+        assert_eq!(reason("s3a://b/c?d"), "files with such names");
+        assert_eq!(reason("file://host/a"), "files of file: with such names");
+    }
+
+    #[test]
+    fn each_kind_of_partition_is_a_range() {
+        let read = ShuffleRead {
+            shuffle_id: 3,
+            num_maps: 5,
+            num_partitions: 7,
+            num_fields: 1,
+        };
+        let of = |spec| {
+            let range = range(&read, spec, true).unwrap();
+            (range.maps, range.partitions, range.batch)
+        };
+        let coalesced = ShufflePartitionSpec::Coalesced {
+            start_reducer: 2,
+            end_reducer: 4,
+        };
+        assert_eq!(of(coalesced), (0..usize::MAX, 2..4, true));
+        let skewed = ShufflePartitionSpec::PartialReducer {
+            reducer: 6,
+            start_map: 1,
+            end_map: 3,
+        };
+        assert_eq!(of(skewed), (1..3, 6..7, false));
+        let local = ShufflePartitionSpec::PartialMapper {
+            map: 4,
+            start_reducer: 0,
+            end_reducer: 7,
+        };
+        assert_eq!(of(local), (4..5, 0..7, true));
+        let maps = ShufflePartitionSpec::CoalescedMapper {
+            start_map: 0,
+            end_map: 2,
+            num_reducers: 7,
+        };
+        assert_eq!(of(maps), (0..2, 0..7, true));
+    }
+
+    #[test]
+    fn what_was_read_adds_up() {
+        let (of, to) = (ShuffleReadMetrics::default(), ShuffleReadMetrics::default());
+        of.records_read.add(3);
+        of.fetch_wait_time.add(2_500_000);
+        add_up(&of, &to);
+        add_up(&of, &to);
+        assert_eq!(to.records_read.get(), 6);
+        assert_eq!(to.fetch_wait_time.get(), 5_000_000);
+        assert!(values(&to).contains(&("fetchWaitTime", 5)));
+    }
+}

@@ -1,0 +1,38 @@
+//! Tasks of native lanes and cached blocks share one budget: what does not fit goes to disk, and the driver sees it.
+
+use serde_json::json;
+
+use crate::each_version;
+use crate::hold::Hold;
+use crate::lanes::Report;
+use crate::places::{self, Distribution};
+use crate::process::one_at_a_time;
+use crate::report;
+
+/// `(1024 MiB - 300 MiB) * 0.02`, about; a little more than that for what is taken in any case.
+const BUDGET: u64 = 17 << 20;
+
+fn memory(version: &'static str) {
+    if !places::asked_for(version, &[places::NEWEST]) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find(version);
+    places::firesteel();
+    let settings = ["spark.memory.fraction=0.02", "spark.rdd.compress=false"];
+    let mut hold = Hold::start(&distribution, "memory", &settings);
+    let mut native = hold.add_executor(&distribution, &places::firesteel(), "0", &[]);
+    let found = hold.ask(json!({"do": "spill"}));
+    assert_eq!(found["answers"], json!([16_000, 16_000, 16_000]));
+    let number = |name: &str| found[name].as_u64().expect("a number");
+    assert!(number("memory_spilled") > 10 << 20, "{found}");
+    assert!(number("disk_spilled") > 10 << 20, "{found}");
+    // The sum over four tasks.
+    assert!((1 << 20..4 * BUDGET).contains(&number("peak")), "{found}");
+    assert!(number("cached_in_memory") < BUDGET, "{found}");
+    hold.ask(json!({"do": "stop"}));
+    assert_eq!(native.exit_code(20), 0, "{}", native.log());
+    Report::new(report::read(&hold.reports(), "0")).check_native();
+}
+
+each_version!(what_does_not_fit_is_spilled, super::memory);

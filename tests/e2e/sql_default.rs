@@ -1,0 +1,139 @@
+//! DataFrame jobs with Firesteel's defaults: what the sql lane takes runs natively, what it does not know in the JVM, for a reason that the report has; answers
+//! are Spark's either way.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::each_version;
+use crate::jobs::{both_sides, job_of_themes};
+use crate::lanes::{ended, reports};
+use crate::places::{self, Distribution, Inputs};
+use crate::submit::Application;
+
+const DEFAULT: Application = Application {
+    name: "sql-default",
+    program: "spark-submit",
+    seconds: 1200,
+    arguments,
+    stdin: None,
+    lanes: None,
+    sources: &[
+        "jobs/sql_default.py",
+        "jobs/support.py",
+        "jobs/sql_themes.py",
+        "jobs/delegated_themes.py",
+        "jobs/cluster_themes.py",
+        "jobs/make_tpch.py",
+        "jobs/tpch",
+        "jobs/jar",
+    ],
+};
+
+/// What the jobs have that is not native, and a part of the reason.
+const REASONS: [(&str, &str); 6] = [
+    ("a function of Hive's", "HiveGenericUDF"),
+    ("a simple function of Hive's", "HiveSimpleUDF"),
+    ("a function of Scala's or Java's", "ScalaUDF"),
+    ("JSON", "JsonToStructs"),
+    ("a window", "Window"),
+    ("a cached table", "Cache"),
+];
+
+/// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
+const NOT_NATIVE: [&str; 26] = [
+    "a column of type array<bigint>",
+    "AggregateInPandasExec",
+    "ArrowAggregatePythonExec",
+    "CartesianProductExec",
+    "CollectSet",
+    "DefaultCachedBatchSerializer",
+    "EvalPythonExec",
+    "FileFormatWriter$",
+    "FlatMapGroupsInBatchExec",
+    "FlatMapGroupsInPandasExec",
+    "generated code without operators",
+    "GenerateExec",
+    "GetArrayItem",
+    "HiveGenericUDF",
+    "HiveSimpleUDF",
+    "HyperLogLogPlusPlus",
+    "JsonToStructs",
+    "PivotFirst",
+    "RaiseError",
+    "ScalaUDF",
+    "ShuffleExchangeExec$",
+    "Size",
+    "SQLMetric",
+    "TableCacheQueryStageExec",
+    "WindowExec",
+    "WindowExpression",
+];
+
+/// All reasons for which tasks that began natively begin again in the JVM: values that queries of the jobs fail with or take special care of.
+const BAILED_OUT: [&str; 3] = [
+    "a string that is no value of the type",
+    "a sum of integers that overflows",
+    "division by zero",
+];
+
+fn arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
+    let inputs = Inputs::make(distribution, work);
+    let jobs = places::jobs();
+    let modules = [
+        "support.py",
+        "sql_themes.py",
+        "delegated_themes.py",
+        "cluster_themes.py",
+    ]
+    .map(|name| jobs.join(name).display().to_string())
+    .join(",");
+    let mut arguments: Vec<String> = [
+        "--jars".to_owned(),
+        inputs.probe_jar.display().to_string(),
+        "--py-files".to_owned(),
+        modules,
+    ]
+    .to_vec();
+    let job = job_of_themes("sql_default.py", distribution, work, &inputs);
+    arguments.extend(job);
+    arguments
+}
+
+fn default(version: &'static str) {
+    if !places::asked_for(version, &[places::NEWEST]) {
+        return;
+    }
+    let Some(outcome) = both_sides(&DEFAULT, version) else {
+        return;
+    };
+    let reports = reports(&outcome, version);
+    let mut delegated = BTreeMap::new();
+    for report in &reports {
+        assert_ne!(report.ended("sql"), 0, "{report:#?}");
+        for (reason, count) in report.delegated() {
+            *delegated.entry(reason).or_insert(0) += count;
+        }
+        for reason in report.bailed_out().keys() {
+            assert!(
+                BAILED_OUT.contains(&reason.as_str()),
+                "{reason}: {report:#?}"
+            );
+        }
+    }
+    for reason in delegated.keys() {
+        assert!(
+            NOT_NATIVE.iter().any(|known| reason.contains(known)),
+            "left to the JVM for a new reason: {reason}"
+        );
+    }
+    let tasks = ended(&reports, "sql");
+    assert!(tasks >= 100, "{tasks} tasks ran natively: {reports:#?}");
+    for (what, reason) in REASONS {
+        assert!(
+            delegated.keys().any(|known| known.contains(reason)),
+            "{what} is not among what was left to the JVM: {delegated:#?}"
+        );
+    }
+}
+
+each_version!(data_frames_equal_plain_spark, super::default);

@@ -1,0 +1,153 @@
+//! Spark SQL's tasks in fleets of both kinds of executors, and when map outputs are lost or damaged.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::each_version;
+use crate::hold::{Hold, plain_answers};
+use crate::lanes::Report;
+use crate::places::{self, Distribution};
+use crate::process::{Running, one_at_a_time};
+use crate::report;
+
+/// Plain Spark's answers depend on these.
+const SOURCES: &[&str] = &[
+    "jobs/sql_faults.py",
+    "jobs/support.py",
+    "jobs/make_tpch.py",
+    "jobs/tpch",
+    "e2e/sql_faults.rs",
+];
+
+const SETTINGS: [&str; 3] = [
+    "spark.sql.codegen.wholeStage=false",
+    // Every shuffle has tasks for all executors.
+    "spark.sql.adaptive.coalescePartitions.enabled=false",
+    "spark.locality.wait=0",
+];
+
+fn start(distribution: &Distribution, name: &str, more: &[&str]) -> Hold {
+    places::firesteel();
+    let mut settings = SETTINGS.to_vec();
+    settings.extend(more);
+    Hold::start(distribution, name, &settings)
+}
+
+fn number(found: &Value, name: &str) -> u64 {
+    found[name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{name} in {found}"))
+}
+
+/// Ends the application; the executor must have done everything natively.
+fn stop(hold: &mut Hold, executor: &mut Running, id: &str, version: &str) {
+    let counted = hold.executor(id);
+    hold.ask(json!({"do": "stop"}));
+    assert_eq!(executor.exit_code(20), 0, "{}", executor.log());
+    let report = Report::new(report::read(&hold.reports(), id));
+    report.check_counts(version, &counted);
+    assert!(report.ended("sql") > 0, "{report:#?}");
+    report.check_native();
+}
+
+/// Aggregates, shuffles of all kinds, joins of all kinds, subqueries.
+const QUERIES: [&str; 9] = [
+    "q01", "q03", "q05", "q09", "q13", "q16", "q18", "q21", "q22",
+];
+
+/// With broadcasts, and with shuffles in place of them.
+fn tpch(hold: &mut Hold, mut check: impl FnMut(&str, &Value)) -> Vec<Value> {
+    let mut answers = Vec::new();
+    for threshold in ["10m", "-1"] {
+        for query in QUERIES {
+            let file = places::jobs().join(format!("tpch/{query}.sql"));
+            let conf = json!({"spark.sql.autoBroadcastJoinThreshold": threshold});
+            let found = hold.ask(json!({"do": "sql_run", "file": file, "conf": conf}));
+            check(&format!("{query}, {threshold}"), &found);
+            answers.push(found["answer"].clone());
+        }
+    }
+    answers
+}
+
+fn fleet(version: &'static str) {
+    if !places::asked_for(version, &[places::NEWEST]) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find(version);
+    let mut hold = start(&distribution, "sql-fleet", &[]);
+    let tables = places::tpch(&distribution);
+    hold.ask(json!({"do": "sql_tables", "directory": tables}));
+    let expected = plain_answers(&distribution, "sql-fleet", SOURCES, || {
+        let plain = hold.add_executor(&distribution, &places::jdk(), "0", &[]);
+        let answers = tpch(&mut hold, |_, _| ());
+        plain.signal(Signal::KILL);
+        hold.wait_for_executors(&[]);
+        answers
+    });
+    let mut native = hold.add_executor(&distribution, &places::firesteel(), "1", &[]);
+    let _plain = hold.add_executor(&distribution, &places::jdk(), "2", &["1"]);
+    let (mut shared, mut stages) = (0, 0);
+    let found = tpch(&mut hold, |query, found| {
+        assert!(
+            number(found, "shared") > 0,
+            "{query}: both have tasks of a stage: {found}"
+        );
+        shared += number(found, "shared");
+        stages += number(found, "stages");
+    });
+    assert_eq!(found, expected);
+    assert!(shared * 4 > stages * 3, "{shared} of {stages} stages");
+    stop(&mut hold, &mut native, "1", version);
+}
+
+/// A query whose map outputs have some size.
+const KEPT: &str = "select id % 1000 as k, count(*), sum(id), max(xxhash64(id)) from range(0, 400000, 1, 4) \
+     group by id % 1000, id % 7, id % 60";
+
+fn files(version: &'static str) {
+    if !places::asked_for(version, &[places::NEWEST]) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find(version);
+    let settings = ["spark.shuffle.readHostLocalDisk=false"];
+    let mut hold = start(&distribution, "sql-files", &settings);
+    let mut native = hold.add_executor(&distribution, &places::firesteel(), "0", &[]);
+    let kept = json!({"do": "sql_keep", "query": KEPT});
+    let expected = hold.ask(kept.clone());
+    assert_eq!(number(&expected, "attempts"), 1, "{expected}");
+    let damage = |hold: &mut Hold, how: &str, id: &str| {
+        let directory = hold.work.join(format!("executor-{id}"));
+        // On a busy machine one of two executors may run all tasks that write map outputs.
+        let damaged = (0..20).any(|_| {
+            let found = hold.ask(kept.clone());
+            assert_eq!(found["answer"], expected["answer"], "{found}");
+            let damaged = hold.ask(json!({"do": "sql_damage", "how": how, "directory": directory}));
+            damaged.as_u64() >= Some(1)
+        });
+        assert!(damaged, "no map outputs of {id}");
+        let found = hold.ask(json!({"do": "sql_kept"}));
+        assert_eq!(found["answer"], expected["answer"], "{how} {id}: {found}");
+        assert!(number(&found, "failed_fetches") > 0, "{how} {id}: {found}");
+        assert!(number(&found, "attempts") > 1, "{how} {id}: {found}");
+    };
+    damage(&mut hold, "lose", "0");
+    damage(&mut hold, "corrupt", "0");
+    // Blocks of the other one come over the network.
+    let plain = hold.add_executor(&distribution, &places::jdk(), "1", &["0"]);
+    for how in ["lose", "corrupt"] {
+        for id in ["1", "0"] {
+            damage(&mut hold, how, id);
+        }
+    }
+    plain.signal(Signal::KILL);
+    hold.wait_for_executors(&["0"]);
+    let found = hold.ask(json!({"do": "sql_kept"}));
+    assert_eq!(found["answer"], expected["answer"], "{found}");
+    stop(&mut hold, &mut native, "0", version);
+}
+
+each_version!(sql_on_executors_of_both_kinds, super::fleet);
+each_version!(sql_survives_lost_and_damaged_files, super::files);

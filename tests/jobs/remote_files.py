@@ -1,0 +1,312 @@
+"""Files of HDFS and of an S3 server, read by RDD jobs and by Spark SQL. The servers belong to the job. `native`: no task needs a JVM; `left`: tasks
+that only the JVM can do, or fail in Hadoop's words.
+
+usage: spark-submit ... remote_files.py RESULT SCRATCH SERVICES MINIDFS_CLASS_PATH native|left [THEME...]"""
+
+import bz2
+import datetime
+import decimal
+import gzip
+import io
+import os
+import subprocess
+import sys
+import threading
+import urllib.request
+import zipfile
+import zlib
+
+from pyspark import SparkFiles
+from pyspark.sql import SparkSession
+
+from support import BLOCK_SIZES, Themes, digest, mask, rows, thrown, wait_for, without_numbers
+
+BUCKET = "s3a://firesteel-data"
+BLOCK = 1 << 20
+
+
+class Servers:
+    """A name node with a data node, and an S3 server, as processes that end with this one."""
+
+    def __init__(self, services, scratch, class_path):
+        java = os.path.join(os.environ["JAVA_HOME"], "bin/java")
+        source = os.path.join(os.environ["E2E_JOBS"], "../java/MiniDfs.java")
+        self.dfs = subprocess.Popen(
+            [java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path, source, f"{scratch}/dfs"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(f"{scratch}/dfs.log", "w"), text=True)
+        self.s3 = subprocess.Popen(
+            [f"{services}/moto/bin/python", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def s3_url(self):
+        for line in self.s3.stderr:
+            if "Running on http" in line:
+                return line.split("Running on ")[1].split()[0]
+        raise RuntimeError("the S3 server did not start")
+
+    def drain_s3(self):
+        """Its log of requests must go somewhere."""
+        threading.Thread(target=self.s3.stderr.read, daemon=True).start()
+
+    def dfs_uri(self):
+        for line in self.dfs.stdout:
+            if line.startswith("hdfs://"):
+                return line.strip()
+        raise RuntimeError("HDFS did not start")
+
+    def stop(self):
+        self.dfs.stdin.close()
+        self.s3.terminate()
+        self.s3.wait()
+        self.dfs.wait()
+
+
+def content(lines, width):
+    return "".join(f"line {i} " + "äb"[i % 2] * (i * 7919 % width) + ("\r\n" if i % 5 == 0 else "\n")
+                   for i in range(lines)).encode()
+
+
+def write(run, root, name, data):
+    """Writes a file through Hadoop's own client in the driver, in blocks of `BLOCK` bytes."""
+    jvm = run.sc._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{root}/{name}")
+    out = path.getFileSystem(run.sc._jsc.hadoopConfiguration()).create(path, True, 65536, 1, BLOCK)
+    out.write(bytearray(data))
+    out.close()
+
+
+def make_files(run, root):
+    small = content(2000, 60)
+    write(run, root, "large/big.txt", content(40_000, 160))
+    write(run, root, "text/a b%20é.txt", small)
+    write(run, root, "text/empty.txt", b"")
+    write(run, root, "text/no-newline.txt", b"one\ntwo")
+    write(run, root, "packed/x.txt.gz", gzip.compress(small, mtime=0))
+    write(run, root, "packed/x.txt.bz2", bz2.compress(small))
+    write(run, root, "packed/x.deflate", zlib.compress(small))
+    write(run, root, "records/r", bytes(range(256)) * 40)
+
+
+SALES = "id bigint, name string, price decimal(12, 2), day date, store int"
+
+
+def sales(first, count):
+    """A Parquet file of several row groups."""
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.table({
+        "id": pyarrow.array(range(first, first + count), pyarrow.int64()),
+        "name": pyarrow.array([None if i % 11 == 0 else f"näme {i % 17}" for i in range(count)]),
+        "price": pyarrow.array([decimal.Decimal(i * 7919 % 100_000) / 100 for i in range(count)], pyarrow.decimal128(12, 2)),
+        "day": pyarrow.array([datetime.date(2024, 1, 1) + datetime.timedelta(i % 40) for i in range(count)]),
+    })
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(table, out, row_group_size=count // 4, compression="snappy")
+    return out.getvalue()
+
+
+def masked(text, root):
+    return mask(text.replace(root, "<root>"))
+
+
+def text(run, root):
+    """Lines of small files, with names that are no good URIs."""
+    lines = run.sc.textFile(f"{root}/text")
+    return {"lines": digest(lines.collect()), "count": lines.map(len).sum(), "first": lines.take(2)}
+
+
+def packed(run, root):
+    return {"lines": digest(run.sc.textFile(f"{root}/packed").map(lambda line: line.upper()).collect())}
+
+
+def whole(run, root):
+    texts = run.sc.wholeTextFiles(f"{root}/text").mapValues(digest).collect()
+    binary = run.sc.binaryFiles(f"{root}/packed").mapValues(digest).collect()
+    records = run.sc.binaryRecords(f"{root}/records", 64).map(lambda record: record[0]).collect()
+    return {
+        "texts": sorted((masked(path, root), found) for path, found in texts),
+        "binary": sorted((masked(path, root), found) for path, found in binary),
+        "records": digest(records),
+    }
+
+
+def splits(run, root):
+    """Splits that begin and end within lines."""
+    found = run.sc.textFile(f"{root}/large", 7)
+    words = found.flatMap(lambda line: line.split()).map(lambda word: (word[:3], 1))
+    return {
+        "partitions": found.getNumPartitions(),
+        "parts": found.mapPartitions(lambda lines: [digest(list(lines))]).collect(),
+        "words": sorted(words.reduceByKey(lambda a, b: a + b, 3).collect()),
+    }
+
+
+def cached(run, root):
+    lines = run.sc.textFile(f"{root}/text").cache()
+    return [lines.count(), digest(lines.collect())]
+
+
+def delimited(run, root):
+    """Settings that travel with the tasks."""
+    conf = run.sc._jsc.hadoopConfiguration()
+    conf.set("textinputformat.record.delimiter", "ne 1")
+    try:
+        return digest(run.sc.textFile(f"{root}/text", 5).collect())
+    finally:
+        conf.unset("textinputformat.record.delimiter")
+
+
+def dependencies(run, root):
+    """addFile of a file and of a directory, addPyFile, and an archive."""
+    sc, scratch = run.sc, run.scratch
+    with zipfile.ZipFile(f"{scratch}/remote_module.zip", "w") as out:
+        out.writestr("remote_module.py", "def answer():\n    return 'remote module'\n")
+    with zipfile.ZipFile(f"{scratch}/tree.zip", "w") as out:
+        out.writestr("inner/leaf.txt", "leaf")
+    for name in ["remote_module.zip", "tree.zip"]:
+        with open(f"{scratch}/{name}", "rb") as source:
+            write(run, root, f"dependencies/{name}", source.read())
+    write(run, root, "dependencies/data file.txt", b"remote file")
+    write(run, root, "dependencies/dir/a.txt", b"in a directory")
+    write(run, root, "dependencies/dir/sub/b.txt", b"below")
+    sc.addFile(f"{root}/dependencies/data%20file.txt")
+    sc.addFile(f"{root}/dependencies/dir", recursive=True)
+    sc.addPyFile(f"{root}/dependencies/remote_module.zip")
+    sc.addArchive(f"{root}/dependencies/tree.zip#unpacked")
+
+    def look(_):
+        import remote_module
+
+        def text(name):
+            with open(SparkFiles.get(name)) as source:
+                return source.read()
+
+        return (remote_module.answer(), text("data file.txt"), text("dir/a.txt"), text("dir/sub/b.txt"),
+                text("unpacked/inner/leaf.txt"))
+
+    return sorted(set(sc.parallelize(range(8), 8).map(look).collect()))
+
+
+def gone(run, root):
+    """A file that is deleted after the driver has seen it."""
+    write(run, root, "gone/x.txt", b"1\n2\n")
+    # One task, as nobody knows which of several fails first.
+    lines = run.sc.textFile(f"{root}/gone", 1)
+    assert lines.getNumPartitions() == 1
+    path = run.sc._jvm.org.apache.hadoop.fs.Path(f"{root}/gone/x.txt")
+    path.getFileSystem(run.sc._jsc.hadoopConfiguration()).delete(path, False)
+    found = thrown(lines.count)
+    return {"type": found["type"], "message": masked(found["message"].split("\n")[0], root)}
+
+
+def checkpoint(run, root):
+    """Written by the JVM, read without it."""
+    run.sc.setCheckpointDir(f"{root}/checkpoints")
+    numbers = run.sc.parallelize(range(3000), 3).map(lambda n: n * n)
+    numbers.checkpoint()
+    count = numbers.count()
+    return [count, numbers.isCheckpointed(), digest(numbers.collect()), numbers.map(lambda n: n % 7).sum()]
+
+
+def parquet(run, root):
+    """Spark SQL over files with row groups, some of which belong to other splits, in directories that are partitions."""
+    for store in range(3):
+        write(run, root, f"sales/store={store}/part {store}-ü.parquet", sales(store * 100_000, 30_000 + 4 * store))
+    spark = run.spark
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "100k")
+    # With types: finding those of other machines' files out is a job of the driver's that only a JVM runs.
+    frame = spark.read.schema(SALES).parquet(f"{root}/sales")
+    frame.createOrReplaceTempView("sales")
+    grouped = spark.sql("select store, name, count(*), sum(price), min(day), max(id) from sales "
+                        "where id % 3 = 1 and day > date'2024-01-05' group by store, name order by store, name")
+    joined = spark.sql("select a.id, a.price, b.day from sales a join sales b on a.id = b.id + 100000 "
+                       "where a.price < 5.00 and b.store = 0 order by a.id limit 50")
+    return {"parts": frame.rdd.getNumPartitions(), "grouped": rows(grouped), "joined": rows(joined),
+            "all": digest(sorted(rows(frame.where("price > 999.50"))))}
+
+
+def sql_provider(run, _):
+    """As `provider`, for a scan of Spark SQL."""
+    root = f"{BUCKET}-left"
+    write(run, root, "sales/store=1/x.parquet", sales(0, 400))
+    run.spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    return digest(rows(run.spark.read.schema(SALES).parquet(f"{root}/sales")))
+
+
+def provider(run, _):
+    """Credentials that a chain gives of which only the JVM knows a part."""
+    root = f"{BUCKET}-left"
+    write(run, root, "x.txt", b"1\n2\n")
+    return run.sc.textFile(f"{root}/x.txt").collect()
+
+
+NATIVE = [("text", text), ("packed", packed), ("whole", whole), ("splits", splits), ("cached", cached),
+          ("delimited", delimited), ("dependencies", dependencies), ("parquet", parquet)]
+LEFT = [("gone", gone), ("checkpoint", checkpoint), ("provider", provider), ("sql provider", sql_provider)]
+
+
+def of_columns(stages):
+    """Which bytes of a file with columns are read, and how often its footer, is the reader's choice."""
+    for stage in stages:
+        for row in stage["rows"]:
+            row["in_bytes"] = row["in_bytes"] > 0
+    return without_numbers(stages, BLOCK_SIZES)
+
+
+def main(result, scratch, services, class_path, kind, *only):
+    servers = Servers(services, scratch, class_path)
+    try:
+        s3 = servers.s3_url()
+        servers.drain_s3()
+        for bucket in ["firesteel-data", "firesteel-data-left"]:
+            urllib.request.urlopen(urllib.request.Request(f"{s3}/{bucket}", method="PUT")).close()
+        settings = {
+            "endpoint": s3,
+            "access.key": "key",
+            "secret.key": "secret",
+            "path.style.access": "true",
+            "endpoint.region": "us-east-1",
+            "block.size": str(BLOCK),
+            "bucket.firesteel-data.requester.pays.enabled": "true",
+            "bucket.firesteel-data-left.aws.credentials.provider":
+                "com.amazonaws.auth.SystemPropertiesCredentialsProvider,org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+        }
+        builder = SparkSession.builder
+        for key, value in settings.items():
+            builder = builder.config(f"spark.hadoop.fs.s3a.{key}", value)
+        spark = builder.getOrCreate()
+        run = Themes(spark)
+        run.scratch = scratch
+        run.other_compressor = True
+        wait_for("two executors", lambda: len(run.rest.executors()) == 2, 200)
+        hdfs = servers.dfs_uri() + "/data"
+        for scheme, root in [("hdfs", hdfs), ("s3a", BUCKET)]:
+            if kind == "native":
+                make_files(run, root)
+            for name, body in NATIVE if kind == "native" else LEFT:
+                # Both roots' dependencies would have the same names; the bucket is one for S3A only.
+                if (name, scheme) in [("dependencies", "s3a"), ("provider", "hdfs"), ("sql provider", "hdfs")]:
+                    continue
+                name = f"{scheme} {name}"
+                if not only or name in only:
+                    # A read of an object gets what has arrived, and S3A counts what it throws away when it closes a stream.
+                    # Short texts become blocks whose size depends on the compressor.
+                    exact = kind == "native" and scheme == "hdfs" and body is not cached
+                    metrics = "exact" if exact else "none"
+                    if body is parquet:
+                        metrics = "unordered"
+                    run.run(name, lambda themes, body=body, root=root: body(themes, root), metrics)
+                    if body is parquet:
+                        run.result["metrics"][name] = of_columns(run.result["metrics"][name])
+        run.count_tasks()
+        run.result["version"] = spark.version
+        run.write(result)
+        spark.stop()
+    finally:
+        servers.stop()
+
+
+main(*sys.argv[1:])

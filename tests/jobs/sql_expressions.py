@@ -1,0 +1,276 @@
+"""Expressions and casts of Spark SQL over generated inputs: nulls, extremes, NaN, -0.0, old dates, text of all sorts.
+
+usage: spark-submit sql_expressions.py OUT RESULT [GROUP ...]. Inputs come to OUT/in, results to OUT/MODE.json for each of the modes legacy and ansi: for each expression a list of texts in the
+order of the rows, or the class of the error. RESULT has digests of them. All expressions of a group are one query; if that fails each is a query of its own."""
+
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import struct
+import sys
+
+ROWS = 1200
+
+SCHEMA = """id int, b boolean, b2 boolean, i8 tinyint, i8b tinyint, i16 smallint, i16b smallint, i32 int, i32b int, small int, i64 bigint, i64b bigint,
+f32 float, f32b float, f64 double, f64b double, d5 decimal(5,2), d10 decimal(10,0), d15 decimal(15,2), d15b decimal(15,2), d18 decimal(18,6), d20 decimal(20,4), d38 decimal(38,10),
+d38i decimal(38,0), d38f decimal(38,38), s string, s2 string, part string, num string, dec string, flag string, day string, time string, bin binary, dt_days int, dt2_days int, ts_us bigint, ts2_us bigint"""
+
+
+def rows(safe):
+    """Rows of random values. Safe ones are such that most expressions have a proper result."""
+    rng = random.Random(42)
+
+    def null(value, share=0.08):
+        return None if rng.random() < share else value
+
+    def integer(bits):
+        low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        if safe:
+            return null(rng.randint(1, 9))
+        kind = rng.random()
+        if kind < 0.15:
+            return null(rng.choice([low, high, low + 1, high - 1, 0, -1, 1]))
+        if kind < 0.6:
+            return null(rng.randint(-20, 20))
+        return null(rng.randint(low, high))
+
+    def floating(width):
+        if safe:
+            value = rng.choice([rng.randint(1, 9), round(rng.uniform(1, 100), 2)])
+        else:
+            value = rng.choice([
+                lambda: rng.choice([0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, 0.5, 2.5, -2.5, 1e7, 9999999.0, 1e-3, 0.00099, 1e22, 2.0**31, 2.0**63, 127.5, 128.0, -129.0]),
+                lambda: round(rng.uniform(-1000, 1000), rng.randint(0, 4)),
+                lambda: rng.uniform(-1, 1) * 10.0 ** rng.randint(-30, 30),
+                lambda: float(rng.randint(-100, 100)),
+                lambda: struct.unpack("d", struct.pack("Q", rng.getrandbits(64)))[0],
+            ])()
+        if width == 32:
+            try:
+                value = struct.unpack("f", struct.pack("f", value))[0]
+            except OverflowError:
+                value = math.copysign(math.inf, value)
+        return null(float(value))
+
+    def decimal(precision, scale):
+        import decimal as module
+        with module.localcontext(module.Context(prec=60)):
+            kind = rng.random()
+            if safe:
+                digits = rng.randint(1, 9) * 10**max(scale - 1, 0) if scale < precision else rng.randint(1, 9)
+            elif kind < 0.1:
+                digits = rng.choice([0, 1, -1, 10**precision - 1, -(10**precision - 1), 5 * 10**max(scale - 1, 0)])
+            elif kind < 0.5:
+                digits = rng.randint(-(10**min(precision, 6)), 10**min(precision, 6))
+            else:
+                digits = rng.randint(-(10**precision) + 1, 10**precision - 1) // 10**rng.randint(0, precision - 1)
+            return null(module.Decimal(digits).scaleb(-scale))
+
+    words = ["", "a", "b", "ab", "abc", "Spark", " spark ", "SQL", "special packages requests", "  two  blanks  ", "ÄÖÜ", "straße", "日本語", "e\u0301", "😀x", "a%b", "a_c", "tab\tx", "new\nline", "x" * 40,
+             "forest green", "PROMO BRUSHED", "Ünïcödé", "ЖЗ", "\\", "a\\b", "0", "aaa", "aXbXc"]
+    parts = ["", "a", "b", "ab", "X", "s", " ", "ö", "本", "%", "😀", "pack", "xxxxxxxxxxxxxxxx"]
+
+    def number():
+        if safe:
+            return null(str(rng.randint(1, 99)))
+        return null(rng.choice([
+            lambda: str(rng.randint(-300, 300)), lambda: str(rng.randint(-(2**64), 2**64)), lambda: f" {rng.randint(0, 99)} ", lambda: f"+{rng.randint(0, 99)}",
+            lambda: rng.choice(["", " ", "-", "+", ".", "1.", ".5", "1.5", "-0.9", "12a", "1 2", "127", "128", "-128", "-129", "32767", "32768", "2147483647", "2147483648", "-2147483648", "-2147483649",
+                                "9223372036854775807", "9223372036854775808", "-9223372036854775808", "0012", "\t7\n", "7\x7f", "１２", "1e3", "0x1A", "1_000", "--1", "1.5.2", "+.", "-.5"]),
+        ])())
+
+    def real():
+        if safe:
+            return null(f"{rng.uniform(1, 9):.2f}")
+        return null(rng.choice([
+            lambda: repr(rng.uniform(-1000, 1000)), lambda: f"{rng.uniform(-1, 1):e}", lambda: f" {rng.uniform(0, 10):.3f} ", lambda: str(rng.randint(-10**20, 10**20)),
+            lambda: rng.choice(["", " ", ".", "1.", ".5", "-.5", "+1.5", "1e5", "1E-5", "1e", "e5", "1e+3", "1.5d", "2f", "3D", "inf", "-inf", "Infinity", "-INFINITY", "nan", "NaN", "+inf", "1e400", "-1e400", "1e-400",
+                                "0.005", "0.015", "-0.005", "12345678901234567890.123456789", "99999999999.995", "1.2.3", "abc", "1e38", "1e39", "0e50", "-0", "0.0000000000000000000000000000000000000001"]),
+        ])())
+
+    def date():
+        if safe:
+            return null(f"20{rng.randint(10, 30)}-0{rng.randint(1, 9)}-1{rng.randint(0, 9)}")
+        return null(rng.choice([
+            lambda: f"{rng.randint(1, 9999):04}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}", lambda: f"{rng.randint(1900, 2100)}-{rng.randint(1, 13)}-{rng.randint(1, 31)}", lambda: f"{rng.randint(1900, 2100)}-{rng.randint(1, 12)}",
+            lambda: rng.choice(["", "1999", "199", "1999-", "1999-1", "1999-01-", "1999-02-29", "2000-02-29", "1999-01-01T", "1999-01-01 anything", "1999-01-01Tx", " 1999-01-01 ", "+1999-01-01", "-1999-01-01", "12345-01-01", "0000-01-01",
+                                "1999-01-01-01", "1999/01/01", "x", "1999-001-01", "1582-10-10", "99999999-01-01"]),
+        ])())
+
+    def moment():
+        # What else there is is for Spark alone.
+        day = f"{rng.randint(1, 9999):04}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
+        clock = f"{rng.randint(0, 23):02}:{rng.randint(0, 59):02}:{rng.randint(0, 59):02}"
+        return null(rng.choice([day, f"{day} {clock}", f"{day}T{clock}.{rng.randint(0, 999999)}", f" {day} {clock}.5 "]))
+
+    def days():
+        if safe:
+            return null(rng.randint(10000, 20000))
+        return null(rng.choice([rng.randint(-719162, 2932896), rng.randint(0, 25000), rng.choice([0, -1, -719162, 2932896, -141428, -141427, 11016, 19782])]))
+
+    def micros():
+        if safe:
+            return null(rng.randint(10**15, 2 * 10**15))
+        return null(rng.choice([rng.randint(-62135596800 * 10**6, 253402300799 * 10**6), rng.randint(0, 2 * 10**15), rng.choice([0, -1, 1, 999999, 10**6, -(10**6), 127 * 10**6, 128 * 10**6, 2**31 * 10**6])]))
+
+    for index in range(ROWS):
+        yield (index, null(rng.random() < 0.5), null(rng.random() < 0.5), integer(8), integer(8), integer(16), integer(16), integer(32), integer(32), null(rng.randint(-5, 8)), integer(64), integer(64),
+               floating(32), floating(32), floating(64), floating(64), decimal(5, 2), decimal(10, 0), decimal(15, 2), decimal(15, 2), decimal(18, 6), decimal(20, 4), decimal(38, 10),
+               decimal(38, 0), decimal(38, 38), null(rng.choice(words)), null(rng.choice(words)), null(rng.choice(parts)), number(), real(),
+               null(rng.choice(["t", "true", "TRUE", "y", "yes", "1", "f", "false", "n", "No", "0", " true "] + ([] if safe else ["", "x", "tru", "01", "on"]))), date(), moment(),
+               null(bytes(rng.getrandbits(8) for _ in range(rng.choice([0, 1, 3, 8, 20])))), days(), days(), micros(), micros())
+
+
+COLUMNS = ["*", "date_add(date'1970-01-01', dt_days) dt", "date_add(date'1970-01-01', dt2_days) dt2", "timestamp_micros(ts_us) ts", "timestamp_micros(ts2_us) ts2", "cast(timestamp_micros(ts_us) as timestamp_ntz) ntz"]
+
+PAIRS = [("b", "b2"), ("i8", "i8b"), ("i16", "i16b"), ("i32", "i32b"), ("i64", "i64b"), ("f32", "f32b"), ("f64", "f64b"), ("d15", "d15b"), ("d38", "d38"), ("s", "s2"), ("bin", "bin"), ("dt", "dt2"), ("ts", "ts2"), ("ntz", "ntz")]
+NUMBERS = [("i8", "i8b"), ("i16", "i16b"), ("i32", "i32b"), ("i64", "i64b"), ("f32", "f32b"), ("f64", "f64b")]
+DECIMALS = [("d5", "d5"), ("d15", "d15b"), ("d15", "d5"), ("d18", "d20"), ("d20", "d15"), ("d38", "d15"), ("d15", "d38"), ("d38", "d38"), ("d38i", "d38"), ("d38i", "d38i"), ("d38f", "d38"), ("d10", "d38f"), ("d20", "d10"), ("d5", "d38i")]
+FROM = {
+    "b": "boolean", "i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint", "f32": "float", "f64": "double", "d5": "decimal(5,2)", "d15": "decimal(15,2)", "d20": "decimal(20,4)", "d38": "decimal(38,10)",
+    "d38i": "decimal(38,0)", "num": "string", "dec": "string", "flag": "string", "day": "string", "time": "string", "bin": "binary", "dt": "date", "ts": "timestamp", "ntz": "timestamp_ntz",
+}
+TO = ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(3,1)", "decimal(10,0)", "decimal(15,2)", "decimal(38,18)", "string", "binary", "date", "timestamp", "timestamp_ntz"]
+# What a string is cast to: the other strings hold nothing of that type.
+TEXTS = {"num": ["tinyint", "smallint", "int", "bigint"], "dec": ["float", "double", "decimal(3,1)", "decimal(15,2)", "decimal(38,18)"], "flag": ["boolean"], "day": ["date"], "time": ["timestamp", "timestamp_ntz"]}
+
+
+def groups():
+    """Expressions by group. Those of casts may be refused by the analyzer."""
+    found = {
+        "compare": [f"{a} {op} {b}" for a, b in PAIRS for op in ["=", "<=>", "<", "<=", ">", ">=", "!="]],
+        "constants": ["i32 > 3", "i64 <= 100", "f64 > 0", "f64 = 0", "f32 < 1.5", "d15 between 1 and 100", "d15 >= 0.05", "s = 'a'", "s < 'b'", "dt >= date'1994-01-01'", "dt < date'1995-01-01'", "ts > timestamp'2000-01-01 00:00:00'", "b = true", "d38 > 1.5", "f64 > double('NaN')", "f64 = double('NaN')", "f64 < -0.0D"],
+        "logic": ["b and b2", "b or b2", "not b", "not (b and b2)", "b is null", "i32 is not null", "isnan(f64)", "isnan(f32)", "b and i32 > 0", "(i32 > 0 and b) or i64 < 0", "nanvl(f64, f64b)", "nanvl(f32, 1)", "b and (i32 / small > 1)", "small = 0 or i32 / small > 1",
+                  "coalesce(i32, i32b, 7)", "coalesce(s, s2)", "coalesce(d15, 0)", "coalesce(f64, i32 / small)", "nullif(i32, i32b)", "nvl(s, '')", "ifnull(dt, dt2)"],
+        "conditional": ["case when i32 > 0 then 'p' when i32 < 0 then 'n' else 'z' end", "case when b then i64 end", "case when b then d15 * d15b when b2 then 0 else null end", "if(b, s, s2)", "if(i32 > 0, f64, f64b)", "case when small <> 0 then i32 / small else -1 end",
+                        "case s when 'a' then 1 when 'ab' then 2 else 3 end", "if(b, dt, dt2)", "case when b then bin end", "case when i32 > 0 then named_struct('x', i32, 'y', s) else named_struct('x', i32b, 'y', s2) end", "greatest(i32, i32b, 0)", "least(i32, i32b)", "greatest(f64, f64b)",
+                        "least(f64, f64b)", "greatest(s, s2)", "least(d15, d15b)", "greatest(dt, dt2)", "greatest(b, b2)", "least(f32, f32b)", "greatest(ts, ts2)"],
+        "in": ["i32 in (1, 2, 3)", "i32 in (1, null, 3)", "i8 in (cast(1 as tinyint), cast(5 as tinyint))", "i64 not in (1, 2)", "s in ('a', 'abc', '日本語')", "s in ('a', null)", "d15 in (0, 1, 0.01)", "dt in (date'1970-01-01', date'2000-02-29')", "f64 in (0.0D, double('NaN'), 1.0D)", "i32 in (i32b, 5)", "s in (s2, part)",
+               "i32 in (1,2,3,4,5,6,7,8,9,10,11,12,13)", "s in ('a','b','c','d','e','f','g','h','i','j','k','l','Spark')", "f32 in (float(0), float(1), float(2.5))", "f64 in (0.0D,1.0D,2.0D,3.0D,4.0D,5.0D,6.0D,7.0D,8.0D,9.0D,10.0D,double('NaN'))",
+               "bin in (x'00', x'')", "b in (true)", "d38 in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)"],
+        "arithmetic": [f"{a} {op} {b}" for a, b in NUMBERS for op in ["+", "-", "*", "/", "%"]] + [f"pmod({a}, {b})" for a, b in NUMBERS] + [f"{a} div {b}" for a, b in NUMBERS[:4]]
+                      + [f"-{a}" for a, _ in NUMBERS] + [f"abs({a})" for a, _ in NUMBERS] + ["i32 + 1", "100 - i64", "f64 * 2", "1 - f64", "+i32", "sqrt(f64)", "sqrt(i32)"],
+        "try": [f"try_{name}({a}, {b})" for a, b in [("i32", "i32b"), ("i64", "i64b"), ("d15", "d15b"), ("d38", "d38")] for name in ["add", "subtract", "multiply"]] + ["try_divide(f64, f64b)", "try_divide(d15, d15b)", "try_divide(i32, i32b)"],
+        "bits": ["i32 & i32b", "i64 | i64b", "i16 ^ i16b", "~i32", "~i8", "i8 & i8b", "i64 & i64b", "shiftleft(i32, small)", "shiftright(i32, small)", "shiftrightunsigned(i32, small)", "shiftleft(i64, i32b)", "shiftright(i64, i32b)", "shiftrightunsigned(i64, i32b)"],
+        "decimals": [f"{a} {op} {b}" for a, b in DECIMALS for op in ["+", "-", "*", "/", "%"]] + [f"pmod({a}, {b})" for a, b in DECIMALS[:5]] + ["d15 div d15b", "d5 div d15", "-d15", "abs(d38)", "d15 * (1 - d5)", "d15 * (1 - d5) * (1 + d15b)",
+                     "100.00 * d15", "d15 / 7.0", "d15 = d15b", "d15 < d5", "d38i > d38", "d15 + 1", "i32 * d15", "d20 - i64"],
+        "rounding": [f"{name}({a}, {n})" for name in ["round", "bround"] for a, n in [("d15", 1), ("d15", 0), ("d15", -2), ("d38", 3), ("d38", -5), ("d5", 5), ("f64", 0), ("f64", 2), ("f64", -2), ("f32", 1), ("i32", 0), ("i32", 2), ("small", -1)]] + ["round(i64, -3)", "round(i16, -1)"],
+        "strings": ["substring(s, 2, 3)", "substring(s, 0, 2)", "substring(s, -3, 2)", "substring(s, small, i32)", "substring(s, 3)", "substr(bin, 2, 2)", "left(s, 2)", "right(s, 2)", "upper(s)", "lower(s)", "concat(s, '-', s2)", "s || part", "concat(bin, bin)", "concat_ws(',', s, s2, part)", "concat_ws(part, s, s2)",
+                    "length(s)", "length(bin)", "startswith(s, part)", "endswith(s, part)", "contains(s, part)", "startswith(s, 'a')", "contains(s, 'pack')", "replace(s, part, '<>')", "replace(s, 'a', 'bb')", "replace(s, 'a')", "lpad(s, 5, '*')", "rpad(s, 5, part)", "lpad(s, small, 'öx')", "trim(s)", "ltrim(s)", "rtrim(s)",
+                    "trim(both part from s)", "trim(leading 'ab' from s)", "trim(trailing part from s)"],
+        "like": [f"s like '{p}'" for p in ["a%", "%b", "%a%", "a_c", "%special%requests%", "_", "__", "%", "", "a%b%c", "%X%X%", "forest%", "%BRUSHED%", "%\\\\%%", "a\\\\_c", "_本%", "%_x", "x%"]] + ["s like 'a/%b' escape '/'", "s like part", "s not like '%a%'"],
+        "dates": [f"{name}(dt)" for name in ["year", "quarter", "month", "weekofyear", "day", "dayofweek", "weekday", "dayofyear", "last_day"]] + ["date_add(dt, small)", "date_sub(dt, small)", "date_add(dt, 10)", "date_add(dt, i8)", "datediff(dt, dt2)", "add_months(dt, small)", "add_months(dt, 13)", "dt + interval 3 months", "dt + interval 2 years",
+                  "dt + interval 5 days", "trunc(dt, 'year')", "trunc(dt, 'quarter')", "trunc(dt, 'mm')", "trunc(dt, 'week')", "trunc(dt, 'x')"],
+        "times": ["hour(ts)", "minute(ts)", "second(ts)", "hour(ntz)", "year(ts)", "month(ts)"] + [f"date_trunc('{u}', ts)" for u in ["year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond", "x"]]
+                 + ["ts + interval '1 02:03:04' day to second", "ts - interval 10 hours", "ntz + interval '3' second"],
+        "structs": ["named_struct('a', i32, 'b', s).b", "named_struct('a', i32, 'b', s)", "struct(d15, dt)", "if(b, named_struct('x', i32, 'y', s), null).y"],
+        "hashes": ["hash(i32)", "hash(i64, s)", "hash(f64, f32)", "hash(d15, d38)", "hash(b, i8, i16, dt, ts, bin)", "xxhash64(i32)", "xxhash64(i64, s)", "xxhash64(f64, f32)", "xxhash64(d15, d38)", "xxhash64(b, i8, i16, dt, ts, bin)", "xxhash64(s, part)"],
+        "normal": ["struct(f64 + 0, -f64)"],
+    }
+    for name, mode in [("cast", "cast"), ("try_cast", "try_cast")]:
+        for column, of in FROM.items():
+            for to in TEXTS.get(column, TO):
+                # Text that is not UTF-8 is a test of its own.
+                if to != of and (column, to) != ("bin", "string"):
+                    found.setdefault(f"{name}_{column}", []).append(f"{mode}({column} as {to})")
+    return found
+
+
+# Text that is not UTF-8: computed nowhere but in a JVM.
+BAD = ["length(bad)", "upper(bad)", "bad = s", "bad < s", "substring(bad, 1, 2)", "concat(bad, s)", "bad like '%a%'", "cast(bad as int)", "cast(bad as binary)", "bad is null", "bad"]
+
+
+def session():
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.config("spark.sql.codegen.wholeStage", "false").config("spark.sql.session.timeZone", "UTC")
+    return builder.config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED").config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS").config("spark.sql.parquet.int96RebaseModeInWrite", "CORRECTED").getOrCreate()
+
+
+def inputs(spark, out):
+    """The two tables, in one file each."""
+    ansi = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    for name in ["wild", "safe"]:
+        path = os.path.join(out, "in", name)
+        if not os.path.exists(path):
+            data = spark.createDataFrame(list(rows(name == "safe")), SCHEMA).coalesce(1).selectExpr(*COLUMNS)
+            data.write.parquet(path)
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+
+
+def text(value):
+    """A value with its type, such that equal texts are equal values to the last bit."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value.hex()
+    if isinstance(value, (bytes, bytearray)):
+        return "x" + bytes(value).hex()
+    if isinstance(value, tuple):
+        return [text(item) for item in value]
+    return None if value is None else str(value)
+
+
+def digests(values):
+    """Of each hundred rows: enough to find what differs, in OUT."""
+    if not isinstance(values, list):
+        return values
+    return [hashlib.md5(json.dumps(values[at : at + 100]).encode()).hexdigest()[:12] for at in range(0, len(values), 100)]
+
+
+def main():
+    out, result, only = sys.argv[1], sys.argv[2], sys.argv[3:]
+    spark = session()
+    inputs(spark, out)
+    wild = spark.read.parquet(os.path.join(out, "in", "wild"))
+    wild.selectExpr("cast(bin as string) bad", "s").write.parquet(os.path.join(out, "in", "bad"))
+    answers = {}
+    for mode, table in [("legacy", "wild"), ("ansi", "safe")]:
+        spark.conf.set("spark.sql.ansi.enabled", "true" if mode == "ansi" else "false")
+        data = spark.read.parquet(os.path.join(out, "in", table))
+        results = {}
+
+        def run(expressions):
+            collected = data.selectExpr(*[f"{e} as c{n}" for n, e in enumerate(expressions)]).collect()
+            for n, expression in enumerate(expressions):
+                results[expression] = [text(row[n]) for row in collected]
+
+        bad = spark.read.parquet(os.path.join(out, "in", "bad"))
+        for name, expressions in (groups() | {"bad": BAD}).items():
+            if only and name not in only:
+                continue
+            if name == "bad":
+                data = bad
+            allowed = []
+            for expression in expressions:
+                try:
+                    data.selectExpr(expression)
+                    allowed.append(expression)
+                except Exception:
+                    results[expression] = "refused"
+            try:
+                run(allowed)
+            except Exception:
+                for expression in allowed:
+                    try:
+                        run([expression])
+                    except Exception as error:
+                        results[expression] = f"error {error_class(error)}"
+        with open(os.path.join(out, f"{mode}.json"), "w") as file:
+            json.dump(results, file, sort_keys=True)
+        answers[mode] = {expression: digests(values) for expression, values in results.items()}
+    with open(result, "w") as file:
+        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}}, file, sort_keys=True)
+    spark.stop()
+
+
+def error_class(error):
+    """Such as DIVIDE_BY_ZERO."""
+    found = re.search(r"\[([A-Z_.]+)\]", str(error))
+    return found[1] if found else type(error).__name__
+
+
+if __name__ == "__main__":
+    main()
