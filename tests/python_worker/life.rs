@@ -246,7 +246,10 @@ fn an_idle_worker_is_killed_if_so_set() {
             message: None,
             ..Throwable::new("java.io.EOFException", "")
         };
-        assert_eq!(error, TaskError::exception(class, text).caused_by(end));
+        // A worker that is killed before it has read all its input resets the connection, for a JVM as for us.
+        let reset = Throwable::new("java.net.SocketException", "Connection reset");
+        let expected = [end, reset].map(|cause| TaskError::exception(class, text).caused_by(cause));
+        assert!(expected.contains(&error), "{error:?}");
         assert!(begin.elapsed() > Duration::from_secs(1));
     }
 }
