@@ -1,6 +1,5 @@
 //! `FilterExec`, with the projection to the columns that are needed above.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
@@ -12,8 +11,8 @@ use datafusion_physical_expr::PhysicalExpr;
 use super::error::bail_out;
 use super::exec::{Pipe, Start, batch_of, pipe};
 use super::expr::lower;
-use super::lower::{Demand, Lowered, Lowering, Result, places, references};
-use crate::expr::{Expr, ExprId};
+use super::lower::{Demand, Lowered, Lowering, Result, needed, places};
+use crate::expr::Expr;
 use crate::inputs::Inputs;
 use crate::plan::Operator;
 
@@ -25,12 +24,7 @@ pub(super) fn filter(
     inputs: &Inputs,
     demand: Demand<'_>,
 ) -> Result<Lowered> {
-    let mut below: Option<HashSet<ExprId>> = demand.columns.cloned();
-    if let Some(ids) = &mut below
-        && !references(condition, ids)
-    {
-        below = None;
-    }
+    let below = needed(demand, [condition]);
     let child = lowering.below_filter(child, condition, inputs, demand.of(below.as_ref()))?;
     let predicate = lower(condition, &child.output)?;
     let (projection, output) = places(&child.output, demand);

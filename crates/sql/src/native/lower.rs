@@ -327,6 +327,16 @@ pub(super) fn all_references<'a>(
     exprs.all(|expr| references(expr, &mut ids)).then_some(ids)
 }
 
+/// The columns needed of the operator below: those that are needed above, and those that expressions refer to. All, if `None`.
+pub(super) fn needed<'a>(
+    demand: Demand<'_>,
+    exprs: impl IntoIterator<Item = &'a Expr>,
+) -> Option<HashSet<ExprId>> {
+    let mut ids = demand.columns?.clone();
+    let mut exprs = exprs.into_iter();
+    exprs.all(|expr| references(expr, &mut ids)).then_some(ids)
+}
+
 /// Places of the columns that are required, if those are not all, and the columns.
 pub(super) fn places(
     columns: &[Attribute],

@@ -1,6 +1,5 @@
 //! `SortExec` and the part of `TakeOrderedAndProjectExec` that runs in tasks.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion_physical_expr::LexOrdering;
@@ -8,9 +7,9 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::sorts::sort::SortExec;
 
 use super::expr::lower_sort;
-use super::lower::{Demand, Lowered, Lowering, Result, references};
+use super::lower::{Demand, Lowered, Lowering, Result, needed};
 use crate::error::Unsupported;
-use crate::expr::{ExprId, SortOrder};
+use crate::expr::SortOrder;
 use crate::inputs::Inputs;
 use crate::plan::Operator;
 
@@ -23,12 +22,7 @@ pub(super) fn sort(
     inputs: &Inputs,
     demand: Demand<'_>,
 ) -> Result<Lowered> {
-    let mut below: Option<HashSet<ExprId>> = demand.columns.cloned();
-    if let Some(ids) = &mut below
-        && !order.iter().all(|by| references(&by.child, ids))
-    {
-        below = None;
-    }
+    let below = needed(demand, order.iter().map(|by| &by.child));
     let child = lowering.operator(child, inputs, Demand::unordered(below.as_ref()))?;
     let keys = order
         .iter()

@@ -10,7 +10,6 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion_common::Result as DataFusionResult;
@@ -23,11 +22,11 @@ use self::side::{Column, Condition};
 use super::error::bail_out;
 use super::exec::{OperatorExec, Start, pipe};
 use super::expr::lower;
-use super::lower::{Demand, Lowered, Lowering, Result, references};
+use super::lower::{Demand, Lowered, Lowering, Result, all_references, needed};
 use super::sources::{SharedMemory, Sources};
 use super::types::schema_of;
 use crate::error::Unsupported;
-use crate::expr::{Attribute, Expr, ExprId};
+use crate::expr::{Attribute, Expr};
 use crate::inputs::Inputs;
 use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::plan::{Broadcast, Operator};
@@ -280,10 +279,8 @@ impl Sides<'_> {
         let Some(condition) = condition else {
             return Ok(None);
         };
-        let mut ids = HashSet::new();
-        let by_id = references(condition, &mut ids);
         let mut pairs = self.pairs();
-        if by_id {
+        if let Some(ids) = all_references([condition]) {
             pairs.retain(|(column, _)| ids.contains(&column.id));
         }
         let (input, columns): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
@@ -297,16 +294,6 @@ impl Sides<'_> {
 
 fn lower_keys(keys: &[Expr], input: &[Attribute]) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
     keys.iter().map(|key| lower(key, input)).collect()
-}
-
-/// What a side needs: what is needed above, and what expressions refer to.
-fn needed<'a>(
-    demand: Demand<'_>,
-    exprs: impl IntoIterator<Item = &'a Expr>,
-) -> Option<HashSet<ExprId>> {
-    let mut ids = demand.columns?.clone();
-    let mut exprs = exprs.into_iter();
-    exprs.all(|expr| references(expr, &mut ids)).then_some(ids)
 }
 
 fn same_types(keys: Option<&EquiJoin>) -> Result<()> {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::hash::Hash;
 use super::merge::Merge;
-use super::{Sides, needed, same_types};
+use super::{Sides, same_types};
 use crate::error::Unsupported;
 use crate::expr::Attribute;
 use crate::inputs::{Inputs, LeafInput, TaskInputs};
 use crate::join::{BuildSide, EquiJoin};
-use crate::native::lower::{Demand, Lowered, Lowering, Result, without_sort};
+use crate::native::lower::{Demand, Lowered, Lowering, Result, needed, without_sort};
 use crate::native::plan::Task;
 use crate::native::types::schema_of;
 use crate::plan::{LeafId, Operator, OperatorKind, ShuffleRead};
