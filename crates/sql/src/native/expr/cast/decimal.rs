@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use arrow::array::{ArrowPrimitiveType, PrimitiveArray};
 use arrow::datatypes::{
-    DataType as ArrowType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, TimestampMicrosecondType,
+    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
 };
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::Casting;
 use super::numeric::Number;
+use super::{Casting, to_boolean};
 use crate::error::Unsupported;
 use crate::native::error::bail_out;
 use crate::native::expr::arithmetic::otherwise;
@@ -230,19 +230,7 @@ fn to_number(casting: &Casting<'_>, from: Decimal) -> Result<Arc<dyn PhysicalExp
         T::Long => integer!(Int64Type, i64),
         T::Double => number!(Float64Type, |digits| Some(to_double(digits, from.scale))),
         T::Float => number!(Float32Type, |digits| Some(to_float(digits, from.scale))),
-        T::Boolean => Kernel::strict(
-            casting.name(),
-            vec![Arc::clone(&casting.child)],
-            ArrowType::Boolean,
-            |args, _| {
-                let array = single(args)?.primitive::<Decimal128Type>()?;
-                let values = array.values().iter().map(|v| *v != 0);
-                Ok(Arc::new(BooleanArray::new(
-                    values.collect(),
-                    array.nulls().cloned(),
-                )))
-            },
-        ),
+        T::Boolean => to_boolean::<Decimal128Type>(casting),
         _ => return Err(casting.refuse()),
     })
 }

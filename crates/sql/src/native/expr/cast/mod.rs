@@ -8,11 +8,11 @@ pub(super) mod time;
 
 use std::sync::Arc;
 
-use arrow::array::new_null_array;
+use arrow::array::{Array, ArrowPrimitiveType, BooleanArray, new_null_array};
 use arrow::datatypes::DataType as ArrowType;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::kernel::Kernel;
+use super::kernel::{Kernel, single};
 use super::zone::Zone;
 use crate::error::Unsupported;
 use crate::expr::EvalMode;
@@ -112,5 +112,20 @@ fn nulls(casting: &Casting<'_>, to: ArrowType) -> Arc<dyn PhysicalExpr> {
     let of = to.clone();
     Kernel::lenient(casting.name(), vec![child], to, move |_, rows| {
         Ok(new_null_array(&of, rows))
+    })
+}
+
+/// Whether numbers are not zero. As Java compares: both zeros are zero, and NaN is not.
+fn to_boolean<T: ArrowPrimitiveType>(casting: &Casting<'_>) -> Arc<dyn PhysicalExpr> {
+    let child = Arc::clone(&casting.child);
+    let to = ArrowType::Boolean;
+    Kernel::strict(casting.name(), vec![child], to, |args, _| {
+        let array = single(args)?.primitive::<T>()?;
+        let zero = T::Native::default();
+        let values = array.values().iter().map(|value| *value != zero);
+        Ok(Arc::new(BooleanArray::new(
+            values.collect(),
+            array.nulls().cloned(),
+        )))
     })
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrowPrimitiveType, BinaryViewArray, BooleanArray, PrimitiveArray};
+use arrow::array::{Array, ArrowPrimitiveType, BinaryViewArray, PrimitiveArray};
 use arrow::datatypes::{
     DataType as ArrowType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
 };
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::Casting;
+use super::{Casting, to_boolean};
 use crate::error::Unsupported;
 use crate::native::expr::arithmetic::otherwise;
 use crate::native::expr::kernel::{Kernel, single, unary};
@@ -25,8 +25,6 @@ pub(super) fn is_number(of: &DataType) -> bool {
 
 /// Numbers as a cast sees them.
 pub(in super::super) trait Number: Copy + 'static {
-    /// Whether Java compares it equal to zero.
-    fn is_zero(self) -> bool;
     /// As Java's casts: high bits are dropped, floats saturate and NaN is 0. Bytes and shorts go through int.
     fn to_long(self) -> i64;
     fn to_int(self) -> i32;
@@ -59,9 +57,6 @@ macro_rules! integer {
         // What is lost is lost in Java as well.
         #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_lossless)]
         impl Number for $type {
-            fn is_zero(self) -> bool {
-                self == 0
-            }
             primitive_casts!();
             fn exact(self, min: i64, max: i64) -> Option<i64> {
                 Some(self as i64).filter(|value| (min..=max).contains(value))
@@ -76,9 +71,6 @@ macro_rules! float {
     ($($type:ty),*) => {$(
         #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_lossless)]
         impl Number for $type {
-            fn is_zero(self) -> bool {
-                self == 0.0
-            }
             primitive_casts!();
             fn exact(self, min: i64, max: i64) -> Option<i64> {
                 // The bounds are compared as doubles, as Spark does: 2^63 counts as a long.
@@ -172,19 +164,7 @@ fn from_number<I: ArrowPrimitiveType<Native: Number>>(
         T::Long => integer!(Int64Type, i64, Number::to_long),
         T::Float => number!(Float32Type, |v: I::Native| Some(v.to_float())),
         T::Double => number!(Float64Type, |v: I::Native| Some(v.to_double())),
-        T::Boolean => Kernel::strict(
-            casting.name(),
-            vec![Arc::clone(&casting.child)],
-            ArrowType::Boolean,
-            |args, _| {
-                let array = single(args)?.primitive::<I>()?;
-                let values = array.values().iter().map(|v| !v.is_zero());
-                Ok(Arc::new(BooleanArray::new(
-                    values.collect(),
-                    array.nulls().cloned(),
-                )))
-            },
-        ),
+        T::Boolean => to_boolean::<I>(casting),
         _ => return Err(casting.refuse()),
     })
 }

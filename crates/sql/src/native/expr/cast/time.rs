@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use arrow::array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow::datatypes::{
-    DataType as ArrowType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType,
+    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
 };
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::Casting;
 use super::numeric::Number;
+use super::{Casting, to_boolean};
 use crate::error::Unsupported;
 use crate::expr::EvalMode;
 use crate::native::expr::arithmetic::otherwise;
@@ -71,22 +71,7 @@ pub(super) fn lower_to_number(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalE
     let seconds = |micros: i64| micros.div_euclid(SECOND);
     let double = |micros: i64| micros as f64 / SECOND as f64;
     match casting.to {
-        T::Boolean => {
-            let child = vec![Arc::clone(&casting.child)];
-            Ok(Kernel::strict(
-                casting.name(),
-                child,
-                ArrowType::Boolean,
-                |args, _| {
-                    let array = single(args)?.primitive::<Micros>()?;
-                    let values = array.values().iter().map(|v| *v != 0);
-                    Ok(Arc::new(BooleanArray::new(
-                        values.collect(),
-                        array.nulls().cloned(),
-                    )))
-                },
-            ))
-        }
+        T::Boolean => Ok(to_boolean::<Micros>(casting)),
         T::Byte => {
             kernel::<Micros, Int8Type>(casting, otherwise, move |v| i8::try_from(seconds(v)).ok())
         }
