@@ -27,11 +27,15 @@ pub(super) trait Accumulator: Send {
         total: usize,
     ) -> Result<()>;
 
-    /// Adds buffers, each to that of its group.
-    fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()>;
+    /// Adds buffers, each to that of its group. By default they are added as rows are.
+    fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.update(buffers, groups, None, total)
+    }
 
-    /// Takes the buffers of all groups, as Spark has them.
-    fn buffers(&mut self) -> Result<Vec<ArrayRef>>;
+    /// Takes the buffers of all groups, as Spark has them. By default they are the results.
+    fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
+        Ok(vec![self.evaluate()?])
+    }
 
     /// Takes the results of all groups.
     fn evaluate(&mut self) -> Result<ArrayRef>;

@@ -72,14 +72,6 @@ impl Accumulator for MinMaxBytes {
         Ok(())
     }
 
-    fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.update(buffers, groups, None, total)
-    }
-
-    fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
-        Ok(vec![self.evaluate()?])
-    }
-
     fn evaluate(&mut self) -> Result<ArrayRef> {
         self.bytes = 0;
         let values = take(&mut self.values);

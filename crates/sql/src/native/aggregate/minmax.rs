@@ -113,14 +113,6 @@ where
         Ok(())
     }
 
-    fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.update(buffers, groups, None, total)
-    }
-
-    fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
-        Ok(vec![self.evaluate()?])
-    }
-
     fn evaluate(&mut self) -> Result<ArrayRef> {
         let (values, seen) = (take(&mut self.values), take(&mut self.seen));
         let array = PrimitiveArray::<T>::new(values.into(), Some(valid(seen)));

@@ -152,14 +152,6 @@ impl Accumulator for SumDouble {
         Ok(())
     }
 
-    fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.update(buffers, groups, None, total)
-    }
-
-    fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
-        Ok(vec![self.evaluate()?])
-    }
-
     fn evaluate(&mut self) -> Result<ArrayRef> {
         let (sums, seen) = (take(&mut self.sums), take(&mut self.seen));
         Ok(Arc::new(Float64Array::new(sums.into(), Some(valid(seen)))))
@@ -282,10 +274,6 @@ impl Accumulator for Count {
             self.counts[group] += count
         });
         Ok(())
-    }
-
-    fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
-        Ok(vec![self.evaluate()?])
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {
