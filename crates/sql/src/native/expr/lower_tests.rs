@@ -25,6 +25,10 @@ fn attributes(types: &[DataType]) -> Vec<Attribute> {
         .collect()
 }
 
+fn args(input: &[Attribute]) -> Vec<Expr> {
+    input.iter().cloned().map(Expr::attribute).collect()
+}
+
 fn int(value: i32) -> Expr {
     Expr {
         kind: ExprKind::Literal(Literal::Integer(value)),
@@ -104,20 +108,13 @@ fn what_is_not_needed_does_not_fail() {
 #[test]
 fn overflow_is_by_the_mode() {
     let input = attributes(&[DataType::Integer, DataType::Integer]);
-    let args = || {
-        input
-            .iter()
-            .cloned()
-            .map(Expr::attribute)
-            .collect::<Vec<_>>()
-    };
     let columns = || {
         vec![
             ints(&[Some(i32::MAX), Some(1), None]),
             ints(&[Some(1), Some(1), Some(1)]),
         ]
     };
-    let add = |mode| call(Function::Add, args(), DataType::Integer, Some(mode));
+    let add = |mode| call(Function::Add, args(&input), DataType::Integer, Some(mode));
     let run = |mode| run(&add(mode), &input, columns());
     let wrapped = ints(&[Some(i32::MIN), Some(2), None]);
     assert_eq!(&run(EvalMode::Legacy).unwrap(), &wrapped);
@@ -128,13 +125,6 @@ fn overflow_is_by_the_mode() {
 #[test]
 fn nan_is_equal_and_largest_and_zeros_are_one() {
     let input = attributes(&[DataType::Double, DataType::Double]);
-    let args = || {
-        input
-            .iter()
-            .cloned()
-            .map(Expr::attribute)
-            .collect::<Vec<_>>()
-    };
     let columns = || -> Vec<ArrayRef> {
         vec![
             Arc::new(Float64Array::from(vec![-f64::NAN, -0.0, f64::INFINITY])),
@@ -142,7 +132,7 @@ fn nan_is_equal_and_largest_and_zeros_are_one() {
         ]
     };
     let compare = |function| {
-        let expr = call(function, args(), DataType::Boolean, None);
+        let expr = call(function, args(&input), DataType::Boolean, None);
         let found = run(&expr, &input, columns()).unwrap();
         found
             .as_boolean()
@@ -153,7 +143,7 @@ fn nan_is_equal_and_largest_and_zeros_are_one() {
     assert_eq!(compare(Function::EqualTo), [true, true, false]);
     assert_eq!(compare(Function::LessThan), [false, false, true]);
     let order = SortOrder {
-        child: args().remove(0),
+        child: args(&input).remove(0),
         ascending: false,
         nulls_first: true,
     };
