@@ -256,8 +256,11 @@ impl Shared {
         });
     }
 
-    /// With every heartbeat, once a JVM is there.
-    fn share_memory(self: &Arc<Self>) {
+    /// With every heartbeat: what is free goes back to the system when no task is left, and a JVM gets its part.
+    fn settle_memory(self: &Arc<Self>) {
+        if self.native.has_become_idle() {
+            self.runtime.spawn_blocking(crate::memory::trim);
+        }
         if self.lane.get().is_some() {
             let shared = Arc::clone(self);
             // It may write blocks to disk, and tell the driver.
@@ -267,7 +270,7 @@ impl Shared {
     }
 
     fn forward_beat(self: &Arc<Self>, id: i64, envelope: Bytes) {
-        self.share_memory();
+        self.settle_memory();
         let asked = self.driver.start_ask_raw(envelope);
         let shared = Arc::clone(self);
         self.runtime.spawn(async move {
@@ -288,7 +291,7 @@ impl Shared {
     fn beat(self: &Arc<Self>, counts: bool) {
         self.native.poll_memory(&self.report);
         if counts {
-            self.share_memory();
+            self.settle_memory();
         }
         let executor_updates = self.native.peaks.take_updates().into_iter().collect();
         let accum_updates = self

@@ -5,6 +5,7 @@ mod attempt;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -81,6 +82,8 @@ pub(super) struct NativeTasks {
     /// Decoded stages by the id of their broadcast, those used last at the end.
     pub(super) stages: Mutex<Vec<(i64, StageCell)>>,
     pub(super) tasks: Mutex<HashMap<i64, Known>>,
+    /// Tasks came since free memory was given back.
+    busy: AtomicBool,
 }
 
 /// What is known of a task here.
@@ -185,6 +188,7 @@ impl NativeTasks {
             sql,
             stages: Mutex::default(),
             tasks: Mutex::default(),
+            busy: AtomicBool::new(false),
         })
     }
 
@@ -241,6 +245,13 @@ impl NativeTasks {
         let task_id = description.task_id;
         let known = Known::Launched(Box::new(description), Instant::now());
         self.tasks.lock().insert(task_id, known);
+        self.busy.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether free memory is to be given back to the system: tasks have come since this was asked last, and none is here. The allocator keeps it for the
+    /// next one.
+    pub(super) fn has_become_idle(&self) -> bool {
+        self.tasks.lock().is_empty() && self.busy.swap(false, Ordering::Relaxed)
     }
 
     /// Drops a task that another lane or none runs.

@@ -45,11 +45,18 @@ enum Keys {
     },
 }
 
-/// Slots of a hash table: keys and their first rows. At most three quarters of them are used, and far fewer where keys repeat.
+/// Slots of a hash table: keys and their first rows. At most three quarters of them are used.
 #[derive(Debug)]
 struct Slots<K> {
     slots: Vec<(K, u32)>,
     shift: u32,
+    used: usize,
+}
+
+/// What a slot holds of a key.
+trait SlotKey: Copy + Default + PartialEq {
+    /// Of which the high bits are the place of its slot.
+    fn hash(self) -> u64;
 }
 
 /// For each row of the streamed side the first row of the table with its key.
@@ -109,7 +116,7 @@ impl RelationTable {
                         let mut slots = Slots::new(num_rows);
                         for row in rows {
                             if let Some(key) = one.get(row) {
-                                chain.push(slots.entry(hash_long(*key), *key, |_| true), row);
+                                chain.push(slots.entry(*key, |_| true), row);
                             }
                         }
                         Keys::Long(slots)
@@ -120,8 +127,7 @@ impl RelationTable {
                 let mut slots = Slots::new(num_rows);
                 for row in rows {
                     if let (Some(one), Some(two)) = (one.get(row), two.get(row)) {
-                        let key = [*one, *two];
-                        chain.push(slots.entry(hash_pair(key), key, |_| true), row);
+                        chain.push(slots.entry([*one, *two], |_| true), row);
                     }
                 }
                 Keys::Pair(slots)
@@ -134,9 +140,8 @@ impl RelationTable {
                 let mut slots = Slots::new(num_rows);
                 for row in rows {
                     let key = converted.row(row);
-                    let hash = XxHash64::oneshot(0, key.as_ref());
                     let same = |head: u32| converted.row(head as usize) == key;
-                    chain.push(slots.entry(hash, (hash >> 32) as u32, same), row);
+                    chain.push(slots.entry(high_half(key.as_ref()), same), row);
                 }
                 Keys::Rows {
                     converter,
@@ -214,9 +219,7 @@ impl RelationTable {
             Keys::Long(slots) => {
                 let numbers = numbers().ok_or_else(wrong)?;
                 let one = numbers.first().ok_or_else(wrong)?;
-                one.iter()
-                    .map(|key| slots.get(hash_long(*key), *key, |_| true))
-                    .collect()
+                one.iter().map(|key| slots.get(*key, |_| true)).collect()
             }
             Keys::Pair(slots) => {
                 let numbers = numbers().ok_or_else(wrong)?;
@@ -225,10 +228,7 @@ impl RelationTable {
                 };
                 one.iter()
                     .zip(two)
-                    .map(|(one, two)| {
-                        let key = [*one, *two];
-                        slots.get(hash_pair(key), key, |_| true)
-                    })
+                    .map(|(one, two)| slots.get([*one, *two], |_| true))
                     .collect()
             }
             Keys::Rows {
@@ -241,9 +241,8 @@ impl RelationTable {
                 converted
                     .iter()
                     .map(|key| {
-                        let hash = XxHash64::oneshot(0, key.as_ref());
                         let same = |head: u32| rows.row(head as usize) == key;
-                        slots.get(hash, (hash >> 32) as u32, same)
+                        slots.get(high_half(key.as_ref()), same)
                     })
                     .collect()
             }
@@ -332,58 +331,94 @@ impl Chain {
     }
 }
 
-impl<K: Copy + Default + PartialEq> Slots<K> {
-    fn new(keys: usize) -> Self {
-        let slots = (keys + keys / 3 + 1).next_power_of_two().max(16);
+impl<K: SlotKey> Slots<K> {
+    /// For so many rows. There may be far fewer keys: it grows with them.
+    fn new(rows: usize) -> Self {
+        let slots = (rows / 4).next_power_of_two().max(16);
         Self {
             slots: vec![(K::default(), NONE); slots],
             shift: 64 - slots.trailing_zeros(),
+            used: 0,
         }
     }
 
-    /// The first row of a key, or where it is to be put. `same` tells whether a row with that key in its slot is meant.
-    fn entry(&mut self, hash: u64, key: K, same: impl Fn(u32) -> bool) -> &mut u32 {
+    /// The first row of a key, or where it is to be put, at once. `same` tells whether a row with that key in its slot is meant.
+    fn entry(&mut self, key: K, same: impl Fn(u32) -> bool) -> &mut u32 {
+        if self.used >= self.slots.len() / 4 * 3 {
+            self.grow();
+        }
+        // The mask keeps the place inside.
+        let place = self.place(key, same) & (self.slots.len() - 1);
+        #[allow(clippy::indexing_slicing)]
+        let slot = &mut self.slots[place];
+        if slot.1 == NONE {
+            slot.0 = key;
+            self.used += 1;
+        }
+        &mut slot.1
+    }
+
+    #[inline]
+    fn get(&self, key: K, same: impl Fn(u32) -> bool) -> u32 {
+        let slot = self.slots.get(self.place(key, same));
+        slot.map_or(NONE, |(_, head)| *head)
+    }
+
+    /// The slot of a key, or the free one where it belongs.
+    #[inline]
+    fn place(&self, key: K, same: impl Fn(u32) -> bool) -> usize {
         let mask = self.slots.len() - 1;
-        let mut place = (hash >> self.shift) as usize;
+        let mut place = (key.hash() >> self.shift) as usize;
         while let Some((of, head)) = self.slots.get(place) {
             if *head == NONE || (*of == key && same(*head)) {
                 break;
             }
             place = (place + 1) & mask;
         }
-        // The mask keeps the place inside.
-        #[allow(clippy::indexing_slicing)]
-        let slot = &mut self.slots[place & mask];
-        slot.0 = key;
-        &mut slot.1
+        place
     }
 
-    #[inline]
-    fn get(&self, hash: u64, key: K, same: impl Fn(u32) -> bool) -> u32 {
-        let mask = self.slots.len() - 1;
-        let mut place = (hash >> self.shift) as usize;
-        while let Some((of, head)) = self.slots.get(place) {
-            if *head == NONE {
-                return NONE;
+    fn grow(&mut self) {
+        let slots = vec![(K::default(), NONE); self.slots.len() * 2];
+        self.shift -= 1;
+        // In their order: those of the new table are written from the first to the last.
+        for (key, head) in std::mem::replace(&mut self.slots, slots) {
+            if head != NONE {
+                let place = self.place(key, |_| false);
+                if let Some(slot) = self.slots.get_mut(place) {
+                    *slot = (key, head);
+                }
             }
-            if *of == key && same(*head) {
-                return *head;
-            }
-            place = (place + 1) & mask;
         }
-        NONE
     }
 }
 
-#[inline]
-fn hash_long(key: i64) -> u64 {
-    (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+impl SlotKey for i64 {
+    #[inline]
+    fn hash(self) -> u64 {
+        (self as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
 }
 
-#[inline]
-fn hash_pair([one, two]: [i64; 2]) -> u64 {
-    let hash = hash_long(one);
-    ((hash ^ hash >> 29).wrapping_add(two as u64)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+impl SlotKey for [i64; 2] {
+    #[inline]
+    fn hash(self) -> u64 {
+        let [one, two] = self;
+        let hash = one.hash();
+        ((hash ^ hash >> 29).wrapping_add(two as u64)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+    }
+}
+
+/// The high half of a hash.
+impl SlotKey for u32 {
+    #[inline]
+    fn hash(self) -> u64 {
+        u64::from(self) << 32
+    }
+}
+
+fn high_half(key: &[u8]) -> u32 {
+    (XxHash64::oneshot(0, key) >> 32) as u32
 }
 
 /// The least number and how many there are up to the largest, if a table of all of them is not much larger than the numbers.
@@ -435,4 +470,65 @@ fn numbers(keys: &ArrayRef) -> Option<Vec<i64>> {
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, StringArray};
+
+    use super::*;
+
+    /// The rows of the table with the key of each streamed row.
+    fn found(build: &[ArrayRef], streamed: &[ArrayRef]) -> Vec<Vec<u32>> {
+        let (rows, streamed_rows) = (build[0].len(), streamed[0].len());
+        let table = RelationTable::new(build, rows).unwrap();
+        let matches = table.probe(streamed, streamed_rows).unwrap();
+        let (mut of, mut at) = (Vec::new(), Vec::new());
+        assert!(matches.pairs(
+            &table,
+            &mut MatchCursor::default(),
+            usize::MAX,
+            &mut of,
+            &mut at
+        ));
+        let mut found = vec![Vec::new(); streamed_rows];
+        for (of, at) in of.into_iter().zip(at) {
+            found[of as usize].push(at);
+        }
+        found
+    }
+
+    #[test]
+    fn tables_grow_with_their_keys() {
+        // Far apart, each third one twice, looked up together with as many that are not there.
+        let key = |number: i64| number * 1_000_003;
+        let of = |numbers: Vec<i64>| -> ArrayRef { Arc::new(Int64Array::from(numbers)) };
+        let texts = |numbers: &[i64]| -> ArrayRef {
+            let texts = numbers.iter().map(|number| Some(number.to_string()));
+            Arc::new(texts.collect::<StringArray>())
+        };
+        for count in [0, 1, 11, 12, 13, 5000] {
+            let twice = (0..count).step_by(3).map(key);
+            let build: Vec<i64> = (0..count).map(key).chain(twice).collect();
+            let streamed: Vec<i64> = (0..2 * count).map(key).collect();
+            let expected: Vec<Vec<u32>> = streamed
+                .iter()
+                .map(|key| {
+                    let rows = (0..).zip(&build).filter(|(_, of)| *of == key);
+                    rows.map(|(row, _)| row).collect()
+                })
+                .collect();
+            let (one, other) = (of(build.clone()), of(streamed.clone()));
+            assert_eq!(found(&[one.clone()], &[other.clone()]), expected, "{count}");
+            let pairs = (
+                [one, of(build.iter().map(|key| key % 7).collect())],
+                [other, of(streamed.iter().map(|key| key % 7).collect())],
+            );
+            assert_eq!(found(&pairs.0, &pairs.1), expected, "{count}");
+            let texts = (texts(&build), texts(&streamed));
+            assert_eq!(found(&[texts.0], &[texts.1]), expected, "{count}");
+        }
+    }
 }
