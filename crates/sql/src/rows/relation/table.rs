@@ -474,6 +474,7 @@ fn numbers(keys: &ArrayRef) -> Option<Vec<i64>> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
     use std::sync::Arc;
 
     use arrow::array::{Int64Array, StringArray};
@@ -521,7 +522,8 @@ mod tests {
                 })
                 .collect();
             let (one, other) = (of(build.clone()), of(streamed.clone()));
-            assert_eq!(found(&[one.clone()], &[other.clone()]), expected, "{count}");
+            let single = found(slice::from_ref(&one), slice::from_ref(&other));
+            assert_eq!(single, expected, "{count}");
             let pairs = (
                 [one, of(build.iter().map(|key| key % 7).collect())],
                 [other, of(streamed.iter().map(|key| key % 7).collect())],
