@@ -78,8 +78,11 @@ const OF_READ_WRITE: &[Delegation] = &[
     delegated("InputFormatTests", "SerDeUtil$::"),
 ];
 
-/// A DataFrame is collected: Spark SQL.
-const OF_BROADCAST: &[Delegation] = &[delegated("BroadcastTest", "SparkPlan::getByteArrayRdd")];
+/// A DataFrame is collected: Spark SQL with generated code.
+const OF_BROADCAST: &[Delegation] = &[delegated(
+    "BroadcastTest",
+    "generated code without operators",
+)];
 
 /// Modules, and what of them may go to a JVM. Modules without delegations must run without any JVM.
 const MODULES: &[Module] = &[
