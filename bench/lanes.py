@@ -59,7 +59,7 @@ def main():
     native, everything = (sum(found[place] for found in counted.values()) for place in range(2))
     print("| |" + "".join(f" {name} |" for name in counted) + " all |")
     print("|---|" + "---|" * (len(counted) + 1))
-    print(f"| {chosen.spark} |" + "".join(f" {own}/{all_}|" for own, all_, _ in counted.values())
+    print(f"| {chosen.spark} |" + "".join(f" {own}/{all_} |" for own, all_, _ in counted.values())
           + f" {native}/{everything} ({native / everything:.0%}) |")
     if chosen.json:
         chosen.json.write_text(json.dumps(counted, indent=1))
