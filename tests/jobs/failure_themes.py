@@ -153,8 +153,17 @@ def lost_executor(run):
     groups, answer = shuffled(run)
 
     def executor_of_worker():
-        with open(f"/proc/{os.getppid()}/stat") as stat_file:
-            return int(stat_file.read().rsplit(")", 1)[1].split()[1])
+        """By what they share, the directory that the Worker made for the executor: a worker may have outlived its daemon."""
+        here = os.getcwd()
+        for process in os.listdir("/proc"):
+            try:
+                if os.readlink(f"/proc/{process}/cwd") == here:
+                    with open(f"/proc/{process}/cmdline", "rb") as arguments:
+                        if b"--executor-id" in arguments.read().split(b"\0"):
+                            return int(process)
+            except OSError:
+                pass
+        raise ProcessLookupError(f"no executor in {here}")
 
     def kill(part):
         if TaskContext.get().partitionId() == 0 and once(scratch, "dead-executor"):
