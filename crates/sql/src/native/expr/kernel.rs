@@ -126,13 +126,7 @@ impl Kernel {
         to: ArrowType,
         run: impl Fn(&[Arg], usize) -> Result<ArrayRef> + Send + Sync + 'static,
     ) -> Arc<dyn PhysicalExpr> {
-        Arc::new(Self {
-            name: name.into(),
-            args,
-            to,
-            strict: true,
-            run: Arc::new(run),
-        })
+        Self::shared(name.into(), args, to, true, Arc::new(run))
     }
 
     /// A function that sees constant nulls.
@@ -142,12 +136,22 @@ impl Kernel {
         to: ArrowType,
         run: impl Fn(&[Arg], usize) -> Result<ArrayRef> + Send + Sync + 'static,
     ) -> Arc<dyn PhysicalExpr> {
+        Self::shared(name.into(), args, to, false, Arc::new(run))
+    }
+
+    fn shared(
+        name: String,
+        args: Vec<Arc<dyn PhysicalExpr>>,
+        to: ArrowType,
+        strict: bool,
+        run: Arc<Run>,
+    ) -> Arc<dyn PhysicalExpr> {
         Arc::new(Self {
-            name: name.into(),
+            name,
             args,
             to,
-            strict: false,
-            run: Arc::new(run),
+            strict,
+            run,
         })
     }
 }
