@@ -150,3 +150,67 @@ fn collections_between_tasks_find_all_garbage() {
         "{said}"
     );
 }
+
+const ARCHIVES: &str = r#"
+import importlib, os, sys, time, zipfile, zipimport
+
+archives = sys.modules["firesteel_worker.archives"]
+archives.SETTLED = 0.2
+known = zipimport._read_directory.__self__
+read, reads = known.read, []
+known.read = lambda archive: (reads.append(archive), read(archive))[1]
+archive = os.path.join(os.getcwd(), "modules.zip")
+sys.path.insert(0, archive)
+
+def write(modules):
+    with zipfile.ZipFile(archive, "w") as out:
+        for name, text in modules.items():
+            out.writestr(name + ".py", text)
+
+def reads_of_invalidation():
+    reads.clear()
+    importlib.invalidate_caches()
+    return reads.count(archive)
+
+write({"first": "", "second/__init__": "", "second/third": "", "second/fourth/__init__": "", "second/fourth/fifth": ""})
+reads_of_invalidation()
+import first, second.third, second.fourth.fifth
+assert reads_of_invalidation() >= 3, "too fresh to be relied on"
+time.sleep(0.3)
+assert reads_of_invalidation() > 0, "read when it was fresh"
+assert reads_of_invalidation() == 0
+assert reads_of_invalidation() == 0
+
+# Changes are seen: of a settled archive, and of one that has just changed, though its size and time are the same.
+write({"first": "", "sixth": "value = 1"})
+assert reads_of_invalidation() > 0
+import sixth
+assert sixth.value == 1
+times = os.stat(archive)
+write({"first": "", "sixth": "value = 2"})
+os.utime(archive, ns=(times.st_atime_ns, times.st_mtime_ns))
+assert reads_of_invalidation() > 0
+assert importlib.reload(sixth).value == 2
+
+# So is one that is gone.
+time.sleep(0.3)
+importlib.invalidate_caches()
+assert reads_of_invalidation() == 0
+os.remove(archive)
+importlib.invalidate_caches()
+assert importlib.util.find_spec("first") is not None, "of a loaded module"
+del sys.modules["first"]
+assert importlib.util.find_spec("first") is None
+print("fine")
+"#;
+
+#[test]
+fn archives_are_read_again_when_they_have_changed() {
+    let [_, prepared] = both("worker", ARCHIVES);
+    let said = String::from_utf8_lossy(&prepared.stderr);
+    assert_eq!(
+        String::from_utf8_lossy(&prepared.stdout).trim(),
+        "fine",
+        "{said}"
+    );
+}

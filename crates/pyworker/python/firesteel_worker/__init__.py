@@ -6,13 +6,14 @@ where something here does not fit the interpreter or the distribution, it stays 
 import runpy
 import sys
 
-from . import collector
+from . import archives, collector
 
 
 def prepare(module):
     """What to call with the module's name to run it as `python -m` does."""
     if "daemon" in module:
         collector.stand_in()
+    archives.install()
     # The native module is for CPython's stable interface of 3.9.
     if sys.implementation.name == "cpython" and sys.version_info >= (3, 9):
         try:
