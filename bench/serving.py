@@ -19,8 +19,9 @@ from side_by_side import SIDES, Driver, end, in_turn, parse, parser, report, scr
 
 MAPS = 4
 SIZES = {"4 MiB": 4 << 20, "64 KiB": 64 << 10}
-# Chunks asked for before the first is there.
-AHEAD = 16
+# As a reducer asks (`spark.reducer.maxSizeInFlight`): all chunks of a request at once, five requests before the first is there.
+IN_FLIGHT = 48 << 20
+REQUEST = IN_FLIGHT // 5
 RPC_REQUEST, RPC_RESPONSE, CHUNK_REQUEST, CHUNK_SUCCESS = 3, 4, 0, 1
 OPEN_BLOCKS, STREAM_HANDLE = 0, 3
 
@@ -83,13 +84,15 @@ class Reader:
         assert chunks == len(blocks), (chunks, len(blocks))
         return stream
 
-    def fetch(self, app, executor, blocks):
-        """Fetches blocks and throws them away. Gives the number of their bytes."""
+    def fetch(self, app, executor, blocks, size):
+        """Fetches blocks of about a size and throws them away. Gives the number of their bytes."""
         stream, asked, total = self.open(app, executor, blocks), 0, 0
+        at_once, ahead = max(1, REQUEST // size), max(1, IN_FLIGHT // size)
         for done in range(len(blocks)):
-            while asked < min(len(blocks), done + AHEAD):
-                self.socket.sendall(struct.pack(">qbqi", 21, CHUNK_REQUEST, stream, asked))
-                asked += 1
+            while asked < len(blocks) and asked + at_once <= done + ahead:
+                chunks = range(asked, min(len(blocks), asked + at_once))
+                self.socket.sendall(b"".join(struct.pack(">qbqi", 21, CHUNK_REQUEST, stream, chunk) for chunk in chunks))
+                asked = chunks.stop
             length, kind, _, index = struct.unpack(">qbqi", self.exactly(21))
             if kind != CHUNK_SUCCESS:
                 raise RuntimeError(f"frame {kind} instead of chunk {index}")
@@ -152,7 +155,7 @@ def measure(chosen, work, samples):
                 for side in in_turn(number):
                     before, total = processor_seconds(executors[side].pid), 0
                     while total < chosen.gigabytes << 30:
-                        total += readers[side].fetch(drivers[side].hello["app_id"], "0", blocks[side])
+                        total += readers[side].fetch(drivers[side].hello["app_id"], "0", blocks[side], size)
                     rates[side] = total / (processor_seconds(executors[side].pid) - before)
                 if number:
                     for side, rate in rates.items():

@@ -28,7 +28,7 @@ const PIECES_PER_CALL: usize = 64;
 /// File bytes given to one system call.
 const FILE_BYTES_PER_CALL: u64 = 1 << 20;
 /// Open files that may wait on one connection.
-const MAX_FILES: usize = 16;
+const MAX_FILES: usize = 32;
 /// Requests of the other end that may be unanswered.
 const MAX_PROMISES: usize = 1024;
 
@@ -178,6 +178,12 @@ impl State {
         self.closed
             || (self.bytes < max_bytes && self.files < MAX_FILES && self.promises < MAX_PROMISES)
     }
+
+    /// Whether whoever waits for room is to go on. Not as soon as there is some: for a single file they and the sending task would wake each other all the
+    /// time. Answers that were promised may take long, though, and must not hold up requests that there is room for.
+    fn has_much_room(&self, max_bytes: usize) -> bool {
+        self.has_room(max_bytes) && self.bytes <= max_bytes / 2 && self.files <= MAX_FILES / 2
+    }
 }
 
 impl Outgoing {
@@ -243,6 +249,7 @@ impl Outgoing {
         drop(state);
         if all_sent {
             self.activity.touch();
+            self.room.notify_waiters();
         } else {
             self.ready.notify_one();
         }
@@ -301,11 +308,12 @@ impl Outgoing {
 
     fn release(&self, bytes: usize, files: usize, promises: usize) {
         let mut state = self.state.lock();
-        let full = !state.has_room(self.max_bytes);
+        let had_room = state.has_much_room(self.max_bytes);
         state.bytes -= bytes;
         state.files -= files;
         state.promises -= promises;
-        let wake = full || (state.bytes == 0 && state.files == 0);
+        let wake = (!had_room && state.has_much_room(self.max_bytes))
+            || (state.bytes == 0 && state.files == 0);
         drop(state);
         if wake {
             self.room.notify_waiters();
@@ -447,4 +455,45 @@ async fn read_ahead(file: Arc<File>, offset: u64, len: u64) {
         }
     });
     let _ = read.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn whoever_waits_for_room_goes_on_when_half_of_the_files_are_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let outgoing = Outgoing::new(1 << 20, Arc::new(socket), Arc::new(Activity::new()));
+        let head = Frame::ChunkFetchSuccess {
+            stream_id: 1,
+            chunk_index: 0,
+            body: Bytes::new(),
+        };
+        // Too much to be sent at once; nothing else sends.
+        let body = Body::File {
+            file: Arc::new(tempfile::tempfile().unwrap()),
+            offset: 0,
+            len: FILE_SENT_AT_ONCE + 1,
+        };
+        for _ in 0..MAX_FILES {
+            assert!(outgoing.has_room());
+            outgoing.push_with(&head, &body);
+        }
+        assert!(!outgoing.has_room());
+        let mut waiting = std::pin::pin!(outgoing.room());
+        assert!(waiting.as_mut().now_or_never().is_none());
+        let mut sent = 0;
+        while waiting.as_mut().now_or_never().is_none() {
+            outgoing.release(0, 1, 0);
+            sent += 1;
+            assert!(outgoing.has_room());
+        }
+        assert_eq!(sent, MAX_FILES / 2);
+    }
 }
