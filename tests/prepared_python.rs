@@ -66,6 +66,17 @@ fn both(name: &str, text: &str) -> [Output; 2] {
     ["-m", launcher.to_str().unwrap()].map(|first| run(directory.path(), first, &module))
 }
 
+/// Runs a module of assertions with the launcher, to its last line.
+fn runs_fine(name: &str, text: &str) {
+    let [_, prepared] = both(name, text);
+    let said = String::from_utf8_lossy(&prepared.stderr);
+    assert_eq!(
+        String::from_utf8_lossy(&prepared.stdout).trim(),
+        "fine",
+        "{said}"
+    );
+}
+
 const SURROUNDINGS: &str = r#""""A module."""
 import gc, json, sys
 import __main__
@@ -142,13 +153,7 @@ print("fine")
 
 #[test]
 fn collections_between_tasks_find_all_garbage() {
-    let [_, prepared] = both("daemon", COLLECTIONS);
-    let said = String::from_utf8_lossy(&prepared.stderr);
-    assert_eq!(
-        String::from_utf8_lossy(&prepared.stdout).trim(),
-        "fine",
-        "{said}"
-    );
+    runs_fine("daemon", COLLECTIONS);
 }
 
 const ARCHIVES: &str = r#"
@@ -206,11 +211,5 @@ print("fine")
 
 #[test]
 fn archives_are_read_again_when_they_have_changed() {
-    let [_, prepared] = both("worker", ARCHIVES);
-    let said = String::from_utf8_lossy(&prepared.stderr);
-    assert_eq!(
-        String::from_utf8_lossy(&prepared.stdout).trim(),
-        "fine",
-        "{said}"
-    );
+    runs_fine("worker", ARCHIVES);
 }

@@ -249,6 +249,7 @@ impl Outgoing {
         drop(state);
         if all_sent {
             self.activity.touch();
+            // What is sent here is released by nobody else.
             self.room.notify_waiters();
         } else {
             self.ready.notify_one();

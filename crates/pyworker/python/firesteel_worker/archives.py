@@ -48,9 +48,9 @@ class Known:
 
 
 def install():
-    importer = zipimport.zipimporter
-    needed = [(zipimport, "_read_directory"), (importer, "invalidate_caches"), (zipimport, "_zip_directory_cache")]
-    if all(hasattr(owner, name) for owner, name in needed):
-        known = Known(*(getattr(owner, name) for owner, name in needed))
+    owner = zipimport.zipimporter
+    needed = [(zipimport, "_read_directory"), (owner, "invalidate_caches"), (zipimport, "_zip_directory_cache")]
+    if all(hasattr(where, name) for where, name in needed):
+        known = Known(*(getattr(where, name) for where, name in needed))
         zipimport._read_directory = known.read_directory
-        importer.invalidate_caches = lambda importer: known.invalidate_caches(importer)
+        owner.invalidate_caches = lambda importer: known.invalidate_caches(importer)
