@@ -35,13 +35,21 @@ impl Patience {
             return file.read_exact_at(buffer, at);
         }
         let len = buffer.len();
-        let mut slices = [IoSliceMut::new(buffer)];
-        match rustix::io::preadv2(file, &mut slices, at, ReadWriteFlags::NOWAIT) {
-            Ok(count) if count == len => Ok(()),
+        match self.read_at(file, buffer, at)? {
+            count if count == len => Ok(()),
             // The rest is not there, or not at once.
-            Ok(_) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(error) => Err(known(error)),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
         }
+    }
+
+    /// Reads bytes at an offset and gives their number: fewer than there is room for at the end of the file, or where the rest is on another page than the first and cannot
+    /// be had at once.
+    pub(super) fn read_at(self, file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        if self == Self::Any {
+            return file.read_at(buffer, at);
+        }
+        let mut slices = [IoSliceMut::new(buffer)];
+        rustix::io::preadv2(file, &mut slices, at, ReadWriteFlags::NOWAIT).map_err(known)
     }
 }
 

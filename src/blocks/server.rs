@@ -1,7 +1,7 @@
 //! The block server: what Spark's `NettyBlockRpcServer` does for other executors.
 
+use super::open_outputs::OpenOutputs;
 use super::patience::Patience;
-use super::shuffle_files::MapOutput;
 use super::streams::{Block, Chunk, Read, Segment, Streams};
 use super::uploads::Uploads;
 use super::{BlockSource, LocalDirs, ShuffleFiles};
@@ -14,6 +14,7 @@ use std::io;
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, oneshot};
+use tokio::task::AbortHandle;
 use uuid::Uuid;
 use wire::block_transfer::BlockTransferMessage as Message;
 use wire::frame::MAX_FRAME;
@@ -29,6 +30,13 @@ const MAX_DIAGNOSES: usize = 2;
 #[derive(Debug)]
 pub struct BlockServer {
     server: Server,
+    closing: AbortHandle,
+}
+
+impl Drop for BlockServer {
+    fn drop(&mut self) {
+        self.closing.abort();
+    }
 }
 
 /// Why a block server cannot start.
@@ -74,10 +82,13 @@ impl BlockServer {
         })?;
         // Ids start at random, as Spark's do, to tell the streams of different executors apart.
         let first_stream = i64::from(Uuid::new_v4().as_fields().0 >> 1) * 1000;
+        let files = ShuffleFiles::new(dirs.clone());
+        let outputs = OpenOutputs::new(files.clone());
         let handler = Handler {
             app_id: app_id.to_owned(),
             executor_id: executor_id.to_owned(),
-            files: ShuffleFiles::new(dirs.clone()),
+            files,
+            outputs: outputs.clone(),
             uploads: Uploads::new(dirs.clone()),
             dirs,
             source,
@@ -85,7 +96,8 @@ impl BlockServer {
             diagnoses: Arc::new(Semaphore::new(MAX_DIAGNOSES)),
         };
         let server = Server::bind((address.ip(), port), &conf, Arc::new(handler))?;
-        Ok(Self { server })
+        let closing = tokio::spawn(outputs.close_unused()).abort_handle();
+        Ok(Self { server, closing })
     }
 
     /// The port that is listened on.
@@ -115,6 +127,7 @@ struct Handler {
     executor_id: String,
     dirs: Arc<LocalDirs>,
     files: ShuffleFiles,
+    outputs: OpenOutputs,
     source: Arc<dyn BlockSource>,
     streams: Streams,
     uploads: Uploads,
@@ -174,7 +187,7 @@ impl Handler {
     /// The data of a chunk. Shuffle blocks that this process has no files of may come from elsewhere: another shuffle manager or the
     /// fallback storage of a decommissioned executor.
     fn read(&self, peer: Peer, chunk: Result<Chunk, String>) -> Answer<Result<Body, String>> {
-        let (files, source) = (self.files.clone(), self.source.clone());
+        let (outputs, source) = (self.outputs.clone(), self.source.clone());
         let (segment, read) = match chunk {
             Err(error) => return Box::pin(async { Err(error) }),
             Ok(Chunk::Named(name)) => {
@@ -186,9 +199,9 @@ impl Handler {
                 });
             }
             // Those behind it will be had at once, too.
-            Ok(Chunk::Read(segment, ahead)) => match read_at_once(&files, segment) {
+            Ok(Chunk::Read(segment, ahead)) => match read_at_once(&outputs, segment) {
                 Some(Ok(body)) => return Box::pin(std::future::ready(Ok(body))),
-                _ => (segment, read(files.clone(), segment, ahead)),
+                _ => (segment, read(outputs.clone(), segment, ahead)),
             },
             Ok(Chunk::Ahead(segment, read)) => (segment, read),
         };
@@ -196,9 +209,9 @@ impl Handler {
             let body = match read.await {
                 Ok(body) => body,
                 // Too large to be read ahead, or there was no need to.
-                Err(_) => match read_at_once(&files, segment) {
+                Err(_) => match read_at_once(&outputs, segment) {
                     Some(Ok(body)) => Ok(body),
-                    _ => self::read(files, segment, Vec::new())
+                    _ => self::read(outputs, segment, Vec::new())
                         .await
                         .map_err(io::Error::other)
                         .flatten(),
@@ -351,15 +364,8 @@ fn answer_with(reply: Reply, result: Result<Bytes, String>) {
 }
 
 /// A segment, if it can be had without waiting for a disk.
-fn read_at_once(files: &ShuffleFiles, segment: Segment) -> Option<Read> {
-    let Segment {
-        shuffle_id,
-        map_id,
-        start,
-        end,
-    } = segment;
-    let body = files.segment_at_once(shuffle_id, map_id, start, end)?;
-    match body.and_then(|body| small_in_memory(body, Patience::None)) {
+fn read_at_once(outputs: &OpenOutputs, segment: Segment) -> Option<Read> {
+    match read_segment(outputs, segment, Patience::None) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
         read => Some(read),
     }
@@ -367,18 +373,16 @@ fn read_at_once(files: &ShuffleFiles, segment: Segment) -> Option<Read> {
 
 /// Reads a segment, and behind it those of `ahead` that are small, on a thread that may wait for disks.
 fn read(
-    files: ShuffleFiles,
+    outputs: OpenOutputs,
     segment: Segment,
     ahead: Vec<(Segment, oneshot::Sender<Read>)>,
 ) -> oneshot::Receiver<Read> {
     let (sender, read) = oneshot::channel();
-    let in_memory = |body| small_in_memory(body, Patience::Any);
     tokio::task::spawn_blocking(move || {
-        let mut open = None;
         // Nobody waits for the chunks of a connection that is gone.
-        let _ = sender.send(read_segment(&files, &mut open, segment).and_then(in_memory));
+        let _ = sender.send(read_segment(&outputs, segment, Patience::Any));
         for (segment, sender) in ahead {
-            match read_segment(&files, &mut open, segment).and_then(in_memory) {
+            match read_segment(&outputs, segment, Patience::Any) {
                 Ok(Body::File { .. }) => {}
                 result => {
                     let _ = sender.send(result);
@@ -389,32 +393,9 @@ fn read(
     read
 }
 
-fn read_segment(
-    files: &ShuffleFiles,
-    open: &mut Option<(i32, i64, MapOutput)>,
-    segment: Segment,
-) -> Read {
-    let Segment {
-        shuffle_id,
-        map_id,
-        start,
-        end,
-    } = segment;
-    match open {
-        Some((shuffle, map, output)) if (*shuffle, *map) == (shuffle_id, map_id) => {
-            output.segment(start, end)
-        }
-        _ => {
-            let output = files.open(shuffle_id, map_id)?;
-            let (_, _, output) = open.insert((shuffle_id, map_id, output));
-            output.segment(start, end)
-        }
-    }
-}
-
-/// Reads a small segment, which is cheaper than to hand its file to the socket.
-fn small_in_memory(body: Body, patience: Patience) -> Read {
-    match body {
+/// Small segments are read into memory, which is cheaper than to hand their file to the socket.
+fn read_segment(outputs: &OpenOutputs, segment: Segment, patience: Patience) -> Read {
+    match outputs.segment(segment, patience)? {
         Body::File { file, offset, len } if len <= SMALL => {
             let mut bytes = vec![0; len as usize];
             patience.read_exact_at(&file, &mut bytes, offset)?;

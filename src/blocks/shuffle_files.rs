@@ -6,13 +6,14 @@
 use super::LocalDirs;
 use super::checksum::Algorithm;
 use super::patience::Patience;
+use super::shuffle_index::Index;
 use crate::transport::Body;
 use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wire::block_transfer::Cause;
 
 /// The shuffle files below the local directories. All methods read from disk and may block.
@@ -32,37 +33,23 @@ impl ShuffleFiles {
     /// # Errors
     /// `NotFound` if there is no index file, `InvalidData` if the files contradict each other or the range.
     pub fn segment(&self, shuffle_id: i32, map_id: i64, start: i32, end: i32) -> io::Result<Body> {
-        self.open(shuffle_id, map_id)?.segment(start, end)
-    }
-
-    /// As [`Self::segment`], without ever waiting for a disk: `None` if it cannot be had so.
-    pub(super) fn segment_at_once(
-        &self,
-        shuffle_id: i32,
-        map_id: i64,
-        start: i32,
-        end: i32,
-    ) -> Option<io::Result<Body>> {
-        let output = self.output(shuffle_id, map_id, Patience::None);
-        match output.and_then(|mut output| output.segment(start, end)) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-            segment => Some(segment),
-        }
+        self.open(shuffle_id, map_id, Patience::Any)?
+            .segment(start, end, Patience::Any)
     }
 
     /// Opens a map output of which several segments are wanted.
-    pub(super) fn open(&self, shuffle_id: i32, map_id: i64) -> io::Result<MapOutput> {
-        self.output(shuffle_id, map_id, Patience::Any)
-    }
-
-    fn output(&self, shuffle_id: i32, map_id: i64, patience: Patience) -> io::Result<MapOutput> {
+    pub(super) fn open(
+        &self,
+        shuffle_id: i32,
+        map_id: i64,
+        patience: Patience,
+    ) -> io::Result<MapOutput> {
         let index_path = self.path(shuffle_id, map_id, "index");
         Ok(MapOutput {
-            index: open(&index_path, patience)?,
+            index: Index::new(open(&index_path, patience)?, patience)?,
             index_path,
             data_path: self.path(shuffle_id, map_id, "data"),
-            data: None,
-            patience,
+            data: OnceLock::new(),
         })
     }
 
@@ -104,7 +91,9 @@ impl ShuffleFiles {
         );
         let reducer =
             u64::try_from(reduce_id).map_err(|_| invalid(format!("no reducer {reduce_id}")))?;
-        let written = read_i64(&open(&path, Patience::Any)?, reducer, Patience::Any)?;
+        let mut written = [0; 8];
+        open(&path, Patience::Any)?.read_exact_at(&mut written, reducer * 8)?;
+        let written = i64::from_be_bytes(written);
         let end = reduce_id
             .checked_add(1)
             .ok_or_else(|| invalid(format!("no reducer {reduce_id}")))?;
@@ -122,18 +111,18 @@ impl ShuffleFiles {
 }
 
 /// The files of one map output.
+#[derive(Debug)]
 pub(super) struct MapOutput {
-    index: File,
+    index: Index,
     index_path: PathBuf,
     data_path: PathBuf,
-    /// The data file and its size, once a segment that is not empty was wanted.
-    data: Option<(Arc<File>, u64)>,
-    patience: Patience,
+    /// The data file, once a segment that is not empty was wanted.
+    data: OnceLock<Arc<File>>,
 }
 
 impl MapOutput {
-    /// As [`ShuffleFiles::segment`].
-    pub(super) fn segment(&mut self, start: i32, end: i32) -> io::Result<Body> {
+    /// As [`ShuffleFiles::segment`]. A data file that was deleted meanwhile is `NotFound`, too.
+    pub(super) fn segment(&self, start: i32, end: i32, patience: Patience) -> io::Result<Body> {
         let [Ok(first), Ok(last)] = [start, end].map(u64::try_from) else {
             return Err(invalid(format!("no reducers {start} to {end}")));
         };
@@ -141,7 +130,8 @@ impl MapOutput {
             return Err(invalid(format!("no reducers between {start} and {end}")));
         }
         let (from, to) = self
-            .offsets(first, last)
+            .index
+            .offsets(first, last, patience)
             .map_err(|error| match error.kind() {
                 io::ErrorKind::UnexpectedEof => invalid(format!(
                     "{} has no reducers {start} to {end}",
@@ -160,14 +150,18 @@ impl MapOutput {
             // Without any records there is no data file.
             return Ok(Body::Bytes(Bytes::new()));
         }
-        let (file, size) = match &self.data {
-            Some(data) => data.clone(),
+        let file = match self.data.get() {
+            Some(file) => file,
             None => {
-                let file = open(&self.data_path, self.patience)?;
-                let size = file.metadata()?.len();
-                self.data.insert((Arc::new(file), size)).clone()
+                let file = open(&self.data_path, patience)?;
+                self.data.get_or_init(|| Arc::new(file))
             }
         };
+        let stat = rustix::fs::fstat(file)?;
+        if stat.st_nlink == 0 {
+            return Err(not_found(&self.data_path));
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
         if size < offset + len {
             let message = format!(
                 "{} has {size} bytes, its index says {}",
@@ -176,44 +170,26 @@ impl MapOutput {
             );
             return Err(invalid(message));
         }
+        let file = file.clone();
         Ok(Body::File { file, offset, len })
-    }
-
-    /// The entries `first` and `last` of the index; mostly they are neighbours.
-    fn offsets(&self, first: u64, last: u64) -> io::Result<(i64, i64)> {
-        if last != first + 1 {
-            let read = |at| read_i64(&self.index, at, self.patience);
-            return Ok((read(first)?, read(last)?));
-        }
-        let mut bytes = [[0; 8]; 2];
-        self.patience
-            .read_exact_at(&self.index, bytes.as_flattened_mut(), first * 8)?;
-        let [from, to] = bytes.map(i64::from_be_bytes);
-        Ok((from, to))
     }
 }
 
 /// Opens a file; the error names it as a JVM would.
 fn open(path: &Path, patience: Patience) -> io::Result<File> {
-    patience.open(path).map_err(|error| {
-        let message = match error.kind() {
-            io::ErrorKind::NotFound => {
-                format!("java.nio.file.NoSuchFileException: {}", path.display())
-            }
-            _ => format!("{}: {error}", path.display()),
-        };
-        io::Error::new(error.kind(), message)
+    patience.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => not_found(path),
+        kind => io::Error::new(kind, format!("{}: {error}", path.display())),
     })
+}
+
+fn not_found(path: &Path) -> io::Error {
+    let message = format!("java.nio.file.NoSuchFileException: {}", path.display());
+    io::Error::new(io::ErrorKind::NotFound, message)
 }
 
 fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
-}
-
-fn read_i64(file: &File, at: u64, patience: Patience) -> io::Result<i64> {
-    let mut bytes = [0; 8];
-    patience.read_exact_at(file, &mut bytes, at * 8)?;
-    Ok(i64::from_be_bytes(bytes))
 }
 
 /// A part of a file.
@@ -296,8 +272,10 @@ mod tests {
         fixture.write_longs("shuffle_4_77_0.index", &[0, 3, 3, 8, 9]);
         let segment = |start, end| {
             let found = content(fixture.files.segment(4, 77, start, end));
-            if let Some(at_once) = fixture.files.segment_at_once(4, 77, start, end) {
-                assert_eq!(content(at_once), found);
+            let output = fixture.files.open(4, 77, Patience::None);
+            match output.and_then(|output| output.segment(start, end, Patience::None)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                at_once => assert_eq!(content(at_once), found),
             }
             found
         };
