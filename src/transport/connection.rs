@@ -110,6 +110,7 @@ impl Connection {
             idle_after: conf.connection_timeout,
             close_idle: conf.close_idle_connections,
             holds_back: accepted.is_some(),
+            holds_answers: false,
         };
         tokio::spawn(async move {
             task.run().await;
@@ -322,11 +323,15 @@ struct ReadTask {
     close_idle: bool,
     /// Whether requests wait while answers pile up.
     holds_back: bool,
+    /// Whether answers wait for others.
+    holds_answers: bool,
 }
 
 impl ReadTask {
     async fn run(mut self) {
-        let error = match self.read().await {
+        let ended = self.read().await;
+        self.connection.outgoing.hold(false);
+        let error = match ended {
             Ok(()) => None,
             Err(error) => {
                 tracing::warn!(
@@ -358,6 +363,12 @@ impl ReadTask {
         loop {
             let waits = self.holds_back && !connection.outgoing.has_room();
             let full = self.opening.len() + self.streams.len() >= MAX_OPENING;
+            // Answers to requests that are here already go out together.
+            let more = self.holds_back && !waits && !full && self.reader.has_frame();
+            if more || self.holds_answers {
+                self.holds_answers = more;
+                connection.outgoing.hold(more);
+            }
             tokio::select! {
                 biased;
                 _ = &mut closed => return Ok(()),

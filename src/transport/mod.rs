@@ -12,7 +12,9 @@ mod client;
 mod conf;
 mod connection;
 mod outgoing;
+mod pacing;
 mod reader;
+mod sending;
 mod server;
 mod stream;
 

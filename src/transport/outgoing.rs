@@ -1,12 +1,11 @@
 //! What waits to be sent on a connection, and the task that sends it.
 
 use super::Body;
-use bytes::{Buf, Bytes, BytesMut};
-use parking_lot::Mutex;
-use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags};
-use rustix::net::{SendAncillaryBuffer, SendFlags};
+use super::sending::{self, Limits, Part, Piece, Sent, Stop};
+use bytes::{Buf, BytesMut};
+use parking_lot::{Mutex, MutexGuard};
+use rustix::net::SendFlags;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,14 +18,13 @@ use wire::frame::Frame;
 
 /// Bodies up to this size are copied behind their heads instead of being sent as a piece of their own.
 const COPIED_BODY: usize = 8 << 10;
-/// Up to so many bytes are sent by whoever queues them, if nothing else is waiting: it saves a message the way through another thread.
-const SENT_AT_ONCE: usize = 64 << 10;
-/// So much of a file is sent likewise: a small block of a shuffle, with what framing and compression add to it.
-const FILE_SENT_AT_ONCE: u64 = 256 << 10;
-/// Pieces given to one system call.
-const PIECES_PER_CALL: usize = 64;
-/// File bytes given to one system call.
-const FILE_BYTES_PER_CALL: u64 = 1 << 20;
+/// What is sent by whoever queues it: it saves small messages and small blocks of shuffles, with what framing and compression add to them, the way through
+/// another thread.
+const AT_ONCE: Limits = Limits {
+    bytes: 64 << 10,
+    part: 256 << 10,
+    read_ahead: false,
+};
 /// Open files that may wait on one connection.
 const MAX_FILES: usize = 32;
 /// Requests of the other end that may be unanswered.
@@ -74,8 +72,9 @@ pub(super) struct Outgoing {
 struct State {
     /// The socket, until the queue is closed.
     socket: Option<Arc<TcpStream>>,
-    /// The sending task has pieces in hand, so that nobody else may send.
-    sending: bool,
+    sender: Sender,
+    /// More is about to be queued: nothing is sent yet.
+    held: bool,
     pieces: VecDeque<Piece>,
     /// Heads and small bodies behind the last piece.
     tail: BytesMut,
@@ -88,14 +87,14 @@ struct State {
     closed: bool,
 }
 
-#[derive(Debug)]
-enum Piece {
-    Bytes(Bytes),
-    File {
-        file: Arc<File>,
-        offset: u64,
-        len: u64,
-    },
+/// Who has pieces in hand, so that nobody else may send.
+#[derive(Debug, PartialEq, Eq)]
+enum Sender {
+    Nobody,
+    /// The sending task.
+    Task,
+    /// Who queued something.
+    Caller,
 }
 
 impl State {
@@ -106,71 +105,18 @@ impl State {
         }
     }
 
-    /// Sends what waits, if it is little and nobody else is sending. True if nothing is left for the sending task. Errors are left to it, too.
-    fn send_now(&mut self) -> bool {
-        if self.sending {
-            return false;
-        }
-        let Some(socket) = self.socket.clone() else {
-            return false;
-        };
-        if self.pieces.is_empty() && self.tail.len() <= SENT_AT_ONCE {
-            return self.send_tail(&socket);
-        }
-        self.tail.is_empty() && self.send_small_file(&socket)
+    fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.tail.is_empty()
     }
 
-    fn send_tail(&mut self, socket: &TcpStream) -> bool {
+    /// Sends the tail. Errors are left to the sending task.
+    fn send_tail(&mut self, socket: &TcpStream) -> Sent {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        match rustix::net::send(socket, &self.tail, flags) {
-            Ok(sent) => {
-                self.tail.advance(sent);
-                self.bytes -= sent;
-                self.tail.is_empty()
-            }
-            Err(_) => false,
-        }
-    }
-
-    /// A head and a short part of a file: a small block of a shuffle.
-    fn send_small_file(&mut self, socket: &TcpStream) -> bool {
-        let (Some(Piece::Bytes(head)), Some(Piece::File { file, offset, len }), 2) =
-            (self.pieces.front(), self.pieces.back(), self.pieces.len())
-        else {
-            return false;
-        };
-        let (file, offset, len, head_len) = (file.clone(), *offset, *len, head.len());
-        if len > FILE_SENT_AT_ONCE || head_len > COPIED_BODY || !is_cached(&file, offset, len) {
-            return false;
-        }
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT | SendFlags::MORE;
-        let Ok(sent) = rustix::net::send(socket, head, flags) else {
-            return false;
-        };
-        self.bytes -= sent;
-        if sent < head_len {
-            if let Some(Piece::Bytes(head)) = self.pieces.front_mut() {
-                head.advance(sent);
-            }
-            return false;
-        }
-        self.pieces.pop_front();
-        // The socket never waits.
-        let mut at = offset;
-        match rustix::fs::sendfile(socket, &file, Some(&mut at), len as usize) {
-            Ok(sent) if sent as u64 == len => {
-                self.pieces.clear();
-                self.files -= 1;
-                true
-            }
-            Ok(sent) => {
-                if let Some(Piece::File { offset, len, .. }) = self.pieces.front_mut() {
-                    *offset += sent as u64;
-                    *len -= sent as u64;
-                }
-                false
-            }
-            Err(_) => false,
+        let bytes = rustix::net::send(socket, &self.tail, flags).unwrap_or_default();
+        self.tail.advance(bytes);
+        Sent {
+            bytes,
+            ..Sent::default()
         }
     }
 
@@ -191,7 +137,8 @@ impl Outgoing {
         Self {
             state: Mutex::new(State {
                 socket: Some(socket),
-                sending: false,
+                sender: Sender::Nobody,
+                held: false,
                 pieces: VecDeque::new(),
                 tail: BytesMut::new(),
                 bytes: 0,
@@ -238,20 +185,57 @@ impl Outgoing {
             Body::File { file, offset, len } => {
                 state.cut_tail();
                 state.files += 1;
-                state.pieces.push_back(Piece::File {
+                state.pieces.push_back(Piece::File(Part {
                     file: file.clone(),
                     offset: *offset,
                     len: *len,
-                });
+                }));
             }
         }
-        let all_sent = state.send_now();
-        drop(state);
-        if all_sent {
-            self.activity.touch();
-            // What is sent here is released by nobody else.
-            self.room.notify_waiters();
+        if !state.held {
+            self.send_now(state);
+        }
+    }
+
+    /// Whether whoever calls this has more to queue at once. What is queued is sent when they have not: one behind the other it costs less, and the other end
+    /// does not go to sleep in between.
+    pub(super) fn hold(&self, held: bool) {
+        let mut state = self.state.lock();
+        state.held = held;
+        if !held {
+            self.send_now(state);
+        }
+    }
+
+    /// Sends what waits, if it is little and nobody else is sending. What is left is the sending task's.
+    fn send_now<'a>(&'a self, mut state: MutexGuard<'a, State>) {
+        // Whoever is sending goes on with it.
+        if state.sender != Sender::Nobody || state.is_empty() {
+            return;
+        }
+        let Some(socket) = state.socket.clone() else {
+            return;
+        };
+        let sent;
+        if state.pieces.is_empty() && state.tail.len() <= AT_ONCE.bytes {
+            sent = state.send_tail(&socket);
         } else {
+            state.cut_tail();
+            state.sender = Sender::Caller;
+            let mut pieces = std::mem::take(&mut state.pieces);
+            drop(state);
+            (sent, _) = sending::send(&socket, &mut pieces, AT_ONCE);
+            state = self.state.lock();
+            state.sender = Sender::Nobody;
+            if !state.closed {
+                // Behind what is left comes what was queued meanwhile.
+                pieces.append(&mut state.pieces);
+                state.pieces = pieces;
+            }
+        }
+        let left = !state.is_empty();
+        self.release(state, sent, 0);
+        if left {
             self.ready.notify_one();
         }
     }
@@ -263,7 +247,7 @@ impl Outgoing {
 
     /// The answer was queued.
     pub(super) fn keep_promise(&self) {
-        self.release(0, 0, 1);
+        self.release(self.state.lock(), Sent::default(), 1);
     }
 
     /// Whether more should be queued now. Nothing breaks if it is; the limits say when to stop.
@@ -307,11 +291,14 @@ impl Outgoing {
         self.room.notify_waiters();
     }
 
-    fn release(&self, bytes: usize, files: usize, promises: usize) {
-        let mut state = self.state.lock();
+    /// Counts what was sent and answered, and wakes whoever waits for it.
+    fn release(&self, mut state: MutexGuard<'_, State>, sent: Sent, promises: usize) {
+        if sent != Sent::default() {
+            self.activity.touch();
+        }
         let had_room = state.has_much_room(self.max_bytes);
-        state.bytes -= bytes;
-        state.files -= files;
+        state.bytes -= sent.bytes;
+        state.files -= sent.files;
         state.promises -= promises;
         let wake = (!had_room && state.has_much_room(self.max_bytes))
             || (state.bytes == 0 && state.files == 0);
@@ -329,10 +316,14 @@ impl Outgoing {
                 if state.closed {
                     return None;
                 }
-                state.cut_tail();
-                state.sending = !state.pieces.is_empty();
-                if state.sending {
-                    return Some(std::mem::take(&mut state.pieces));
+                // Who queued something gives it back.
+                if state.sender != Sender::Caller {
+                    state.cut_tail();
+                    if !state.pieces.is_empty() {
+                        state.sender = Sender::Task;
+                        return Some(std::mem::take(&mut state.pieces));
+                    }
+                    state.sender = Sender::Nobody;
                 }
             }
             self.ready.notified().await;
@@ -342,126 +333,51 @@ impl Outgoing {
     /// Sends what is queued until the queue is closed or the socket fails.
     pub(super) async fn write_to(&self, socket: &TcpStream) -> io::Result<()> {
         while let Some(mut pieces) = self.take().await {
-            while let Some(front) = pieces.front_mut() {
-                match front {
-                    Piece::Bytes(_) => {
-                        let bytes = send_bytes(socket, &mut pieces).await?;
-                        self.release(bytes, 0, 0);
+            let mut limits = Limits {
+                bytes: usize::MAX,
+                part: u64::MAX,
+                read_ahead: false,
+            };
+            while !pieces.is_empty() {
+                let mut sent = Sent::default();
+                let stop = socket.try_io(Interest::WRITABLE, || {
+                    let stop;
+                    (sent, stop) = sending::send(socket, &mut pieces, limits);
+                    match stop? {
+                        Stop::Full => Err(io::ErrorKind::WouldBlock.into()),
+                        stop => Ok(stop),
                     }
-                    Piece::File { file, offset, len } => {
-                        let bytes = send_file(socket, file, *offset, *len).await?;
-                        *offset += bytes;
-                        *len -= bytes;
-                        if *len == 0 {
-                            pieces.pop_front();
-                            self.release(0, 1, 0);
+                });
+                if sent != Sent::default() {
+                    self.release(self.state.lock(), sent, 0);
+                    limits.read_ahead = false;
+                }
+                match stop {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        socket.writable().await?;
+                    }
+                    Err(error) => return Err(error),
+                    Ok(Stop::NotCached) => {
+                        if let Some(part) = sending::next_part(&pieces) {
+                            sending::read_ahead(part).await;
+                            limits.read_ahead = true;
                         }
                     }
+                    Ok(Stop::Turn) => tokio::task::yield_now().await,
+                    Ok(Stop::Done | Stop::Full | Stop::Large) => {}
                 }
-                self.activity.touch();
             }
         }
         Ok(())
     }
 }
 
-/// Sends as many of the leading byte pieces as the socket takes, and removes what was sent.
-async fn send_bytes(socket: &TcpStream, pieces: &mut VecDeque<Piece>) -> io::Result<usize> {
-    let mut slices: [IoSlice<'_>; PIECES_PER_CALL] = std::array::from_fn(|_| IoSlice::new(&[]));
-    let mut count = 0;
-    for (slice, piece) in slices.iter_mut().zip(pieces.iter()) {
-        let Piece::Bytes(bytes) = piece else { break };
-        *slice = IoSlice::new(bytes);
-        count += 1;
-    }
-    // More follows at once: the end of this call need not fill a packet of its own.
-    let flags = SendFlags::NOSIGNAL
-        | if pieces.len() > count {
-            SendFlags::MORE
-        } else {
-            SendFlags::empty()
-        };
-    let slices = slices.get(..count).unwrap_or_default();
-    let sent = when_writable(socket, || {
-        rustix::net::sendmsg(socket, slices, &mut SendAncillaryBuffer::default(), flags)
-    })
-    .await?;
-    let mut rest = sent;
-    while rest > 0
-        && let Some(Piece::Bytes(bytes)) = pieces.front_mut()
-    {
-        if rest < bytes.len() {
-            bytes.advance(rest);
-            break;
-        }
-        rest -= bytes.len();
-        pieces.pop_front();
-    }
-    Ok(sent)
-}
-
-/// Sends a part of a file as far as the socket takes it in one call.
-async fn send_file(socket: &TcpStream, file: &Arc<File>, offset: u64, len: u64) -> io::Result<u64> {
-    let count = len.min(FILE_BYTES_PER_CALL);
-    if !is_cached(file, offset, count) {
-        read_ahead(file.clone(), offset, count).await;
-    }
-    let sent = when_writable(socket, || {
-        let mut offset = offset;
-        rustix::fs::sendfile(socket, file, Some(&mut offset), count as usize)
-    })
-    .await?;
-    if sent == 0 {
-        return Err(io::Error::new(
-            io::ErrorKind::UnexpectedEof,
-            format!("a file ended {len} bytes before the end of the block that was announced"),
-        ));
-    }
-    Ok(sent as u64)
-}
-
-async fn when_writable(
-    socket: &TcpStream,
-    mut call: impl FnMut() -> Result<usize, Errno>,
-) -> io::Result<usize> {
-    loop {
-        match socket.try_io(Interest::WRITABLE, || call().map_err(io::Error::from)) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => socket.writable().await?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
-}
-
-/// Whether the first and the last byte can be read without waiting for a disk. A file system that
-/// cannot tell counts as cached.
-fn is_cached(file: &File, offset: u64, len: u64) -> bool {
-    [offset, offset + len.saturating_sub(1)]
-        .into_iter()
-        .all(|at| {
-            let mut byte = [0];
-            let mut slices = [IoSliceMut::new(&mut byte)];
-            rustix::io::preadv2(file, &mut slices, at, ReadWriteFlags::NOWAIT) != Err(Errno::AGAIN)
-        })
-}
-
-/// Brings a part of a file into the page cache without holding up the tasks that move bytes. Errors show when the part is sent.
-async fn read_ahead(file: Arc<File>, offset: u64, len: u64) {
-    let read = tokio::task::spawn_blocking(move || {
-        use std::os::unix::fs::FileExt;
-        let size = std::num::NonZeroU64::new(len);
-        let _ = rustix::fs::fadvise(&file, offset, size, rustix::fs::Advice::WillNeed);
-        for at in [offset, offset + len.saturating_sub(1)] {
-            let _ = file.read_at(&mut [0], at);
-        }
-    });
-    let _ = read.await;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
     use futures_util::FutureExt;
+    use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
     #[tokio::test]
@@ -480,7 +396,7 @@ mod tests {
         let body = Body::File {
             file: Arc::new(tempfile::tempfile().unwrap()),
             offset: 0,
-            len: FILE_SENT_AT_ONCE + 1,
+            len: AT_ONCE.part + 1,
         };
         for _ in 0..MAX_FILES {
             assert!(outgoing.has_room());
@@ -491,10 +407,139 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none());
         let mut sent = 0;
         while waiting.as_mut().now_or_never().is_none() {
-            outgoing.release(0, 1, 0);
+            let one = Sent {
+                files: 1,
+                ..Sent::default()
+            };
+            outgoing.release(outgoing.state.lock(), one, 0);
             sent += 1;
             assert!(outgoing.has_room());
         }
         assert_eq!(sent, MAX_FILES / 2);
+    }
+
+    fn answer(number: i32) -> Frame {
+        Frame::ChunkFetchSuccess {
+            stream_id: 1,
+            chunk_index: number,
+            body: Bytes::new(),
+        }
+    }
+
+    /// A queue that sends to a socket, and the other end of it.
+    async fn connected() -> (Arc<Outgoing>, Arc<TcpStream>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap());
+        let (socket, accepted) = tokio::join!(socket, listener.accept());
+        let socket = Arc::new(socket.unwrap());
+        let outgoing = Outgoing::new(1 << 20, socket.clone(), Arc::new(Activity::new()));
+        (Arc::new(outgoing), socket, accepted.unwrap().0)
+    }
+
+    fn small_file(content: &[u8]) -> Body {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, content).unwrap();
+        Body::File {
+            file: Arc::new(file),
+            offset: 0,
+            len: content.len() as u64,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_held_is_sent_together() {
+        let (outgoing, _socket, mut other) = connected().await;
+        outgoing.hold(true);
+        let body = vec![7; 20_000];
+        for number in 0..3 {
+            outgoing.push_with(&answer(number), &small_file(&body));
+            outgoing.push(&Frame::RpcFailure {
+                request_id: 5,
+                error: "no".to_owned(),
+            });
+        }
+        let wait = Duration::from_millis(50);
+        let early = tokio::time::timeout(wait, other.read_u8()).await;
+        assert!(early.is_err(), "{early:?}");
+        // Nobody but the caller sends.
+        outgoing.hold(false);
+        let mut arrived = BytesMut::new();
+        for number in 0..6 {
+            let frame = loop {
+                match Frame::decode(&mut arrived, 1 << 20).unwrap() {
+                    Some(frame) => break frame,
+                    None => assert_ne!(other.read_buf(&mut arrived).await.unwrap(), 0),
+                }
+            };
+            match frame {
+                Frame::ChunkFetchSuccess {
+                    chunk_index,
+                    body: found,
+                    ..
+                } => assert_eq!((chunk_index * 2, &found[..]), (number, &body[..])),
+                frame => assert!(number % 2 == 1 && matches!(frame, Frame::RpcFailure { .. })),
+            }
+        }
+        assert!(outgoing.flushed().now_or_never().is_some());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn frames_of_many_threads_arrive_whole() {
+        const THREADS: i32 = 4;
+        const FRAMES: i32 = 400;
+        let (outgoing, socket, mut other) = connected().await;
+        let sending = tokio::spawn({
+            let outgoing = outgoing.clone();
+            async move { outgoing.write_to(&socket).await }
+        });
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let outgoing = outgoing.clone();
+                std::thread::spawn(move || {
+                    let body = small_file(&vec![thread as u8; 30_000]);
+                    for number in 0..FRAMES {
+                        // One of them is the reading task.
+                        if thread == 0 {
+                            outgoing.hold(number % 7 != 0 && number + 1 < FRAMES);
+                        }
+                        let head = answer(thread * FRAMES + number);
+                        match number % 3 {
+                            0 => outgoing.push_with(&head, &body),
+                            1 => outgoing
+                                .push_with(&head, &Body::Bytes(vec![thread as u8; 100_000].into())),
+                            _ => outgoing.push_with(&head, &Body::Bytes(Bytes::new())),
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut last = [-1; THREADS as usize];
+        let mut arrived = BytesMut::new();
+        for _ in 0..THREADS * FRAMES {
+            let frame = loop {
+                match Frame::decode(&mut arrived, 1 << 20).unwrap() {
+                    Some(frame) => break frame,
+                    None => assert_ne!(other.read_buf(&mut arrived).await.unwrap(), 0),
+                }
+            };
+            let Frame::ChunkFetchSuccess {
+                chunk_index, body, ..
+            } = frame
+            else {
+                panic!("another frame");
+            };
+            let (thread, number) = (chunk_index / FRAMES, chunk_index % FRAMES);
+            let expected = [30_000, 100_000, 0][number as usize % 3];
+            assert_eq!(body.len(), expected);
+            assert!(body.iter().all(|byte| *byte == thread as u8));
+            assert_eq!(last[thread as usize] + 1, number);
+            last[thread as usize] = number;
+        }
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
+        outgoing.flushed().await;
+        outgoing.close();
+        sending.await.unwrap().unwrap();
     }
 }

@@ -90,6 +90,14 @@ impl Reader {
         self.raw.is_some() || !self.buffer.is_empty()
     }
 
+    /// Whether a frame is here that [`Reader::next`] gives at once.
+    pub(super) fn has_frame(&self) -> bool {
+        self.raw.is_none()
+            && Frame::announced(&self.buffer, self.max_frame).is_ok_and(|size| {
+                size.is_some_and(|size| size <= BUDGET_UNIT && size <= self.buffer.len())
+            })
+    }
+
     /// Whether it is this end that does not read on: nobody takes what has arrived, or there is no memory for what is to come.
     pub(super) fn is_held_up(&self) -> bool {
         self.waits_for_memory || (self.raw.is_some() && !self.buffer.is_empty())

@@ -1,6 +1,7 @@
 //! The accepting end.
 
 use super::connection::{Connection, Side};
+use super::pacing::Pacing;
 use super::reader::BUDGET_UNIT;
 use super::{RequestHandler, TransportConf};
 use std::io;
@@ -40,13 +41,15 @@ impl Server {
             }?;
             socket.set_reuseaddr(true)?;
             socket.bind(addr)?;
-            socket.listen(conf.back_log)
+            let pacing = Pacing::prepare(&socket);
+            Ok((socket.listen(conf.back_log)?, pacing))
         };
-        let listener = listen().map_err(|error| {
+        let (listener, pacing) = listen().map_err(|error: io::Error| {
             io::Error::new(error.kind(), format!("cannot listen on {addr}: {error}"))
         })?;
         let local_addr = listener.local_addr()?;
-        let accepting: JoinHandle<()> = tokio::spawn(accept(listener, conf.clone(), handler));
+        let accepting: JoinHandle<()> =
+            tokio::spawn(accept(listener, pacing, conf.clone(), handler));
         Ok(Self {
             local_addr,
             accepting: accepting.abort_handle(),
@@ -65,7 +68,12 @@ impl Drop for Server {
     }
 }
 
-async fn accept(listener: TcpListener, conf: TransportConf, handler: Arc<dyn RequestHandler>) {
+async fn accept(
+    listener: TcpListener,
+    pacing: Pacing,
+    conf: TransportConf,
+    handler: Arc<dyn RequestHandler>,
+) {
     let connections = Arc::new(Semaphore::new(conf.max_connections));
     // One frame of the largest size must fit, or it would wait for ever.
     let budget = conf
@@ -81,7 +89,10 @@ async fn accept(listener: TcpListener, conf: TransportConf, handler: Arc<dyn Req
             budget: budget.clone(),
         };
         let started = match listener.accept().await {
-            Ok((socket, _)) => Connection::start(socket, &conf, handler.clone(), side).map(drop),
+            Ok((socket, _)) => {
+                pacing.accepted(&socket);
+                Connection::start(socket, &conf, handler.clone(), side).map(drop)
+            }
             Err(error) => Err(error),
         };
         if let Err(error) = started {
