@@ -11,6 +11,10 @@ use crate::report;
 
 /// `(1024 MiB - 300 MiB) * 0.02`, about; a little more than that for what is taken in any case.
 const BUDGET: u64 = 17 << 20;
+/// What each of the tasks writes, at least.
+const WRITTEN: u64 = 24_000_000;
+/// Tasks that write, in two shuffles.
+const WRITERS: u64 = 8;
 
 fn memory(version: &'static str) {
     if !places::asked_for(version, &[places::NEWEST]) {
@@ -23,13 +27,15 @@ fn memory(version: &'static str) {
     let mut hold = Hold::start(&distribution, "memory", &settings);
     let mut native = hold.add_executor(&distribution, &places::firesteel(), "0", &[]);
     let found = hold.ask(json!({"do": "spill"}));
-    assert_eq!(found["answers"], json!([16_000, 16_000, 16_000]));
+    assert_eq!(found["answers"], json!([96_000, 96_000, 96_000]));
     let number = |name: &str| found[name].as_u64().expect("a number");
-    assert!(number("memory_spilled") > 10 << 20, "{found}");
-    assert!(number("disk_spilled") > 10 << 20, "{found}");
+    // However few of them run at once.
+    let spilled = WRITERS * (WRITTEN - BUDGET);
+    assert!(number("memory_spilled") > spilled, "{found}");
+    assert!(number("disk_spilled") > spilled, "{found}");
     // The sum over four tasks.
     assert!((1 << 20..4 * BUDGET).contains(&number("peak")), "{found}");
-    assert!(number("cached_in_memory") < BUDGET, "{found}");
+    assert!((1..BUDGET).contains(&number("cached_in_memory")), "{found}");
     hold.ask(json!({"do": "stop"}));
     assert_eq!(native.exit_code(20), 0, "{}", native.log());
     Report::new(report::read(&hold.reports(), "0")).check_native();

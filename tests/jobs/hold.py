@@ -240,10 +240,12 @@ class Hold(SqlFaults):
         return {name: digest(value) for name, value in found.items()}
 
     def spill(self, _):
-        """Shuffles and cached partitions that need more memory than there is: counts, and what the driver says of their memory."""
-        records = self.sc.parallelize(range(4), 4).flatMap(lambda i: ((j % 97, os.urandom(1000)) for j in range(4000)))
-        records.persist(StorageLevel.MEMORY_ONLY)
-        answers = [records.count(), records.partitionBy(5).count(), sum(records.groupByKey(3).mapValues(len).values().collect())]
+        """Shuffles and cached partitions that need more memory than there is: counts, and what the driver says of their memory. Partitions
+        of 4 MB are cached, as far as they fit; each of the four tasks of two shuffles writes 24 MB."""
+        cached = self.sc.parallelize(range(24), 24).flatMap(lambda i: ((j % 97, os.urandom(1000)) for j in range(4000)))
+        cached.persist(StorageLevel.MEMORY_ONLY)
+        records = cached.coalesce(4)
+        answers = [cached.count(), records.partitionBy(5).count(), sum(records.groupByKey(3).mapValues(len).values().collect())]
         self.rest.drain()
         stages = self.rest.get("stages")
         total = lambda name: sum(stage[name] for stage in stages)
