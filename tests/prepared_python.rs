@@ -28,20 +28,73 @@ fn package() -> PathBuf {
     dist.join("python")
 }
 
+/// The interpreters of the distributions, and what others there are on this machine, of versions that native code is for; with what these
+/// need to find a distribution that supports them all.
+fn interpreters() -> Vec<(PathBuf, Option<PathBuf>)> {
+    let own =
+        ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"].map(|version| (interpreter(version), None));
+    let oldest = interpreter("3.5.9");
+    let lib = oldest.ancestors().nth(2).unwrap().join("lib");
+    let packages = lib
+        .read_dir()
+        .unwrap()
+        .map(|found| found.unwrap().path().join("site-packages"));
+    let packages = packages
+        .into_iter()
+        .find(|packages| packages.join("pyspark").exists());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<_> = std::env::split_paths(&path).collect();
+    let pyenv = Path::new(&std::env::var_os("HOME").unwrap()).join(".pyenv/versions");
+    places.extend(
+        pyenv
+            .read_dir()
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|found| found.path().join("bin")),
+    );
+    let others = (9..14).filter_map(|minor| {
+        let programs = places
+            .iter()
+            .map(|place| place.join(format!("python3.{minor}")));
+        // A launcher of another program's may be there that starts none.
+        let mut usable = programs.filter(|program| {
+            let version = Command::new(program).args(["-c", "import ssl"]).output();
+            version.is_ok_and(|output| output.status.success())
+        });
+        Some((usable.next()?, packages.clone()))
+    });
+    own.into_iter().chain(others).collect()
+}
+
+/// Runs a script of comparisons in all of [`interpreters`].
+fn compare(script: &str, expected: &str) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/jobs")
+        .join(script);
+    for (python, packages) in interpreters() {
+        let mut command = Command::new(&python);
+        command.arg(&script).arg(package());
+        if let Some(packages) = packages {
+            command.env("PYTHONPATH", packages);
+        }
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", python.display());
+        let compared = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(compared.trim(), expected, "{}: {said}", python.display());
+        println!("{}: {expected}", python.display());
+    }
+}
+
 #[test]
 fn native_loops_do_what_pysparks_do() {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jobs/native_loops.py");
-    for version in ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"] {
-        let output = Command::new(interpreter(version))
-            .arg(&script)
-            .arg(package())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "Spark {version}: {said}");
-        let compared = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(compared.trim(), "129 compared", "Spark {version}: {said}");
-    }
+    compare("native_loops.py", "129 compared");
+}
+
+#[test]
+fn native_pipelines_do_what_pysparks_do() {
+    compare("native_pipelines.py", "191 compared");
 }
 
 fn run(directory: &Path, first: &str, module: &str) -> Output {

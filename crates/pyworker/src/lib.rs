@@ -5,7 +5,11 @@
 
 #![deny(unsafe_code)]
 
+mod expression;
 mod merge;
+mod pipeline;
+mod text;
+mod value;
 
 use pyo3::prelude::*;
 
@@ -13,6 +17,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(merge::merge, module)?)?;
+    module.add_class::<pipeline::Pipeline>()?;
     module.add("PAUSED", merge::PAUSED)?;
     module.add("EXHAUSTED", merge::EXHAUSTED)?;
     module.add("ODD", merge::ODD)?;

@@ -45,8 +45,15 @@ for k, v in iterator:
             batch *= 1.5
 """
 
+# Without any loop of the interpreter, where all functions are simple.
+AHEAD = """
+if not data and not pdata:
+    iterator = fs_ahead(iterator, creator, comb, data, limit, get_used_memory)
+"""
+
 # The loop stays behind this, for what is left after a spill. PLACES are statements that raise an error where the loop would have.
 MERGING = """
+AHEAD
 iterator = iter(iterator)
 fs_place, fs_state = [-1], fs_native.PAUSED
 while fs_state != fs_native.EXHAUSTED and not pdata:
@@ -92,8 +99,8 @@ def replace(body, name, found):
             body[index : index + 1] = found
 
 
-def merging(function, create, size):
-    """The function with a native companion of its loop."""
+def merging(function, create, size, ahead):
+    """The function with a native companion of its loop, and statements ahead of it."""
     loop = next(statement for statement in function.body if isinstance(statement, ast.For))
     store = loop.body[1]
     value = store.value
@@ -106,7 +113,8 @@ def merging(function, create, size):
     unpack = ast.Assign(targets=[copy.deepcopy(loop.target)], value=ast.Name("fs_item", ast.Load()))
     odd = [at(unpack, loop.target)] + copy.deepcopy(loop.body)
     companion = [at(statement, asking) for statement in statements(MERGING.format(create=create, size=size))]
-    for name, found in {"PLACES": places, "ODD": odd, "PAUSE": [copy.deepcopy(loop.body[-1])], "LOOP": [loop]}.items():
+    ahead = [at(statement, asking) for statement in statements(ahead)]
+    for name, found in {"AHEAD": ahead, "PLACES": places, "ODD": odd, "PAUSE": [copy.deepcopy(loop.body[-1])], "LOOP": [loop]}.items():
         replace(companion, name, found)
     index = function.body.index(loop)
     function.body[index : index + 1] = companion
@@ -142,19 +150,22 @@ def loop_of(function):
 
 def shuffle(module):
     """`pyspark.shuffle`: merging of values by key."""
+    # It needs modules of PySpark.
+    from . import pipelines
+
     merger = module.ExternalMerger
     found = methods(module, "ExternalMerger")
     # Sizes are counted only where a subclass has said how.
     size = "(None if objsize.__func__ is fs_size else objsize) if limit else False"
-    for name, known, create, size in [
-        ("mergeValues", MERGE_VALUES, "creator", "None"),
-        ("mergeCombiners", MERGE_COMBINERS, "None", size),
+    for name, known, create, size, ahead in [
+        ("mergeValues", MERGE_VALUES, "creator", "None", AHEAD),
+        ("mergeCombiners", MERGE_COMBINERS, "None", size, ""),
     ]:
         tree = found.get(name)
         if tree is None or [same(loop, known) for loop in loop_of(tree)] != [True]:
             continue
-        merging(tree, create, size)
-        names = {"fs_native": _native, "fs_size": merger._object_size}
+        merging(tree, create, size, ahead)
+        names = {"fs_native": _native, "fs_size": merger._object_size, "fs_ahead": pipelines.merge_ahead}
         setattr(merger, name, recompiled(vars(merger)[name], tree, module, names))
 
 
