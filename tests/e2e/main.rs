@@ -20,6 +20,7 @@ mod hold;
 mod jobs;
 mod lanes;
 mod memory;
+mod pipelines;
 mod places;
 mod process;
 mod pyspark_modules;

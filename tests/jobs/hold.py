@@ -10,8 +10,11 @@ import sys
 import threading
 import time
 import zlib
+from collections import Counter
 
 from pyspark import SparkContext, StorageLevel
+from pyspark.serializers import CPickleSerializer
+from pyspark.shuffle import Aggregator, ExternalMerger
 from pyspark.sql import SparkSession
 
 from failure_themes import told
@@ -256,6 +259,36 @@ class Hold(SqlFaults):
             "peak": max(stage["peakExecutionMemory"] for stage in stages),
             "cached_in_memory": sum(executor["memoryUsed"] for executor in self.rest.executors()),
         }
+
+    def pipelines(self, _):
+        """Words counted and numbers summed up by simple functions: whether the answers are right, and for each task how many pipelines
+        native code began, and how many of them it left to the interpreter before their end."""
+        path = os.path.join(self.scratch, "words")
+        lines = [" ".join(f"w{i * j % 977}" for j in range(12)) + "ä" * (i % 3) for i in range(30_000)]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines))
+
+        def merged(pairs):
+            """What `reduceByKey` does first."""
+            merger = ExternalMerger(Aggregator(lambda v: v, lambda a, b: a + b, lambda a, b: a + b), 512, CPickleSerializer())
+            module = sys.modules.get("firesteel_worker.pipelines")
+            before = module and (module.Counts.began, module.Counts.left)
+            merger.mergeValues(pairs)
+            return [(module and (module.Counts.began - before[0], module.Counts.left - before[1]), list(merger.items()))]
+
+        words = self.sc.textFile(path, 3).flatMap(lambda line: line.split(" ")).map(lambda word: (word, 1))
+        sums = self.sc.parallelize(range(100_000), 3).map(lambda i: (i % 1000, i))
+        found = {}
+        for name, pairs, expected in [
+            ("words", words, Counter(word for line in lines for word in line.split(" "))),
+            ("sums", sums, Counter({key: sum(range(key, 100_000, 1000)) for key in range(1000)})),
+        ]:
+            tasks, total = pairs.mapPartitions(merged).collect(), Counter()
+            for _, items in tasks:
+                total.update(dict(items))
+            reduced = Counter(dict(pairs.reduceByKey(lambda a, b: a + b).collect()))
+            found[name] = {"right": total == reduced == expected, "native": [counts for counts, _ in tasks]}
+        return found
 
     def overfill(self, _):
         """Shuffles and caches more than fits on a small disk, then what does fit: whether the user reads why it failed, and
