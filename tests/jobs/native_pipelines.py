@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import traceback
+import warnings
 
 import pyspark.shuffle
 from pyspark import cloudpickle
@@ -163,10 +164,45 @@ def with_default(number, more=1):
     return number, more
 
 
-def not_simple(number):
-    if number > 5:
-        return number, 1
-    return number, 2
+def graded(row):
+    key, _, rest = row.split(",")
+    amount = float(rest)
+    if amount < -400:
+        return "low", 1
+    elif key == "a" or key == "b" and amount > 0:
+        return f"high {key}", 2
+    key = key + "!"
+    if not -100 < amount <= 100:
+        return key, 3
+    return ("none" if key is None else key), 4
+
+
+def smallest(one, other):
+    if other < one:
+        return other
+    return one
+
+
+def looped(number):
+    while number > 5:
+        number = number - 1
+    return number, 1
+
+
+def looped_for(number):
+    for one in (1, 2):
+        number = number + one
+    return number, 1
+
+
+def careless_on_a_way(number):
+    found = 1 // number
+    return (found if number > 5 else 3), 1
+
+
+def careful_on_a_way(number):
+    choose = lambda condition, value: value if condition else 3
+    return number, choose(number > 5, 1 // number)
 
 
 SEVEN = 7
@@ -194,6 +230,13 @@ returns("columns", "all", texts(rows), [("map", lambda row: row.split(",")), ("m
 returns("sums of floats", "all", texts(rows), [("map", lambda row: (row.split(",")[0], float(row.split(",")[-1])))])
 returns("averages", "all", texts(rows), [("map", lambda row: (row.split(",")[0], (int(row.split(",")[1]), 1)))], merge=lambda a, b: (a[0] + b[0], a[1] + b[1]))
 returns("a function with variables", "all", texts(rows), [("map", key_and_length)])
+returns("choices", "all", texts(rows), [("map", graded)])
+returns("choices in merging", "all", texts(rows), [("map", lambda row: (row[0], row[-3:]))], merge=smallest)
+returns("filters with and, or", "all", texts(rows), [("filter", lambda row: "1" in row and "2" in row or row.startswith("c")), ("map", lambda row: (row[0], 1))])
+returns("slices of texts", "all", texts(lines), [("map", lambda line: (line[1:4] + "|" + line[-2:], line[:-7][-1:] + line[3:1]))], merge=max)
+returns("slices of lists", "all", texts(rows), [("map", lambda row: (row.split(",")[0:1][0], len(row.split(",")[-2:])))])
+returns("formatted keys", "all", texts(rows), [("map", lambda row: (f"{row[0]}-{len(row)}:{row[2]}", 1))])
+returns("none or not", "all", numbers(100), [("map", lambda i: (None if i % 3 else i, i)), ("map", lambda pair: ("none" if pair[0] is None else "some" if pair[0] is not None else "?", pair[1]))])
 returns("keys of two", "all", texts(rows), [("map", lambda row: row.split(",")), ("map", lambda row: ((row[0], len(row[1])), 1))])
 returns("keys of all kinds", "all", texts(rows), [("flatmap", lambda row: [row.split(",")[1], int(row.split(",")[1]), None, (1, "1")]), count])
 returns("by key", "all", texts(lines), [split, ("map", lambda word: (len(word), word)), ("map", lambda pair: (pair[0], 1))])
@@ -253,14 +296,20 @@ assert spilled[0] > 0
 
 # What is not simple.
 NOT_SIMPLE = {
-    "branches": not_simple,
-    "and": lambda i: (i and 1, 1),
-    "a choice": lambda i: (i if i else 1, 1),
+    "a loop": looped,
+    "a loop that may end": looped_for,
+    "a result that is used on one way only": careless_on_a_way,
+    "an argument that is used on one way only": careful_on_a_way,
+    "slices with steps": lambda i: (str(i)[::2], 1),
+    "slices of variable sizes": lambda i: (str(i)[i:], 1),
+    "a formatted number": lambda i: (f"{i:3}", 1),
+    "a representation": lambda i: (f"{i!r}", 1),
+    "identity": lambda i: (i is i, 1),
+    "a comprehension with a condition": lambda i: (tuple(x for x in (1, 2) if x), 1),
     "a comprehension": lambda i: (sum(x for x in range(i)), 1),
     "effects": lambda i: (counter.append(i), 1),
     "an unknown method": lambda i: (i.bit_length(), 1),
     "an unknown function": lambda i: (math.sqrt(i), 1),
-    "a slice": lambda i: (str(i)[1:], 1),
     "text as index": lambda i: ({"a": 1}["a"], i),
     "endless calls": endless,
     "a result that is not used": careless,
@@ -268,10 +317,8 @@ NOT_SIMPLE = {
     "a default": with_default,
     "any number of arguments": lambda *i: (i[0], 1),
     "named arguments": lambda i: (str(object=i), 1),
-    "a formatted text": lambda i: (f"{i}", 1),
     "a power": lambda i: (i**2, 1),
     "a set": lambda i: (i in {1, 2}, 1),
-    "identity": lambda i: (i is None, 1),
     "a partial function": operator.itemgetter(0),
     "large": lambda i: (i, i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i
                         + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i
@@ -326,9 +373,11 @@ def random_expression(depth, kind):
     inner = lambda kind: random_expression(depth - 1, kind)
     pick = source.choice
     if depth == 0 or source.random() < 0.1:
-        return {"int": pick(["x", "x", "n", "3", "(-2)", "0", "1000003"]), "float": pick(["f", "0.5", "1e300", "(-0.0)"]), "str": pick(["str(x)", "s", "'a b'", "'0'", "''", "'-7'"]), "bool": pick(["x > 3", "True"])}[kind]
+        return {"int": pick(["x", "x", "number", "3", "(-2)", "0", "1000003"]), "float": pick(["real", "0.5", "1e300", "(-0.0)"]), "str": pick(["str(x)", "text", "'a b'", "'0'", "''", "'-7'"]), "bool": pick(["x > 3", "True"])}[kind]
     if source.random() < 0.04:
         kind = pick(["int", "float", "str", "bool"])
+    if source.random() < 0.15:
+        return pick([f"({inner(kind)} if {inner('bool')} else {inner(kind)})", f"({inner(kind)} {pick(['and', 'or'])} {inner(kind)})"])
     if kind == "int":
         return pick([f"({inner('int')} {pick(['+', '-', '*', '//', '%'])} {inner('int')})", f"len({inner('str')})", f"abs({inner('int')})", f"(-{inner('int')})",
                      f"int({inner(pick(['str', 'float', 'int']))})", f"{pick(['max', 'min'])}({inner('int')}, {inner('int')})", f"({inner('int')}, {inner('str')})[0]"])  # fmt: skip
@@ -336,8 +385,10 @@ def random_expression(depth, kind):
         return pick([f"({inner('int')} / {inner('int')})", f"({inner(pick(['int', 'float']))} {pick(['+', '-', '*', '/'])} {inner('float')})", f"float({inner(pick(['str', 'float', 'int']))})", f"(-{inner('float')})"])
     if kind == "str":
         return pick([f"({inner('str')} + {inner('str')})", f"{inner('str')}.{pick(['strip', 'lower', 'upper', 'lstrip', 'rstrip'])}()", f"{inner('str')}.strip({inner('str')})", f"str({inner('int')})",
-                     f"{inner('str')}.split({pick(['', repr(' '), repr('0'), inner('str')])})[{pick([0, 0, -1, 1])}]", f"{inner('str')}.replace('0', {inner('str')})"])  # fmt: skip
-    return pick([f"({inner('int')} {pick(['<', '<=', '>', '>=', '==', '!='])} {inner(pick(['int', 'int', 'float']))})", f"({inner('str')} {pick(['<', '==', '!=', 'in', 'not in'])} {inner('str')})",
+                     f"{inner('str')}.split({pick(['', repr(' '), repr('0'), inner('str')])})[{pick([0, 0, -1, 1])}]", f"{inner('str')}.replace('0', {inner('str')})",
+                     f"{inner('str')}[{pick(['0', '-1', '1:', ':2', '-3:-1', '5:2', ':'])}]", pick(["f'{x}-{x % 3}'", "f'{number}{text}'"])])  # fmt: skip
+    return pick([f"({inner('int')} {pick(['<', '<=', '=='])} {inner('int')} < {inner('int')})", f"({inner(pick(['int', 'str']))} is {pick(['', 'not '])}None)",
+                 f"({inner('int')} {pick(['<', '<=', '>', '>=', '==', '!='])} {inner(pick(['int', 'int', 'float']))})", f"({inner('str')} {pick(['<', '==', '!=', 'in', 'not in'])} {inner('str')})",
                  f"(not {inner(pick(['int', 'float', 'str', 'bool']))})", f"{inner('str')}.{pick(['startswith', 'endswith'])}({inner('str')})"])  # fmt: skip
 
 
@@ -352,26 +403,33 @@ def outcome_of(function, merger, iterator):
 def random_function():
     """The text of a function of x that gives a pair."""
     pair = f"(x % 5, {random_expression(source.randrange(1, 5), source.choice(['int', 'float', 'str', 'bool']))})"
-    values = {"n": ("int", "x"), "f": ("float", "0.5"), "s": ("str", "'a b'")}
+    values = {"number": ("int", "x"), "real": ("float", "0.5"), "text": ("str", "str(x)")}
+    without = lambda made: re.sub("number|real|text", lambda found: values[found[0]][1], made)
     # Variables that are not used are not simple.
     used = [name for name in values if re.search(rf"\b{name}\b", pair)]
     # The values of variables do not use variables.
-    made = {name: re.sub(r"\b[nfs]\b", values[name][1], random_expression(source.randrange(3), values[name][0])) for name in used}
+    made = {name: without(random_expression(source.randrange(3), values[name][0])) for name in used}
     steps = [f"{name} = {made[name]}" for name in used]
+    if source.random() < 0.3:
+        steps.insert(0, f"if {without(random_expression(1, 'bool'))}: return (-1, x)")
     if len(used) > 1 and source.random() < 0.3:
-        steps = [f"{', '.join(used)} = {', '.join(made.values())}"]
+        steps[-len(used) :] = [f"{', '.join(used)} = {', '.join(made.values())}"]
     return "def function(x):\n    " + "\n    ".join([*steps, f"return {pair}"])
 
 
 # Functions at random: mostly they have values for all numbers, or for some.
+warnings.simplefilter("ignore", SyntaxWarning)
 tried = {"all": 0, "some": 0, "none": 0}
 for _ in range(1500):
     text, found = random_function(), {}
+    merge = re.sub(r"\b(x|number|real|text)\b", lambda _: source.choice("ab"), f"({random_expression(2, 'int')})") if source.random() < 0.3 else "b"
+    # Otherwise numbers may grow without end.
+    text += f"\nmerge = lambda a, b: {merge}" + (" % 10007" if merge != "b" else "")
     exec(text, {}, found)
     outcomes = []
     for merge_values in (own, native):
         before = (Counts.began, Counts.left)
-        merger = ExternalMerger(Aggregator(lambda v: v, lambda a, b: b, lambda a, b: b), 1 << 20, CPickleSerializer(), localdirs=[os.devnull])
+        merger = ExternalMerger(Aggregator(lambda v: v, found["merge"], found["merge"]), 1 << 20, CPickleSerializer(), localdirs=[os.devnull])
         outcomes.append(outcome_of(merge_values, merger, applied(range(-9, 40), [("map", found["function"])])))
     assert outcomes[0] == outcomes[1], f"{text}:\n{difference(*map(repr, outcomes))}"
     tried[{(0, 0): "none", (1, 0): "all", (1, 1): "some"}[Counts.began - before[0], Counts.left - before[1]]] += 1

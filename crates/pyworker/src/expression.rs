@@ -33,7 +33,15 @@ pub(crate) enum Expression {
         at: i64,
         len: Option<usize>,
     },
+    /// A part of a text, list or tuple.
+    Slice {
+        of: Box<Expression>,
+        start: Option<i64>,
+        stop: Option<i64>,
+    },
     Call(Function, Vec<Expression>),
+    /// Of the last two only one is computed.
+    If(Box<[Expression; 3]>),
 }
 
 /// Operators, methods of texts and built-in functions.
@@ -48,6 +56,7 @@ pub(crate) enum Function {
     Negative,
     Absolute,
     Not,
+    IsNone,
     Equal,
     NotEqual,
     Less,
@@ -86,6 +95,7 @@ impl Function {
             "negative" => (Self::Negative, 1, 1),
             "abs" => (Self::Absolute, 1, 1),
             "not" => (Self::Not, 1, 1),
+            "is None" => (Self::IsNone, 1, 1),
             "==" => (Self::Equal, 2, 2),
             "!=" => (Self::NotEqual, 2, 2),
             "<" => (Self::Less, 2, 2),
@@ -116,7 +126,8 @@ impl Function {
 
 impl Expression {
     /// Reads an expression of tuples: `("argument", index)`, `("constant", value)`, `("tuple", [expressions])`, `("list", [expressions])`,
-    /// `("element", expression, index, len or None)`, `("call", name, [expressions])`.
+    /// `("element", expression, index, len or None)`, `("slice", expression, start or None, stop or None)`, `("call", name, [expressions])`,
+    /// `("if", condition, expression, expression)`.
     pub(crate) fn read(found: &Bound<'_, PyAny>, arguments: usize) -> PyResult<Self> {
         Self::read_part(found, arguments, &mut MAX_PARTS.clone())
     }
@@ -150,6 +161,15 @@ impl Expression {
                 len: part.get_item(3)?.extract()?,
                 of: Box::new(Self::read_part(&part.get_item(1)?, arguments, parts)?),
             },
+            "slice" => Self::Slice {
+                start: part.get_item(2)?.extract()?,
+                stop: part.get_item(3)?.extract()?,
+                of: Box::new(Self::read_part(&part.get_item(1)?, arguments, parts)?),
+            },
+            "if" => {
+                let mut one = |at| Self::read_part(&part.get_item(at)?, arguments, parts);
+                Self::If(Box::new([one(1)?, one(2)?, one(3)?]))
+            }
             "call" => {
                 let name: String = part.get_item(1)?.extract()?;
                 let (function, fewest, most) =
@@ -192,6 +212,15 @@ impl Expression {
                         .ok_or(Odd);
                 }
                 element(of.value(py, arguments)?, *at, *len)
+            }
+            Self::Slice { of, start, stop } => slice(of.value(py, arguments)?, *start, *stop),
+            Self::If(parts) => {
+                let [condition, yes, no] = &**parts;
+                let way = match condition.value(py, arguments)?.is_true() {
+                    true => yes,
+                    false => no,
+                };
+                way.value(py, arguments)
             }
             Self::Call(function, inner) => match inner.as_slice() {
                 [one] => unary(py, *function, one.value(py, arguments)?),
@@ -244,8 +273,19 @@ impl Value<'_> {
 }
 
 fn element(of: Value<'_>, at: i64, len: Option<usize>) -> Result<Value<'_>, Odd> {
-    let (Value::List(mut values) | Value::Tuple(mut values)) = of else {
-        return Err(Odd);
+    let mut values = match of {
+        Value::List(values) | Value::Tuple(values) => values,
+        // A character.
+        Value::Str(text) if len.is_none() => {
+            let stop = if at == -1 {
+                None
+            } else {
+                Some(at.checked_add(1).ok_or(Odd)?)
+            };
+            let found = part(text, |text| slice_of(text, Some(at), stop));
+            return (!found.is_empty()).then_some(Value::Str(found)).ok_or(Odd);
+        }
+        _ => return Err(Odd),
     };
     if len.is_some_and(|len| len != values.len()) {
         return Err(Odd);
@@ -257,9 +297,48 @@ fn element(of: Value<'_>, at: i64, len: Option<usize>) -> Result<Value<'_>, Odd>
     }
 }
 
+/// The edges of a slice of so many elements, as Python finds them.
+fn edges(len: usize, start: Option<i64>, stop: Option<i64>) -> (usize, usize) {
+    let len = len as i64;
+    let edge = |at: i64| (if at < 0 { at.saturating_add(len) } else { at }).clamp(0, len);
+    let start = start.map_or(0, edge);
+    let stop = stop.map_or(len, edge).max(start);
+    (start as usize, stop as usize)
+}
+
+fn slice(of: Value<'_>, start: Option<i64>, stop: Option<i64>) -> Result<Value<'_>, Odd> {
+    let elements = |mut values: Vec<_>| {
+        let (start, stop) = edges(values.len(), start, stop);
+        values.truncate(stop);
+        values.split_off(start)
+    };
+    match of {
+        Value::Str(text) => Ok(Value::Str(part(text, |text| slice_of(text, start, stop)))),
+        Value::List(values) => Ok(Value::List(elements(values))),
+        Value::Tuple(values) => Ok(Value::Tuple(elements(values))),
+        _ => Err(Odd),
+    }
+}
+
+/// A part of a text by numbers of characters.
+fn slice_of(text: &str, start: Option<i64>, stop: Option<i64>) -> &str {
+    if text.is_ascii() {
+        let (start, stop) = edges(text.len(), start, stop);
+        return text.get(start..stop).unwrap_or_default();
+    }
+    let (start, stop) = edges(text.chars().count(), start, stop);
+    let place = |at| {
+        text.char_indices()
+            .nth(at)
+            .map_or(text.len(), |(place, _)| place)
+    };
+    text.get(place(start)..place(stop)).unwrap_or_default()
+}
+
 fn unary<'v>(py: Python<'_>, function: Function, value: Value<'v>) -> Result<Value<'v>, Odd> {
     Ok(match (function, value) {
         (Function::Not, value) => Value::Bool(!value.is_true()),
+        (Function::IsNone, value) => Value::Bool(value == Value::None),
         (Function::Negative, Value::Int(value)) => Value::Int(value.checked_neg().ok_or(Odd)?),
         (Function::Negative, Value::Float(value)) => Value::Float(-value),
         (Function::Absolute, Value::Int(value)) => Value::Int(value.checked_abs().ok_or(Odd)?),

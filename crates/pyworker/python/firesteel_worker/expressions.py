@@ -1,19 +1,22 @@
 """What simple functions compute, read off their bytecode.
 
-A function without branches, loops, effects and unknown calls is an expression of its arguments: operators on numbers and texts, methods of
-texts, tuples, lists and their elements. `_native.Pipeline` computes such expressions; everything else raises `Unknown` here.
+A function without loops, effects and unknown calls is an expression of its arguments: operators on numbers and texts, methods of texts,
+tuples, lists and their elements, choices. `_native.Pipeline` computes such expressions; everything else raises `Unknown` here.
 
 Expressions are tuples: `("argument", index)`, `("constant", value)`, `("tuple", [expressions])`, `("list", [expressions])`,
-`("element", expression, index, length or None)`, `("call", name, [expressions])`."""
+`("element", expression, index, length or None)`, `("slice", expression, start or None, stop or None)`, `("call", name, [expressions])`,
+`("if", condition, expression, expression)`."""
 
 import builtins
+import copy
 import dis
+import functools
 import inspect
 import operator
 import sys
 import types
 
-# Functions within functions, and instructions of all of them.
+# Functions within functions, and instructions on all ways through them.
 MAX_DEPTH = 8
 MAX_INSTRUCTIONS = 400
 
@@ -25,7 +28,8 @@ FUNCTIONS = [
     (builtins.abs, "abs"), (builtins.max, "max"), (builtins.min, "min"), (builtins.len, "len"), (builtins.int, "int"),
     (builtins.float, "float"), (builtins.str, "str"), (operator.add, "+"), (operator.mul, "*"), (operator.sub, "-"),
 ]  # fmt: skip
-IGNORED = {"RESUME", "COPY_FREE_VARS", "PRECALL", "CACHE", "NOP"}
+IGNORED = {"RESUME", "COPY_FREE_VARS", "PRECALL", "CACHE", "NOP", "EXTENDED_ARG"}
+BRANCHES = {"POP_JUMP_IF_FALSE", "POP_JUMP_IF_TRUE", "POP_JUMP_IF_NONE", "POP_JUMP_IF_NOT_NONE", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP"}
 # What a function's flags say of its arguments and of generators, and what is simple: variables of its own, nested or not.
 FLAGS, SIMPLE = 0xFFF, inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS | inspect.CO_NESTED | inspect.CO_NOFREE
 # Since CPython 3.11 a callable takes two places on the stack, since 3.12 methods are attributes.
@@ -55,12 +59,12 @@ def expression(function, arguments):
 
 
 def inner(found):
-    """The expressions that an expression is made of."""
+    """The expressions that are computed in any case for an expression."""
     kind = found[0]
     if kind in ("tuple", "list"):
         return found[1]
-    if kind == "element":
-        return [found[1]]
+    if kind in ("element", "slice", "if"):
+        return found[1:2]
     return found[2] if kind == "call" else []
 
 
@@ -69,6 +73,11 @@ class Expressions:
 
     def __init__(self):
         self.instructions = 0
+
+    def count(self):
+        self.instructions += 1
+        if self.instructions > MAX_INSTRUCTIONS:
+            raise Unknown
 
     def of(self, function, arguments, depth):
         for known, name in FUNCTIONS:
@@ -79,31 +88,48 @@ class Expressions:
         code = function.__code__
         if code.co_flags & FLAGS & ~SIMPLE or code.co_cellvars or code.co_kwonlyargcount or code.co_argcount != len(arguments):
             raise Unknown
-        instructions = list(dis.get_instructions(function))
-        self.instructions += len(instructions)
-        if self.instructions > MAX_INSTRUCTIONS:
-            raise Unknown
-        reader = Reader(function, arguments, lambda called, arguments: self.of(called, arguments, depth + 1))
-        found = reader.value(instructions)
-        self.check(found, arguments + reader.stored)
-        return found
+        instructions = {one.offset: one for one in dis.get_instructions(function)}
+        following = dict(zip(instructions, list(instructions)[1:]))
 
-    @staticmethod
-    def check(found, computed):
-        """What the function computes on the way must be part of what it returns, or such that no error is missed without it."""
-        reached, left = [], [found]
-        while left:
-            reached.append(left.pop())
-            left.extend(inner(reached[-1]))
-            if len(reached) > MAX_INSTRUCTIONS:
-                raise Unknown
-        for one in computed:
-            if one[0] in ("argument", "constant") or any(one is other for other in reached):
-                continue
-            # Of a sequence that is unpacked some elements may not be used.
-            same = [other for other in reached if one[0] == other[0] == "element" and one[1] is other[1] and one[3] == other[3]]
-            if not same or one[3] is None:
-                raise Unknown
+        def follow(reader, at):
+            """The value on a way through the function."""
+            while True:
+                self.count()
+                name, value = instructions[at].opname, instructions[at].argval
+                if name in ("RETURN_VALUE", "RETURN_CONST"):
+                    found = ("constant", value) if name == "RETURN_CONST" else reader.pop()
+                    check(found, reader.computed, reader.conditions)
+                    return found
+                if "JUMP" in name and value <= at:
+                    raise Unknown
+                if name.replace("_FORWARD", "") in BRANCHES:
+                    condition, jumping = reader.branch(name.replace("_FORWARD", ""))
+                    return ("if", condition, follow(reader, following[at]), follow(jumping, value))
+                if name in ("JUMP_FORWARD", "JUMP_ABSOLUTE"):
+                    at = value
+                    continue
+                if name not in IGNORED:
+                    reader.step(name, instructions[at])
+                at = following[at]
+
+        return follow(Reader(function, arguments, lambda called, arguments: self.of(called, arguments, depth + 1)), 0)
+
+
+def check(found, computed, conditions):
+    """What a function computes on the way must be part of what it returns, or such that no error is missed without it."""
+    reached, left = [], [found, *conditions]
+    while left:
+        reached.append(left.pop())
+        left.extend(inner(reached[-1]))
+        if len(reached) > MAX_INSTRUCTIONS:
+            raise Unknown
+    for one in computed:
+        if one[0] in ("argument", "constant") or any(one is other for other in reached):
+            continue
+        # Of a sequence that is unpacked some elements may not be used.
+        same = [other for other in reached if one[0] == other[0] == "element" and one[1] is other[1] and one[3] == other[3]]
+        if not same or one[3] is None:
+            raise Unknown
 
 
 class Reader:
@@ -112,18 +138,22 @@ class Reader:
     def __init__(self, function, arguments, call):
         self.function, self.call_function = function, call
         self.variables = dict(zip(function.__code__.co_varnames, arguments))
-        self.stack, self.stored = [], []
+        # What was computed and may not be part of what is returned, and what decided on the way.
+        self.stack, self.computed, self.conditions = [], list(arguments), []
 
-    def value(self, instructions):
-        for instruction in instructions:
-            name = instruction.opname
-            if name == "RETURN_VALUE":
-                return self.pop()
-            if name == "RETURN_CONST":
-                return ("constant", instruction.argval)
-            if name not in IGNORED:
-                self.step(name, instruction)
-        raise Unknown
+    def branch(self, name):
+        """The condition for going on here, and a reader for the other way."""
+        value = self.pop()
+        condition = ("call", "is None", [value]) if name.endswith("NONE") else value
+        if name.endswith(("_TRUE", "_TRUE_OR_POP", "_IF_NONE")):
+            condition = ("call", "not", [condition])
+        self.conditions.append(condition)
+        jumping = copy.copy(self)
+        jumping.variables = dict(self.variables)
+        jumping.stack, jumping.computed, jumping.conditions = self.stack[:], self.computed[:], self.conditions[:]
+        if name.endswith("_OR_POP"):
+            jumping.stack.append(value)
+        return condition, jumping
 
     def step(self, name, instruction):
         argument, value = instruction.arg, instruction.argval
@@ -146,6 +176,15 @@ class Reader:
                 self.stack.append(NULL)
         elif name == "LOAD_DEREF":
             self.load_free(value)
+        elif name == "POP_TOP":
+            self.computed.append(self.pop())
+        elif name in ("COPY", "DUP_TOP"):
+            self.stack.append(self.stack[-(argument or 1)])
+        elif name in ("SWAP", "ROT_TWO"):
+            other = -(argument or 2)
+            self.stack[-1], self.stack[other] = self.stack[other], self.stack[-1]
+        elif name == "ROT_THREE":
+            self.stack.insert(-2, self.stack.pop())
         elif name == "PUSH_NULL":
             self.stack.append(NULL)
         elif name == "LOAD_METHOD" or (ATTRIBUTES and name == "LOAD_ATTR" and argument & 1):
@@ -168,16 +207,45 @@ class Reader:
         elif name == "UNARY_NEGATIVE":
             self.stack.append(("call", "negative", [self.pop()]))
         elif name == "BINARY_SUBSCR":
-            whole, at = self.pop_all(2)
-            if at[0] != "constant" or type(at[1]) is not int:
+            at = self.stack.pop()
+            self.stack.append(self.part(self.pop(), at))
+        elif name == "BUILD_SLICE":
+            self.stack.append(self.edges(argument))
+        elif name == "BINARY_SLICE":
+            edges = self.edges(2)
+            self.stack.append(self.part(self.pop(), edges))
+        elif name == "IS_OP":
+            one, other = self.pop_all(2)
+            if other != ("constant", None):
                 raise Unknown
-            self.stack.append(("element", whole, at[1], None))
+            found = ("call", "is None", [one])
+            self.stack.append(("call", "not", [found]) if argument else found)
+        elif name == "FORMAT_SIMPLE" or (name == "FORMAT_VALUE" and argument in (0, 1)):
+            self.stack.append(("call", "str", [self.pop()]))
+        elif name == "BUILD_STRING":
+            self.stack.append(functools.reduce(lambda one, other: ("call", "+", [one, other]), self.pop_all(argument)))
         elif name == "BINARY_OP":
             self.operate(instruction.argrepr.rstrip("="))
         elif name.startswith(("BINARY_", "INPLACE_")):
             self.operate(OPERATORS.get(name.split("_", 1)[1]))
         else:
             raise Unknown
+
+    def edges(self, count):
+        """The edges of a slice."""
+        edges = [value if kind == "constant" else self for kind, value, *_ in self.pop_all(count)]
+        if len(edges) != 2 or not all(edge is None or type(edge) is int for edge in edges):
+            raise Unknown
+        return slice(*edges)
+
+    @staticmethod
+    def part(whole, at):
+        """An element or a slice of a sequence."""
+        if type(at) is slice:
+            return ("slice", whole, at.start, at.stop)
+        if at[0] != "constant" or type(at[1]) is not int:
+            raise Unknown
+        return ("element", whole, at[1], None)
 
     def pop(self):
         return self.pop_all(1)[0]
@@ -199,7 +267,7 @@ class Reader:
         # What was loaded before stays what it was.
         for name in names:
             self.variables[name] = self.pop()
-            self.stored.append(self.variables[name])
+            self.computed.append(self.variables[name])
 
     def load_global(self, name):
         try:
