@@ -94,7 +94,7 @@ fn native_loops_do_what_pysparks_do() {
 
 #[test]
 fn native_pipelines_do_what_pysparks_do() {
-    compare("native_pipelines.py", "202 compared");
+    compare("native_pipelines.py", "204 compared");
 }
 
 fn run(directory: &Path, first: &str, module: &str) -> Output {

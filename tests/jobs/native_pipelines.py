@@ -205,6 +205,22 @@ def careful_on_a_way(number):
     return number, choose(number > 5, 1 // number)
 
 
+def shared(row):
+    parts = row.split(",")
+    others = parts
+    others += ["x"]
+    return len(parts), len(others)
+
+
+def added(row):
+    number = 0.5
+    text = row[0]
+    text += "!"
+    number += len(row)
+    number *= 2
+    return text, number
+
+
 SEVEN = 7
 outside = 3
 counter = [0]
@@ -253,6 +269,11 @@ returns("keyBy and mapValues", "all", numbers(500), [("map", (lambda f: lambda x
 returns("negative, abs and not", "all", numbers(-50, 50), [("filter", lambda i: not i == 5), ("map", lambda i: (abs(i), -i))])
 returns("a value made of the first", "all", numbers(500), [("map", lambda i: (i % 9, i))], create=lambda v: (v, 1), merge=lambda c, v: (c[0] + v, c[1] + 1))
 returns("a wrapper from the driver", "all", numbers(500), [("map", pickle.loads(cloudpickle.dumps(fail_on_stopiteration(lambda i: (i % 9, i)))))])
+
+returns("numbers and texts that are changed", "all", texts(rows), [("map", added)])
+# Lists are not copied by `+=`.
+changed = returns("lists that are changed", "some", texts(rows), [("map", shared)])
+assert "[(4, 8000)]" in changed[1], changed
 
 # Characters, all below 0x3100 and some of the others: white space, letters of both kinds.
 characters = [chr(code) for code in [*range(0x3100), *range(0x3100, 0xD800, 97), *range(0xE000, 0x110000, 997)]]

@@ -48,6 +48,8 @@ pub(crate) enum Expression {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Function {
     Add,
+    /// `+=`, which changes lists.
+    AddInPlace,
     Subtract,
     Multiply,
     Divide,
@@ -87,6 +89,7 @@ impl Function {
     fn named(name: &str) -> Option<(Self, usize, usize)> {
         Some(match name {
             "+" => (Self::Add, 2, 2),
+            "+=" => (Self::AddInPlace, 2, 2),
             "-" => (Self::Subtract, 2, 2),
             "*" => (Self::Multiply, 2, 2),
             "/" => (Self::Divide, 2, 2),
@@ -390,11 +393,13 @@ fn unary<'v>(py: Python<'_>, function: Function, value: Value<'v>) -> Result<Val
 
 fn binary<'v>(function: Function, one: Value<'v>, two: Value<'v>) -> Result<Value<'v>, Odd> {
     use Function::{
-        Add, Divide, EndsWith, Equal, FloorDivide, Greater, GreaterOrEqual, In, Less, LessOrEqual,
-        Max, Min, Modulo, Multiply, NotEqual, NotIn, Split, StartsWith, Strip, StripEnd,
-        StripStart, Subtract,
+        Add, AddInPlace, Divide, EndsWith, Equal, FloorDivide, Greater, GreaterOrEqual, In, Less,
+        LessOrEqual, Max, Min, Modulo, Multiply, NotEqual, NotIn, Split, StartsWith, Strip,
+        StripEnd, StripStart, Subtract,
     };
     Ok(match function {
+        AddInPlace if matches!(one, Value::List(_)) => return Err(Odd),
+        AddInPlace => return arithmetic(Add, one, two),
         Add | Subtract | Multiply | Divide | FloorDivide | Modulo => {
             return arithmetic(function, one, two);
         }

@@ -22,7 +22,8 @@ MAX_INSTRUCTIONS = 400
 
 # Operators, as 3.9 and 3.10 name their instructions.
 OPERATORS = {"ADD": "+", "SUBTRACT": "-", "MULTIPLY": "*", "TRUE_DIVIDE": "/", "FLOOR_DIVIDE": "//", "MODULO": "%"}
-BINARY = {*OPERATORS.values(), "==", "!=", "<", "<=", ">", ">=", "in", "not in"}
+# Lists can be changed by `+=`, under other names, too.
+BINARY = {*OPERATORS.values(), "+=", "==", "!=", "<", "<=", ">", ">=", "in", "not in"}
 METHODS = {"split", "strip", "lstrip", "rstrip", "lower", "upper", "startswith", "endswith", "replace"}
 FUNCTIONS = [
     (builtins.abs, "abs"), (builtins.max, "max"), (builtins.min, "min"), (builtins.len, "len"), (builtins.int, "int"),
@@ -225,7 +226,9 @@ class Reader:
         elif name == "BUILD_STRING":
             self.stack.append(functools.reduce(lambda one, other: ("call", "+", [one, other]), self.pop_all(argument)))
         elif name == "BINARY_OP":
-            self.operate(instruction.argrepr.rstrip("="))
+            self.operate(instruction.argrepr if instruction.argrepr == "+=" else instruction.argrepr.rstrip("="))
+        elif name == "INPLACE_ADD":
+            self.operate("+=")
         elif name.startswith(("BINARY_", "INPLACE_")):
             self.operate(OPERATORS.get(name.split("_", 1)[1]))
         else:
