@@ -1,7 +1,8 @@
 //! Inner loops of PySpark's worker, for CPython's stable interface: `firesteel_worker._native`.
 //!
-//! Each function does part of the work of a loop in the distribution's own Python code, element by element in the same order, and
-//! hands everything unusual back to that loop. The Python side (`firesteel_worker.loops`) puts them into place.
+//! [`merge`] does part of the work of a loop in the distribution's own Python code, element by element in the same order, and a
+//! [`pipeline`] that of simple functions of the user's, too. Everything unusual is handed back to the loop and the functions. The Python
+//! side (`firesteel_worker.loops` and `.pipelines`) puts them into place.
 
 #![deny(unsafe_code)]
 

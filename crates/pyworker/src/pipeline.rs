@@ -14,7 +14,7 @@ use std::borrow::Cow;
 /// Bytes of text, and numbers, after which the interpreter gets its turn, for signals and other threads.
 const TURN: usize = 1 << 20;
 const NUMBERS: usize = 1 << 14;
-/// Nesting of merged values, and their sizes: without a limit some functions would make them larger with every record.
+/// Elements and bytes of merged values: some functions would make them larger with every record.
 const MAX_WIDTH: usize = 16;
 const MAX_TEXT: usize = 256;
 /// `SpecialLengths.END_OF_DATA_SECTION` of `pyspark.serializers`.
@@ -42,8 +42,6 @@ pub(crate) struct Pipeline {
     steps: Vec<Step>,
     last: Last,
     merged: Merged,
-    /// Whether a record may be several pairs.
-    many: bool,
     /// What may be merged, in bytes as the interpreter needs them.
     allowed: usize,
 }
@@ -106,7 +104,6 @@ impl Pipeline {
                 size: 0,
                 undo: many.then(Vec::new),
             },
-            many,
             allowed,
         })
     }
@@ -192,7 +189,6 @@ impl Pipeline {
     /// Moves what was merged into a dictionary.
     fn drain(&mut self, data: &Bound<'_, PyDict>) -> PyResult<()> {
         let py = data.py();
-        // Freed from its end on while the dictionary grows, in the other order, would be less at a time; but dictionaries have an order.
         for (key, value) in std::mem::take(&mut self.merged.values) {
             data.set_item(key.write(py)?, value.write(py)?)?;
         }
@@ -234,7 +230,7 @@ impl Pipeline {
 
     /// Merges a record, or changes nothing.
     fn record(&mut self, py: Python<'_>, record: Value<'_>) -> Result<(), Odd> {
-        if !self.many {
+        if self.merged.undo.is_none() {
             return feed(py, &self.steps, &self.last, &mut self.merged, record);
         }
         let before = (self.merged.values.len(), self.merged.size);
