@@ -73,8 +73,9 @@ const SHIPPED: [(&str, bool); 8] = [
 /// One of each kind.
 const TWO: [(&str, bool); 2] = [("pi", true), ("wordcount", false)];
 
-/// What mixed jobs have for the JVM: rows of data frames that come to Python or from it, Hadoop's formats, generated code.
-const NOT_NATIVE: [&str; 7] = [
+/// What mixed jobs have for the JVM: rows of data frames that come to Python or from it, Hadoop's formats, generated code, and stages of Spark SQL where Kryo is
+/// the serializer.
+const NOT_NATIVE: [&str; 8] = [
     "EvaluatePython$::javaToPython",
     "PythonHadoopUtil$::convertRDD",
     "RDD::saveAs",
@@ -82,6 +83,7 @@ const NOT_NATIVE: [&str; 7] = [
     "SerDeUtil$::",
     "SparkContext::objectFile",
     "generated code without operators",
+    "spark.serializer is org.apache.spark.serializer.KryoSerializer",
 ];
 
 fn confs(entries: &[&str]) -> Vec<String> {
