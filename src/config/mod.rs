@@ -192,6 +192,7 @@ pub fn apply_version_defaults(properties: &mut SparkProperties, spark_version: &
     let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     for (since, key, value) in [
         ((4, 0), "spark.shuffle.service.removeShuffle", "true"),
+        ((4, 1), "spark.checkpoint.compress", "true"),
         ((4, 3), "spark.rdd.compress", "true"),
     ] {
         if version >= since && !properties.contains(key) {

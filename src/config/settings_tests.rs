@@ -271,17 +271,21 @@ fn native_lanes_are_a_list() -> Result<(), SettingError> {
 
 #[test]
 fn defaults_are_those_of_the_version() {
-    let compressed = |version: &str, set: Option<&str>| {
+    let switch = |key: &str, version: &str, set: Option<&str>| {
         let mut properties = SparkProperties::default();
         if let Some(value) = set {
-            properties.set("spark.rdd.compress", value);
+            properties.set(key, value);
         }
         apply_version_defaults(&mut properties, version);
-        properties.switch("spark.rdd.compress", false)
+        properties.switch(key, false)
     };
+    let compressed = |version: &str, set| switch("spark.rdd.compress", version, set);
     assert_eq!(compressed("4.2.1", None), Ok(false));
     assert_eq!(compressed("4.3.0", None), Ok(true));
     assert_eq!(compressed("5.0.0-SNAPSHOT", None), Ok(true));
     assert_eq!(compressed("4.3.0", Some("false")), Ok(false));
     assert_eq!(compressed("unknown", None), Ok(false));
+    let checkpoint = |version: &str| switch("spark.checkpoint.compress", version, None);
+    assert_eq!(checkpoint("4.0.5"), Ok(false));
+    assert_eq!(checkpoint("4.1.4"), Ok(true));
 }

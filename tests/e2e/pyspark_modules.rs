@@ -84,6 +84,12 @@ const OF_BROADCAST: &[Delegation] = &[delegated(
     "generated code without operators",
 )];
 
+/// `SparkContext._checkpointFile`: what its elements are is known to Python only.
+const OF_CONTEXT: &[Delegation] = &[delegated(
+    "CheckpointTests",
+    "a checkpoint of java.lang.Object",
+)];
+
 /// Modules, and what of them may go to a JVM. Modules without delegations must run without any JVM.
 const MODULES: &[Module] = &[
     module!("test_rddbarrier", quick: true, &[]),
@@ -95,7 +101,7 @@ const MODULES: &[Module] = &[
     module!("test_appsubmit", quick: false, &[]),
     module!("test_broadcast", quick: false, OF_BROADCAST),
     module!("test_conf", quick: false, &[]),
-    module!("test_context", quick: false, &[]),
+    module!("test_context", quick: false, OF_CONTEXT),
     module!("test_daemon", quick: false, &[]),
     module!("test_memory_profiler", quick: false, &[]),
     module!("test_pin_thread", quick: false, &[]),

@@ -45,7 +45,8 @@ def _initialize_context(self, jconf):
     if os.environ.get("E2E_REPORTS"):
         entry["reports"] = f"{len(contexts):03d}"
         directory = os.path.join(os.environ["E2E_REPORTS"], entry["reports"])
-        os.makedirs(directory)
+        # A context that could not start has left one.
+        os.makedirs(directory, exist_ok=True)
         jconf.set("spark.executorEnv.FIRESTEEL_REPORT", f"{directory}/{{id}}.json")
     jsc = _initialize(self, jconf)
     self._e2e_entry = entry

@@ -10,6 +10,7 @@ use super::plan::{StagePlan, Step, Target, bind};
 use super::result::ResultFormat;
 use super::services::{ExecutorServices, LaneParts, broadcast_file};
 use crate::blocks::LocalDirs;
+use crate::blocks::codec::Codec;
 use crate::blocks::kryo::Kryo;
 use crate::config::{SettingError, SparkProperties};
 use crate::executor::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskValue};
@@ -64,7 +65,11 @@ impl PythonLane {
         limits: Limits,
     ) -> Result<Self, SettingError> {
         let kryo = Kryo::from_conf(properties)?;
-        let services = Arc::new(ExecutorServices::new(parts, kryo, limits));
+        let checkpoints = match properties.switch("spark.checkpoint.compress", false)? {
+            true => Some(Codec::from_conf(properties)?),
+            false => None,
+        };
+        let services = Arc::new(ExecutorServices::new(parts, kryo, checkpoints, limits));
         Ok(Self::with_services(services, properties, kryo))
     }
 
@@ -90,14 +95,8 @@ impl PythonLane {
                 (ResultFormat::Java, Some(why))
             }
         };
-        let compressed = properties
-            .get("spark.checkpoint.compress")
-            .is_some_and(|value| value != "false");
-        let no_checkpoints = match compressed {
-            true => Some("a compressed checkpoint".to_owned()),
-            false => (results != ResultFormat::Java)
-                .then(|| format!("a checkpoint of spark.serializer {serializer}")),
-        };
+        let no_checkpoints = (results != ResultFormat::Java)
+            .then(|| format!("a checkpoint of spark.serializer {serializer}"));
         Self {
             services,
             results,
@@ -179,7 +178,7 @@ impl Plan {
                 Ok(TaskValue::Result(self.results.long(count)))
             }
             Target::Checkpoint(dir) => {
-                write_checkpoint(dir, elements, context)?;
+                write_checkpoint(dir, self.services.checkpoint_codec(), elements, context)?;
                 Ok(TaskValue::Result(self.results.unit()))
             }
             Target::Shuffle(output) => self

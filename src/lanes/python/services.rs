@@ -19,6 +19,7 @@ use super::worker::PythonWorkers;
 use super::{BroadcastFile, Element, Elements, PythonFunction};
 use crate::blocks::LocalDirs;
 use crate::blocks::broadcast::{Broadcasts, PythonBroadcastReader, TorrentBroadcastRef};
+use crate::blocks::codec::Codec;
 use crate::blocks::kryo::{Kryo, KryoError, KryoReader, KryoValue};
 use crate::blocks::metrics::Counter;
 use crate::blocks::shuffle::{ReadRange, Shuffle};
@@ -52,6 +53,7 @@ pub struct LaneParts {
 pub(super) struct ExecutorServices {
     parts: LaneParts,
     kryo: Kryo,
+    checkpoints: Option<Codec>,
     limits: Limits,
     confs: Mutex<HashMap<i64, Arc<HadoopConf>>>,
 }
@@ -61,10 +63,16 @@ pub(super) struct ExecutorServices {
 struct Functions(Mutex<HashMap<NodeId, Arc<PythonFunction>>>);
 
 impl ExecutorServices {
-    pub(super) fn new(parts: LaneParts, kryo: Kryo, limits: Limits) -> Self {
+    pub(super) fn new(
+        parts: LaneParts,
+        kryo: Kryo,
+        checkpoints: Option<Codec>,
+        limits: Limits,
+    ) -> Self {
         Self {
             parts,
             kryo,
+            checkpoints,
             limits,
             confs: Mutex::default(),
         }
@@ -213,6 +221,10 @@ impl Services for ExecutorServices {
         }
         confs.insert(broadcast.id, Arc::clone(&conf));
         Ok(conf)
+    }
+
+    fn checkpoint_codec(&self) -> Option<&Codec> {
+        self.checkpoints.as_ref()
     }
 
     fn file_systems(&self) -> &FileSystems {

@@ -1,4 +1,5 @@
-//! Files of reliable checkpoints: `ReliableCheckpointRDD`. A file is a partition's elements as `JavaSerializer` writes a stream of objects.
+//! Files of reliable checkpoints: `ReliableCheckpointRDD`. A file is a partition's elements as `JavaSerializer` writes a stream of objects, compressed if
+//! `spark.checkpoint.compress` says so.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -10,6 +11,8 @@ use javaser::stream::{
     TC_STRING,
 };
 
+use crate::blocks::codec::Codec;
+use crate::blocks::serializer_manager::{PlainReader, PlainWriter};
 use crate::executor::task::{TaskContext, TaskError};
 use crate::files::{FileError, FileInput, FilePath};
 use crate::lanes::python::{Element, Elements};
@@ -40,6 +43,7 @@ pub(super) fn part_of(dir: &FilePath, split: i32) -> FilePath {
 pub(super) fn read<'a>(
     path: &FilePath,
     file: Result<FileInput, FileError>,
+    codec: Option<&Codec>,
 ) -> Result<Elements<'a>, TaskError> {
     let file = file.map_err(|error| match error {
         FileError::NotFound(_) if path.scheme == "file" => TaskError::exception(
@@ -48,6 +52,11 @@ pub(super) fn read<'a>(
         ),
         error => error.into(),
     })?;
+    let file = BufReader::with_capacity(BUFFER, file);
+    let file = match codec {
+        Some(codec) => PlainReader::Compressed(codec.reader(file)?),
+        None => PlainReader::Plain(file),
+    };
     let mut reader = ObjectReader::new(BufReader::with_capacity(BUFFER, file))?;
     let mut done = false;
     Ok(Box::new(std::iter::from_fn(move || {
@@ -64,6 +73,7 @@ pub(super) fn read<'a>(
 /// was faster.
 pub(in super::super) fn write(
     dir: &Path,
+    codec: Option<&Codec>,
     elements: Elements<'_>,
     context: &TaskContext,
 ) -> Result<(), TaskError> {
@@ -71,7 +81,7 @@ pub(in super::super) fn write(
     let attempt = context.task_attempt_id;
     let name = format!(".part-{:05}-attempt-{attempt}", context.partition_id);
     let unfinished = dir.join(name);
-    let written = write_file(&unfinished, elements, context);
+    let written = write_file(&unfinished, codec, elements, context);
     if written.is_err() || path.exists() {
         // What is left of it, if there is something.
         let _ = std::fs::remove_file(&unfinished);
@@ -80,16 +90,25 @@ pub(in super::super) fn write(
     Ok(std::fs::rename(&unfinished, &path)?)
 }
 
-fn write_file(path: &Path, elements: Elements<'_>, context: &TaskContext) -> Result<(), TaskError> {
+fn write_file(
+    path: &Path,
+    codec: Option<&Codec>,
+    elements: Elements<'_>,
+    context: &TaskContext,
+) -> Result<(), TaskError> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir)?;
     }
-    let mut writer = ObjectWriter::new(BufWriter::with_capacity(BUFFER, File::create(path)?))?;
+    let file = BufWriter::with_capacity(BUFFER, File::create(path)?);
+    let mut writer = ObjectWriter::new(match codec {
+        Some(codec) => PlainWriter::Compressed(codec.writer(file)?),
+        None => PlainWriter::Plain(file),
+    })?;
     for element in elements {
         context.check()?;
         writer.write(&element?)?;
     }
-    Ok(writer.output.flush()?)
+    Ok(writer.output.finish()?.flush()?)
 }
 
 struct ObjectWriter<W> {
@@ -293,12 +312,13 @@ mod tests {
     use javaser::arena::Graph;
 
     use super::*;
+    use crate::config::SparkProperties;
     use crate::lanes::python::testing;
 
-    fn read_local(path: &Path) -> Result<Elements<'static>, TaskError> {
+    fn read_local(path: &Path, codec: Option<&Codec>) -> Result<Elements<'static>, TaskError> {
         let named = FilePath::parse(&path.display().to_string());
         let file = FileInput::local(path, 0).map_err(|_| FileError::NotFound("x".into()));
-        read(&named, file)
+        read(&named, file, codec)
     }
 
     fn batches(count: usize) -> Vec<Element> {
@@ -314,17 +334,25 @@ mod tests {
     fn what_is_written_can_be_read() {
         let dir = tempfile::tempdir().unwrap();
         let context = testing::context();
-        for count in [0, 1, 99, 100, 101, 250] {
-            let sub = dir.path().join(count.to_string());
+        let lz4 = Codec::from_conf(&SparkProperties::default()).unwrap();
+        for (count, codec) in [0, 1, 99, 100, 101, 250]
+            .into_iter()
+            .flat_map(|count| [(count, None), (count, Some(&lz4))])
+        {
+            let sub = dir.path().join(format!("{count}-{}", codec.is_some()));
             let elements = batches(count);
             let input: Elements<'_> = Box::new(elements.clone().into_iter().map(Ok));
-            write(&sub, input, &context).unwrap();
+            write(&sub, codec, input, &context).unwrap();
             let path = part(&sub, 0);
             assert_eq!(path.file_name().unwrap(), "part-00000");
-            let found: Result<Vec<_>, _> = read_local(&path).unwrap().collect();
+            let found: Result<Vec<_>, _> = read_local(&path, codec).unwrap().collect();
             assert_eq!(found.unwrap(), elements);
             // Java's own format.
-            let bytes = std::fs::read(&path).unwrap();
+            let mut bytes = std::fs::read(&path).unwrap();
+            if let Some(codec) = codec {
+                assert!(read_local(&path, None).is_err());
+                bytes = codec.decompress(&bytes, 1 << 20).unwrap();
+            }
             let graph = Graph::parse(&bytes, &Limits::default()).unwrap();
             assert_eq!(graph.root_values().count(), count);
             assert_eq!(graph.to_bytes(), bytes);
@@ -337,9 +365,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let input: Elements<'_> =
             Box::new([Ok(Element::Null), Err(TaskError::Python("x".into()))].into_iter());
-        assert!(write(dir.path(), input, &testing::context()).is_err());
+        assert!(write(dir.path(), None, input, &testing::context()).is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-        let missing = read_local(&part(dir.path(), 1)).err().unwrap();
+        let missing = read_local(&part(dir.path(), 1), None).err().unwrap();
         assert!(matches!(missing, TaskError::Exception(e) if e.message.contains("part-00001")));
     }
 

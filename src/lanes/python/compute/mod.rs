@@ -18,6 +18,7 @@ use wire::map_status::MapStatus;
 
 use super::Elements;
 use super::plan::{ShuffleInput, ShuffleOutput};
+use crate::blocks::codec::Codec;
 use crate::executor::task::{StageBinary, TaskContext, TaskError};
 use crate::files::{FileSystems, HadoopConf};
 
@@ -78,6 +79,9 @@ pub(super) trait Services: Send + Sync + std::fmt::Debug {
         conf: NodeId,
         context: &TaskContext,
     ) -> Result<Arc<HadoopConf>, TaskError>;
+
+    /// What the files of checkpoints are compressed with (`spark.checkpoint.compress`).
+    fn checkpoint_codec(&self) -> Option<&Codec>;
 
     /// Where files are read.
     fn file_systems(&self) -> &FileSystems;

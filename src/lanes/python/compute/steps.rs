@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
                 let path = checkpoint::part_of(&dir.path, *split);
                 let systems = self.services.file_systems();
                 let file = systems.input(&path, 0..u64::MAX, &conf, &self.context.cancellation);
-                checkpoint::read(&path, file)?
+                checkpoint::read(&path, file, self.services.checkpoint_codec())?
             }
             // Its partitions are cached blocks; it is only asked if there is none.
             Step::LocalCheckpoint { rdd, split } => {

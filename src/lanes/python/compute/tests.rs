@@ -84,6 +84,10 @@ impl Services for Played {
         Ok(Arc::new(self.conf.clone()))
     }
 
+    fn checkpoint_codec(&self) -> Option<&Codec> {
+        None
+    }
+
     fn file_systems(&self) -> &FileSystems {
         &self.files
     }
