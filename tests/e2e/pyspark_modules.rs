@@ -84,6 +84,12 @@ const OF_BROADCAST: &[Delegation] = &[delegated(
     "generated code without operators",
 )];
 
+/// A UDF in Spark SQL with generated code.
+const OF_PROFILER: &[Delegation] = &[delegated(
+    "ProfilerTests2",
+    "generated code without operators",
+)];
+
 /// `SparkContext._checkpointFile`: what its elements are is known to Python only.
 const OF_CONTEXT: &[Delegation] = &[delegated(
     "CheckpointTests",
@@ -105,7 +111,7 @@ const MODULES: &[Module] = &[
     module!("test_daemon", quick: false, &[]),
     module!("test_memory_profiler", quick: false, &[]),
     module!("test_pin_thread", quick: false, &[]),
-    module!("test_profiler", quick: false, &[]),
+    module!("test_profiler", quick: false, OF_PROFILER),
     module!("test_rdd", quick: false, OF_RDD_TESTS),
     module!("test_readwrite", quick: false, OF_READ_WRITE),
     module!("test_serializers", quick: false, &[]),
