@@ -1,7 +1,7 @@
 //! Generates `include/firesteel.h` from `src/capi`, and names the shared library.
 //!
-//! The header in the source tree is written only when it is out of date and can be written, so a read-only checkout builds too. The
-//! fresh copy stays in `OUT_DIR`; `tests/capi.rs` compares the two.
+//! The header in the source tree is written only when it is out of date and can be written, so a read-only checkout
+//! builds too. The fresh copy stays in `OUT_DIR`; `tests/capi.rs` compares the two.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,13 @@
-//! How fast the block server gives shuffle blocks from the page cache to one connection, compared with a bare `sendfile` loop.
+//! How fast the block server gives shuffle blocks from the page cache to one connection, compared with a bare
+//! `sendfile` loop.
 //!
-//! `cargo bench --bench serve_blocks [-- <seconds per case>]` prints GB/s and their ratio for several block sizes, and the rate of small blocks.
+//! `cargo bench --bench serve_blocks [-- <seconds per case>]` prints GB/s and their ratio for several block sizes, and
+//! the rate of small blocks.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use bytes::{Bytes, BytesMut};
-use firesteel::blocks::{BlockServer, BlockSource, LocalDirs};
+use firesteel::blocks::{BlockServer, BlockSource, LocalDirs, Upload};
 use firesteel::transport::{Answer, Body};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks};
 use wire::frame::Frame;
+use wire::ids::BlockId;
 
 /// Bytes of the map output that is served.
 const OUTPUT: usize = 256 << 20;
@@ -24,15 +27,23 @@ const AHEAD: i32 = 8;
 struct NoBlocks;
 
 impl BlockSource for NoBlocks {
-    fn local_block(&self, name: String) -> Answer<Result<Body, String>> {
-        Box::pin(async move { Err(name) })
+    fn may_have(&self, _id: &BlockId) -> bool {
+        false
     }
 
-    fn upload(&self, _body: Bytes) -> Answer<Result<Bytes, String>> {
+    fn stored_block(&self, _id: &BlockId) -> Option<Answer<Result<Body, String>>> {
+        None
+    }
+
+    fn local_block(&self, id: BlockId) -> Answer<Result<Body, String>> {
+        Box::pin(async move { Err(id.to_string()) })
+    }
+
+    fn upload(&self, _upload: Upload, _data: Bytes) -> Answer<Result<Bytes, String>> {
         Box::pin(async { Err(String::new()) })
     }
 
-    fn upload_stream(&self, _header: Bytes, _file: PathBuf) -> Answer<Result<Bytes, String>> {
+    fn upload_stream(&self, _upload: Upload, _file: PathBuf) -> Answer<Result<Bytes, String>> {
         Box::pin(async { Err(String::new()) })
     }
 }
@@ -226,11 +237,11 @@ fn main() {
             .flat_map(|at| (at * segment as i64).to_be_bytes())
             .collect();
         for (kind, bytes) in [("index", &index), ("data", &data)] {
-            let path = dirs.path(&format!("shuffle_0_{segment}_0.{kind}"));
+            let path = dirs.path(&format!("shuffle_0_{segment}_0.{kind}").parse().unwrap());
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
         }
-        let data_path = dirs.path(&format!("shuffle_0_{segment}_0.data"));
+        let data_path = dirs.path(&format!("shuffle_0_{segment}_0.data").parse().unwrap());
         let before = cpu();
         let (bare, bare_bytes) = bare(data_path.clone(), segment, time);
         let between = cpu();

@@ -1,25 +1,64 @@
 #!/usr/bin/env python3
-"""Fills fuzz/corpus from the recorded frames of real drivers and executors, and from the compiled classes of a small jar."""
+"""Fills fuzz/corpus so that each target starts with valid input: from recorded frames, tasks, files and rows of real drivers and executors
+in this repository's tests, and with what is made here where nothing was recorded."""
+import gzip
 import hashlib
 import io
 import json
 import pathlib
 import struct
 import subprocess
+import tarfile
 import zipfile
 
 fuzz = pathlib.Path(__file__).resolve().parent
+tests = fuzz.parent / "tests/fixtures"
+sql = fuzz.parent / "crates/exec/tests"
 header = bytes.fromhex("aced0005")
+zstd_magic = bytes.fromhex("28b52ffd")
+
+# Large inputs teach the fuzzer nothing that small ones do not.
+LARGEST = 16384
 
 
-def seed(target, data):
+def seed(target, data, largest=LARGEST):
+    if len(data) > largest:
+        return
     directory = fuzz / "corpus" / target
     directory.mkdir(parents=True, exist_ok=True)
     (directory / hashlib.sha1(data).hexdigest()).write_bytes(data)
 
 
+def zstd(*options, data):
+    return subprocess.run(["zstd", "-cq", *options], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def lines(path):
+    """The lines of a text file, which may be compressed."""
+    data = path.read_bytes()
+    if path.suffix == ".zst":
+        data = zstd("-d", "--long=27", data=data)
+    return data.decode().splitlines()
+
+
+def i32(*numbers):
+    return struct.pack(f">{len(numbers)}i", *numbers)
+
+
+def i64(*numbers):
+    return struct.pack(f">{len(numbers)}q", *numbers)
+
+
+def text16(text):
+    return struct.pack(">H", len(text)) + text.encode()
+
+
+def text32(text):
+    return i32(len(text)) + text.encode()
+
+
 def utf8(text):
-    return struct.pack(">BH", 1, len(text)) + text.encode()
+    return b"\1" + text16(text)
 
 
 def class_file():
@@ -33,44 +72,355 @@ def class_file():
     return head + b"".join(pool) + body + struct.pack(">HH", 0, 0)
 
 
-for vectors in sorted((fuzz.parent / "tests/fixtures/vectors").glob("*.jsonl")):
-    for line in vectors.read_text().splitlines():
-        frame = bytes.fromhex(json.loads(line)["hex"])
-        at = frame.find(header)
-        if at >= 0:
-            # Large frames teach the fuzzer nothing that small ones do not.
-            stream = frame[at:]
-            if len(stream) <= 16384:
-                seed("java_graph", stream)
-                seed("java_serde", stream)
-                seed("messages", stream)
+def nested(stream):
+    """Streams inside of a stream's byte arrays, which have their lengths before them."""
+    at = stream.find(header, 4)
+    while at >= 0:
+        (length,) = struct.unpack(">i", stream[at - 4:at])
+        if 4 < length <= len(stream) - at:
+            yield stream[at:at + length]
+        at = stream.find(header, at + 4)
+
+
+def custom_object(name, data, fields=b"\0\0"):
+    """An object of a class that writes itself."""
+    block = b"\x77" + bytes([len(data)]) + data
+    return header + b"\x73\x72" + text16(name) + bytes(8) + b"\3" + fields + b"\x78\x70" + block + b"\x78"
+
+
+def external_bodies(stream, name):
+    """What objects of an Externalizable class wrote, if it is one block."""
+    at = stream.find(text16(name))
+    begin = stream.find(b"\x78\x70\x77", at) if at >= 0 else -1
+    if begin >= 0:
+        yield stream[begin + 4:begin + 4 + stream[begin + 3]]
+    begin = stream.find(b"\x78\x70\x7a", at) if at >= 0 else -1
+    body = b""
+    # Longer ones are in several blocks.
+    while begin >= 0 and stream[begin + 2:begin + 3] == b"\x7a":
+        (length,) = struct.unpack(">i", stream[begin + 3:begin + 7])
+        body += stream[begin + 7:begin + 7 + length]
+        begin += 5 + length
+        if stream[begin + 2:begin + 3] == b"\x77":
+            body += stream[begin + 4:begin + 4 + stream[begin + 3]]
+    if body:
+        yield body
+
+
+def seed_stream(stream):
+    """A Java object stream of any class."""
+    for target in ("java_graph", "java_serde", "messages", "accumulators", "task_result", "torrent_broadcast", "map_statuses"):
+        seed(target, stream)
+    for inner in nested(stream):
+        seed("accumulators", inner)
+        seed("task_result", inner)
+        seed("messages", inner)
+    for name in ("CompressedMapStatus", "HighlyCompressedMapStatus", "MergeStatus"):
+        for body in external_bodies(stream, f"org.apache.spark.scheduler.{name}"):
+            seed("map_statuses", body)
+            seed("block_id", body)
+    at = stream.find(zstd_magic)
+    if at >= 0:
+        statuses = subprocess.run(["zstd", "-dcq"], input=stream[at:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        seed("map_statuses", statuses)
+        seed("map_statuses", stream[at - 1:])
+
+
+def recorded_frames():
+    for vectors in sorted((tests / "vectors").glob("*.jsonl")):
+        for line in lines(vectors):
+            frame = bytes.fromhex(json.loads(line)["hex"])
+            seed("frame_split", b"\x07" + frame)
+            seed("frame_reader", b"\x21" + frame)
+            # Behind the length, the type and, in a request, the id and the size.
+            body = frame[21:] if frame[8] in (3, 4) else frame[13:]
+            seed("block_transfer", body)
+            at = frame.find(header)
+            if at >= 0 and len(frame) - at <= LARGEST:
                 seed("frame_json", frame)
-                # Behind the length, the type and, in a request, the id: the envelope.
-                seed("envelope", frame[21:] if frame[8] == 3 else frame[13:])
+                seed("envelope", body)
+                seed_stream(frame[at:])
+    for vectors in sorted((tests / "wire").glob("*.jsonl")):
+        for line in lines(vectors):
+            sample = json.loads(line)
+            data = bytes.fromhex(sample["hex"])
+            if sample["name"] == "TaskDescription":
+                seed("task_description", data)
+            elif data.startswith(header):
+                seed_stream(data)
+                if sample["name"].startswith("RemoveBlock/"):
+                    seed("block_id", sample["name"].partition("/")[2].encode())
+            else:
+                seed("map_statuses", data)
 
-for vectors in sorted((fuzz.parent / "tests/fixtures/wire").glob("*.jsonl")):
-    for line in vectors.read_text().splitlines():
-        sample = json.loads(line)
-        data = bytes.fromhex(sample["hex"])
-        if sample["name"] == "TaskDescription":
-            seed("task_description", data)
-        elif data.startswith(header):
-            seed("messages", data)
-            if sample["name"].startswith("RemoveBlock/"):
-                seed("block_id", sample["name"].partition("/")[2].encode())
 
-for fixture in sorted((fuzz.parent / "crates/sql/tests/fixtures").glob("*.jsonl.zst")):
-    unpacked = subprocess.run(["zstd", "-dcq", "--long=27", fixture], stdout=subprocess.PIPE, check=True).stdout
-    for line in unpacked.decode().splitlines():
-        binary = json.loads(line)["binary"]
-        # The smallest stages have most of the classes.
-        if len(binary) <= 48000:
-            seed("sql_stage", bytes.fromhex(binary))
+def made_frames():
+    def frame(kind, data):
+        return i64(9 + len(data)) + bytes([kind]) + data
 
-seed("class_file", class_file())
-for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-    jar = io.BytesIO()
-    with zipfile.ZipFile(jar, "w", method) as z:
-        z.writestr("a/B.class", class_file())
-        z.writestr("spark-version-info.properties", "version=4.3.0\n")
-    seed("jar", jar.getvalue())
+    stream = frame(7, text32("1_0") + i64(5)) + b"bytes" + frame(9, i32(3) + b"one")
+    upload = frame(10, i64(7) + text32("meta") + i64(2)) + b"up" + frame(6, text32("/jars/x.jar"))
+    merged = frame(11, i64(1) + text32("app") + i32(0, 0, 3)) + frame(12, i64(1) + i32(2) + b"bitmaps")
+    chunks = frame(0, i64(3) + i32(0)) + frame(1, i64(3) + i32(0) + b"chunk") + frame(2, i64(3) + i32(1) + text32("gone"))
+    for frames in (stream, upload, merged, chunks, stream + upload + merged + chunks):
+        for cut in (3, 40):
+            seed("frame_split", bytes([cut]) + frames)
+            seed("frame_reader", bytes([cut]) + frames)
+
+
+def block_names():
+    names = (
+        "rdd_3_14 shuffle_1_2_3 shuffle_1_2_3_4 shuffle_1_2_0.data shuffle_1_2_0.index shuffle_1_2_0.checksum shuffleChunk_1_2_3_4 "
+        "shufflePush_1_2_3_4 shuffleMerged_1_2_3 shuffleMerged_app_1_2_3.data shuffleMerged_app_1_2_3.index shuffleMerged_app_1_2_3.meta "
+        "broadcast_1 broadcast_1_piece0 broadcast_1_python taskresult_7 input-1-2 python-stream-1-2 python_worker_log_1_2_a-b_3 "
+        "temp_local_00000000-0000-0001-0000-000000000002 temp_shuffle_00000000-0000-0001-0000-000000000002 test_a test_log_1_2 "
+        "/abs/path test_/a test_/../b broadcast_1_/x shuffleMerged_/x/../y_1_2_3.data rdd_-1_-1"
+    ).split()
+    for name in names:
+        seed("block_path", name.encode())
+        seed("block_id", name.encode())
+
+
+def block_messages():
+    both = text32("app-1") + text32("2")
+    names = i32(2) + text32("rdd_1_0") + text32("broadcast_1_piece0")
+    ints = i32(2, 0, 1)
+    for message in (
+        b"\0" + both + names,
+        b"\1" + both + text32("test_1") + text32("meta") + text32("data"),
+        b"\2" + both + i32(1) + text32("/tmp/blockmgr-1") + i32(64) + text32("sort"),
+        b"\3" + i64(5) + i32(2),
+        b"\6" + text32("test_1") + text32("meta"),
+        b"\7" + both + names,
+        b"\x08" + i32(2),
+        b"\x09" + both + i32(1) + i32(1) + i64(7) + i32(1) + ints + b"\0",
+        b"\x0a" + text32("app-1") + i32(1) + text32("2"),
+        b"\x0b" + i32(1) + text32("2") + i32(1, 1, 1) + text32("/tmp"),
+        b"\x0c" + text32("app-1") + i32(1, 2, 3, 4, 5, 6),
+        b"\x0d" + text32("app-1") + i32(1, 2, 3),
+        b"\x0e" + i32(1, 2, 1) + text32("bits") + i32(1, 0) + i32(1) + i64(9),
+        b"\x0f" + both + i32(1, 2) + ints + i32(1) + ints,
+        b"\x10" + both + i32(1) + i64(7) + i32(0) + i64(99) + text32("ADLER32"),
+        b"\x11\1",
+        b"\x12\0" + text32("shuffle_1_2_3"),
+        b"\x13" + text32("app-1") + i32(1, 2, 3),
+    ):
+        seed("block_transfer", message)
+    for metadata in json.loads((tests / "upload-metadata.json").read_text()).values():
+        for stream in metadata.values() if isinstance(metadata, dict) else [metadata]:
+            seed("upload_metadata", bytes.fromhex(stream))
+
+
+def shuffles():
+    for directory in sorted((tests / "shuffle").iterdir()):
+        codec = directory.name.split("-")[1]
+        data = (directory / "shuffle_0_0_0.data").read_bytes()
+        index = (directory / "shuffle_0_0_0.index").read_bytes()
+        offsets = struct.unpack(f">{len(index) // 8}q", index)
+        segments = [data[start:end] for start, end in zip(offsets, offsets[1:])]
+        for first, last, long in ((0, 1, 0), (0, len(offsets) - 1, 1), (1, 3, 0)):
+            seed("shuffle_index", i32(first, last) + struct.pack(">BHB", long, len(data), 0) + index)
+        if directory.name.endswith("encrypted"):
+            continue
+        for segment in segments:
+            seed("kryo" if codec == "none" else codec, segment)
+    plain = b"some text some text some text " * 20 + bytes(3000)
+    for data in (b"", plain, plain[:10]):
+        seed("zstd", zstd(data=data))
+        seed("zstd", zstd("--ultra", "-22", "--no-check", data=data) * 2)
+    for values in (b"\x09" + bytes(8), b"\x15\1\4abc\0", b"\3\1a\xe2", b"\3\1\x84abc", b"\2\1\0\0\0\4\1\5\0\0\0\0\6\1\7a\0\x08\1\0"):
+        seed("kryo", values)
+    byte_arrays = b"\x22\1\3\1\3ab\1\2c"
+    seed("kryo", byte_arrays)
+    seed("kryo", b"\x30\1" + byte_arrays)
+
+
+def broadcasts():
+    byte_array = bytes.fromhex("7572") + text16("[B") + bytes.fromhex("acf317f8060854e00200007870")
+    seed("broadcast_value", header + byte_array + i32(5) + b"value")
+    seed("broadcast_value", b"\x15\1\6value")
+    fields = b"\0\2J" + text16("broadcastId") + b"L" + text16("path") + b"\x74" + text16("Ljava/lang/String;")
+    python = custom_object("org.apache.spark.api.python.PythonBroadcast", i64(3) + b"\x80\5pickle", fields)
+    seed("broadcast_value", python)
+    seed("broadcast_value", b"\x21\1" + python)
+    chunks = header + bytes.fromhex("7572") + text16("[[B") + bytes.fromhex("4bfd19156767db370200007870") + i32(2)
+    seed("map_statuses", chunks + byte_array + i32(2) + b"ab" + bytes.fromhex("7571007e0002") + i32(1) + b"c")
+    elements = byte_array + i32(3) + b"abc" + bytes.fromhex("7571007e0000") + i32(1) + b"d" + b"\x70\x71\x00\x7e\0\1"
+    seed("checkpoint", header + elements + b"\x79" + elements)
+    seed("checkpoint", header + b"\x74" + text16("text") + b"\x71\x00\x7e\0\0" + b"\x7c" + i64(2) + b"\xc0\x80")
+
+
+def python_workers():
+    times = i32(-3) + i64(1, 2, 3)
+    end = i32(-1, 1) + text32("update") + i32(-4)
+    for spilled in (i64(0, 0), i64(4, 0, 0)):
+        seed("python_output", text32("batch") + text32("") + times + spilled + end)
+    seed("python_output", text32("batch") + i32(-2) + text32("Traceback"))
+    seed("python_output", i32(-1, 0, -4))
+    seed("python_handshake", text32("secret"))
+    seed("python_compiled", b"compiled 4\nleft to Python\nnot simple: a loop\nnot simple: an unknown version of Python: 3.15\n")
+    seed("python_expression", b'[["argument",1],["constant",{"float":"3ff8000000000000"}],["call",".split",[0]],["element",2,-1,null],["tuple",[1,3]]]')
+    seed("python_expression", b'[["argument",0],["constant",2],["call","//",[0,1]],["call","<",[0,1]],["slice",2,null,3],["if",3,2,4],["list",[5]]]')
+    for fixture in sorted((tests / "python_tasks").glob("*.jsonl.zst")):
+        for line in lines(fixture):
+            sample = json.loads(line)
+            task, binary = bytes.fromhex(sample["task"]), bytes.fromhex(sample["binary"])
+            seed("python_stage", i32(len(task)) + task + binary, 24000)
+            seed("torrent_broadcast", binary)
+            seed("torrent_broadcast", task)
+            for stream in nested(task):
+                seed("accumulators", stream)
+
+
+def hadoop():
+    settings = b"\x02\x01a\x02bc\0\0\0\x02\0\0\0\x03gz!\xff\xff\xff\xff\x01d\x04${a}\xff\xff\xff\xff"
+    seed("hadoop_conf", settings)
+    conf = custom_object("org.apache.spark.util.SerializableConfiguration", settings)
+    seed("hadoop_conf", conf)
+    seed("hadoop_conf", b"\x21\1" + conf)
+    properties = '<property><name>a</name><value>1</value><final>true</final></property><property name="b" value="&lt;"/>'
+    seed("hadoop_site", f'<?xml version="1.0"?><!-- x --><configuration>{properties}</configuration>'.encode())
+    seed("hadoop_site", b'<!DOCTYPE c [<!ENTITY a "b">]><configuration>&a;</configuration>')
+
+
+def rows():
+    for fixture in sorted((sql / "formats/fixtures").glob("*.tsv.zst")):
+        of_kind = {}
+        for line in lines(fixture):
+            kind, *values = line.split("\t")
+            of_kind.setdefault(kind, []).append(values)
+        found = [bytes.fromhex(values[0]) for values in of_kind["row"]]
+        stream = [i32(len(row)) + row for row in found]
+        for count in (1, 3, 20):
+            seed("unsafe_rows", b"\x40" + b"".join(stream[:count]))
+            seed("row_blocks", bytes([len(stream[0]) & 0xFF]) + b"".join(stream[:count]))
+            seed("result_rows", b"".join(stream[:count]))
+        for row in found[:20]:
+            seed("plan_row", row)
+        for _, relation in of_kind["relation"]:
+            data = bytes.fromhex(relation)
+            seed("relation", data)
+            for body in external_bodies(data, "org.apache.spark.sql.execution.joins.LongToUnsafeRowMap"):
+                seed("relation_page", body)
+        for values in of_kind["result"]:
+            seed("result_rows", bytes.fromhex(values[-1]))
+    slots = struct.pack("<qqqqqqqq", 7, 72 << 32 | 4, 5, 80 << 32 | 2, 88 << 32 | 3, 1, 0, 9)
+    seed("plan_row", bytes(8) + slots + b"text\0\0\0\0" + b"\x12\x34" + bytes(6) + b"abc" + bytes(5))
+    for fixture in sorted((sql / "fixtures").glob("[0-9]*.jsonl.zst")):
+        for line in lines(fixture):
+            # The smallest stages have most of the classes.
+            seed("sql_stage", bytes.fromhex(json.loads(line)["binary"]), 24000)
+
+
+def parquet():
+    """Footers in Thrift's compact protocol: columns of Parquet's own types, and such as Spark wrote down."""
+    def varint(number):
+        more = b""
+        while number > 127:
+            more += bytes([number & 127 | 128])
+            number >>= 7
+        return more + bytes([number])
+
+    def number(value):
+        return varint(value << 1)
+
+    def binary(data):
+        return varint(len(data)) + data
+
+    def element(name, kind=None, children=None, converted=None):
+        out, last = b"", 0
+        for field, code, data in (
+            (1, 5, None if kind is None else number(kind)),
+            (3, 5, None if kind is None else number(1)),
+            (4, 8, binary(name)),
+            (5, 5, None if children is None else number(children)),
+            (6, 5, None if converted is None else number(converted)),
+        ):
+            if data is not None:
+                out += bytes([(field - last) << 4 | code]) + data
+                last = field
+        return out + b"\0"
+
+    columns = [element(b"a", 1), element(b"b", 2), element(b"c", 6, converted=0), element(b"d", 5), element(b"e", 3)]
+    schema = bytes([(len(columns) + 1) << 4 | 12]) + element(b"schema", children=len(columns)) + b"".join(columns)
+    json_columns = b'{"type":"struct","fields":[{"name":"a","type":"decimal(7,2)","nullable":true,"metadata":{}}]}'
+    pair = b"\x19\x1c\x18" + binary(b"org.apache.spark.sql.parquet.row.metadata") + b"\x18" + binary(json_columns) + b"\0"
+    for metadata in (b"", pair):
+        footer = b"\x15\x02\x19" + schema + b"\x16\x00\x19\x0c" + metadata + b"\0"
+        seed("parquet_schema", b"PAR1" + footer + struct.pack("<i", len(footer)) + b"PAR1")
+
+
+def archives():
+    seed("class_file", class_file())
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        jar = io.BytesIO()
+        with zipfile.ZipFile(jar, "w", method) as archive:
+            archive.writestr("a/B.class", class_file())
+            archive.writestr("spark-version-info.properties", "version=4.3.0\n")
+        seed("jar", jar.getvalue())
+        for names in (["a/b", "c/"], ["../../outside/file"], ["/outside/file", "a", "a/b"]):
+            packed = io.BytesIO()
+            with zipfile.ZipFile(packed, "w", method) as archive:
+                for name in names:
+                    archive.writestr(name, "content " * 10)
+            seed("archive", b"\0" + packed.getvalue())
+            seed("archive", b"\1" + packed.getvalue())
+    link = {"type": tarfile.SYMTYPE}
+    hard = {"type": tarfile.LNKTYPE}
+    directory = {"type": tarfile.DIRTYPE, "mode": 0o700}
+    for entries in (
+        [("a/b", {}), ("c", directory), ("c/d", {}), ("long" * 40, {})],
+        [("l", link | {"linkname": "a"}), ("a", {}), ("h", hard | {"linkname": "a"}), ("./", {})],
+        [("l", link | {"linkname": "../../outside"}), ("l/file", {}), ("h", hard | {"linkname": "../../outside/file"})],
+        [("l", link | {"linkname": "../../outside/file"}), ("l", {}), ("h", hard | {"linkname": "l"})],
+        [("../../outside/file", {})],
+    ):
+        for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            packed = io.BytesIO()
+            with tarfile.open(fileobj=packed, mode="w", format=form) as archive:
+                for name, attributes in entries:
+                    info = tarfile.TarInfo(name)
+                    for key, value in attributes.items():
+                        setattr(info, key, value)
+                    content = b"" if attributes else b"content"
+                    info.size = len(content)
+                    archive.addfile(info, io.BytesIO(content))
+            seed("archive", b"\2" + packed.getvalue())
+            seed("archive", b"\3" + gzip.compress(packed.getvalue(), mtime=0))
+    seed("archive", b"\2" + sparse(8192))
+
+
+def sparse(size):
+    """A tar file with a file of so many bytes, all but five of which are a hole."""
+    block = bytearray(512)
+    block[0:6] = b"sparse"
+    block[100:108] = b"0000644\0"
+    block[124:136] = b"00000000005\0"
+    block[136:148] = b"00000000000\0"
+    block[156:157] = b"S"
+    block[257:265] = b"ustar  \0"
+    block[386:398] = b"%011o\0" % (size - 5)
+    block[398:410] = b"00000000005\0"
+    block[483:495] = b"%011o\0" % size
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block) + b"bytes".ljust(512, b"\0") + bytes(1024)
+
+
+def texts():
+    for cut, step, kind in ((5, 3, 0), (3, 0, 1), (4, 1, 2)):
+        seed("lines", bytes([cut, step, kind]) + b"one\ntwo\r\nthree\rabfour\n\n\xef\xbb\xbf")
+
+
+recorded_frames()
+made_frames()
+block_names()
+block_messages()
+shuffles()
+broadcasts()
+python_workers()
+hadoop()
+rows()
+parquet()
+archives()
+texts()

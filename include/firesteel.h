@@ -19,9 +19,10 @@
 #define FIRESTEEL_ABI_VERSION 1
 
 /**
- * What became of a call. The numbers are fixed for ever and sorted by blame: below 100 there is no error, 100 to 199 is the caller's
- * mistake, 200 to 299 damaged bytes, 300 to 399 something this version does not support, 400 to 499 the machine or the network,
- * 500 to 599 a bug in the library. Later versions may return numbers that are not listed here.
+ * What became of a call. The numbers are fixed for ever and sorted by blame: below 100 there is no error, 100 to 199
+ * is the caller's mistake, 200 to 299 damaged bytes, 300 to 399 something this version does not support, 400 to 499
+ * the machine or the network, 500 to 599 a bug in the library. Later versions may return numbers that are not listed
+ * here.
  */
 enum firesteel_code
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -45,8 +46,8 @@ enum firesteel_code
    */
   FIRESTEEL_NULL_ARGUMENT = 100,
   /**
-   * An argument makes no sense; the message says which and why. For `firesteel_executor_new`, the message of a wrong command line
-   * is Spark's own usage text.
+   * An argument makes no sense; the message says which and why. For `firesteel_executor_new`, the message of a wrong
+   * command line is Spark's own usage text.
    */
   FIRESTEEL_INVALID_ARGUMENT = 101,
   /**
@@ -111,8 +112,8 @@ typedef uint32_t firesteel_code;
 #endif // __cplusplus
 
 /**
- * Why a call failed: a code and a message for people. Made by a failing call whose `error` argument was not NULL; freed with
- * `firesteel_error_free`.
+ * Why a call failed: a code and a message for people. Made by a failing call whose `error` argument was not NULL;
+ * freed with `firesteel_error_free`.
  */
 typedef struct firesteel_error firesteel_error;
 
@@ -178,8 +179,8 @@ typedef struct firesteel_task_counts {
  */
 typedef struct firesteel_counters {
   /**
-   * Before the call: `sizeof(firesteel_counters)`, set by the caller. After it: the number of bytes that were filled in, less if
-   * the library is older than the header.
+   * Before the call: `sizeof(firesteel_counters)`, set by the caller. After it: the number of bytes that were filled
+   * in, less if the library is older than the header.
    */
   size_t struct_size;
   /**
@@ -217,7 +218,7 @@ typedef struct firesteel_counters {
   /**
    * Attempts that ran in the lane of native functions.
    */
-  struct firesteel_task_counts native;
+  struct firesteel_task_counts functions;
   /**
    * 1 if a JVM was created, else 0.
    */
@@ -241,8 +242,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Decodes a Java object stream (`AC ED 00 05 …`) to JSON: the root objects with class names, fields by name, and shared objects by
- * reference. No class is loaded and no code of the stream's classes runs; any bytes may be given.
+ * Decodes a Java object stream (`AC ED 00 05 …`) to JSON: the root objects with class names, fields by name, and
+ * shared objects by reference. No class is loaded and no code of the stream's classes runs; any bytes may be given.
  *
  * @param bytes the whole stream.
  * @param json takes the JSON text, which the caller frees; NULL after a failure.
@@ -258,16 +259,18 @@ firesteel_code firesteel_decode_java(struct firesteel_bytes bytes,
                                      struct firesteel_error **error);
 
 /**
- * Decodes the transport frame that the bytes begin with to JSON: its type, its fields, and the Java object or block transfer message in
- * its body. What follows the frame is not looked at, so a recorded connection is decoded by calling again at `bytes.data + size`
- * (behind the raw bytes, if the JSON has a `byte_count`).
+ * Decodes the transport frame that the bytes begin with to JSON: its type, its fields, and the Java object or block
+ * transfer message in its body. What follows the frame is not looked at, so a recorded connection is decoded by
+ * calling again at `bytes.data + size` (behind the raw bytes, if the JSON has a `byte_count`).
  *
  * @param bytes the bytes; any bytes may be given.
- * @param size takes the number of bytes that the frame has. After `FIRESTEEL_INCOMPLETE`: the number of bytes that are needed to
+ * @param size takes the number of bytes that the frame has. After `FIRESTEEL_INCOMPLETE`: the number of bytes that are
+ * needed to
  *   go on. Zero after a failure.
  * @param json takes the JSON text, which the caller frees; NULL unless the answer is `FIRESTEEL_OK`.
  * @param error takes the error, which the caller frees; may be NULL.
- * @return `FIRESTEEL_OK`, `FIRESTEEL_INCOMPLETE`, `FIRESTEEL_MALFORMED`, `FIRESTEEL_LIMIT_EXCEEDED` (a frame beyond 2 GiB),
+ * @return `FIRESTEEL_OK`, `FIRESTEEL_INCOMPLETE`, `FIRESTEEL_MALFORMED`, `FIRESTEEL_LIMIT_EXCEEDED` (a frame beyond 2
+ * GiB),
  *   `FIRESTEEL_NULL_ARGUMENT`, `FIRESTEEL_INVALID_ARGUMENT`.
  *
  * # Safety
@@ -287,7 +290,8 @@ firesteel_code firesteel_decode_frame(struct firesteel_bytes bytes,
 firesteel_code firesteel_error_code(const struct firesteel_error *error);
 
 /**
- * What went wrong and what to do, in UTF-8; it may have several lines. Empty if `error` is NULL. The text lives as long as the error.
+ * What went wrong and what to do, in UTF-8; it may have several lines. Empty if `error` is NULL. The text lives as
+ * long as the error.
  *
  * # Safety
  * `error` is NULL or an error that has not been freed.
@@ -303,8 +307,8 @@ struct firesteel_str firesteel_error_message(const struct firesteel_error *error
 void firesteel_error_free(struct firesteel_error *error);
 
 /**
- * Reads the arguments of an executor, as `firesteel executor` takes them (without `firesteel executor` itself). Nothing is
- * started and nothing is connected to yet.
+ * Reads the arguments of an executor, as `firesteel executor` takes them (without `firesteel executor` itself).
+ * Nothing is started and nothing is connected to yet.
  *
  * @param arguments `count` texts; copied.
  * @param count how many; may be 0, which is answered with the usage text.
@@ -322,8 +326,8 @@ firesteel_code firesteel_executor_new(const struct firesteel_str *arguments,
                                       struct firesteel_error **error);
 
 /**
- * Starts the executor on threads of its own. It connects to the driver and registers before the call returns. An executor can be
- * started once; if that fails, it can be tried again.
+ * Starts the executor on threads of its own. It connects to the driver and registers before the call returns. An
+ * executor can be started once; if that fails, it can be tried again.
  *
  * @param executor an executor.
  * @param error takes the error, which the caller frees; may be NULL.
@@ -342,14 +346,17 @@ firesteel_code firesteel_executor_start(const struct firesteel_executor *executo
  *
  * @param executor a started executor.
  * @param timeout_ms how long, in milliseconds; 0 only looks; a negative number waits for ever.
- * @param exit_code takes the code with which Spark's executor process would have ended: 0 after an orderly stop, 1 if the driver
+ * @param exit_code takes the code with which Spark's executor process would have ended: 0 after an orderly stop, 1 if
+ * the driver
  *   was lost, 56 if it stopped answering heartbeats, and so on. 0 while it runs. May be NULL.
  * @param error takes the error, which the caller frees; may be NULL.
- * @return `FIRESTEEL_OK` if it has ended, in whatever way; asked again, it gives the same answer. `FIRESTEEL_TIMED_OUT` if it still
+ * @return `FIRESTEEL_OK` if it has ended, in whatever way; asked again, it gives the same answer.
+ * `FIRESTEEL_TIMED_OUT` if it still
  *   runs. `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_NULL_ARGUMENT`.
  *
  * # Safety
- * `executor` is NULL or an executor that is not freed before the call returns; `exit_code` and `error` are NULL or writable.
+ * `executor` is NULL or an executor that is not freed before the call returns; `exit_code` and `error` are NULL or
+ * writable.
  */
 firesteel_code firesteel_executor_wait(const struct firesteel_executor *executor,
                                        int64_t timeout_ms,
@@ -357,7 +364,8 @@ firesteel_code firesteel_executor_wait(const struct firesteel_executor *executor
                                        struct firesteel_error **error);
 
 /**
- * Asks the executor to stop, and returns at once; `firesteel_executor_wait` tells when it has. Asking again changes nothing.
+ * Asks the executor to stop, and returns at once; `firesteel_executor_wait` tells when it has. Asking again changes
+ * nothing.
  *
  * @param executor a started executor.
  * @param error takes the error, which the caller frees; may be NULL.
@@ -373,14 +381,16 @@ firesteel_code firesteel_executor_stop(const struct firesteel_executor *executor
  * Reads what the executor did so far, or did until it ended.
  *
  * @param executor a started executor.
- * @param counters takes the numbers; its `struct_size` must be set to `sizeof(firesteel_counters)` before. Untouched after a
+ * @param counters takes the numbers; its `struct_size` must be set to `sizeof(firesteel_counters)` before. Untouched
+ * after a
  *   failure.
  * @param error takes the error, which the caller frees; may be NULL.
- * @return `FIRESTEEL_OK`, `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_INVALID_ARGUMENT` (for `struct_size`), `FIRESTEEL_NULL_ARGUMENT`.
+ * @return `FIRESTEEL_OK`, `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_INVALID_ARGUMENT` (for `struct_size`),
+ * `FIRESTEEL_NULL_ARGUMENT`.
  *
  * # Safety
- * `executor` is NULL or an executor that has not been freed; `counters` is NULL or as many writable bytes as its `struct_size`
- * says; `error` is NULL or writable.
+ * `executor` is NULL or an executor that has not been freed; `counters` is NULL or as many writable bytes as its
+ * `struct_size` says; `error` is NULL or writable.
  */
 firesteel_code firesteel_executor_counters(const struct firesteel_executor *executor,
                                            struct firesteel_counters *counters,

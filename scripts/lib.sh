@@ -3,9 +3,9 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${FIRESTEEL_CACHE:-$HOME/.cache/firesteel}
-spark_versions=(3.5.9 4.0.5 4.1.4 4.2.1 4.3.0)
 python_packages=(setuptools wheel numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1)
 s3_server=('moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5)
+cargo_fuzz_version=0.13.2
 dist=$root/dist/firesteel
 
 # Compiled crates outlive the clone, so that a fresh clone at the same place builds in seconds. Clones at different places do not share
@@ -18,6 +18,10 @@ fail() {
     printf '\033[1;31merror:\033[0m %s\n' "$*" >&2
     exit 1
 }
+
+# Oldest first. Tests have them from the same list.
+mapfile -t spark_versions < <(sed -n 's/^ *v[0-9_]* = "\([0-9.]*\)",$/\1/p' "$root/crates/testkit/src/versions.rs")
+((${#spark_versions[@]})) || fail "no Spark versions in crates/testkit/src/versions.rs"
 
 # hold NAME: waits until no other run holds NAME, then holds it until this script ends.
 hold() {
@@ -39,6 +43,11 @@ let_go() {
     flock --unlock "$descriptor"
     exec {descriptor}>&-
     unset "held[$last]"
+}
+
+# known_version VERSION: fails if that Spark version is not supported.
+known_version() {
+    [[ " ${spark_versions[*]} " == *" $1 "* ]] || fail "unknown Spark version $1; known: ${spark_versions[*]}"
 }
 
 # Prints the directory of a JDK 17 or 21 with a compiler.
@@ -142,6 +151,17 @@ setup_services() {
     fi
 }
 
+# setup_fuzz: installs cargo-fuzz if it is not there; its directory goes to PATH. 1 if that fails.
+setup_fuzz() {
+    local installed=$cache/cargo-fuzz-$cargo_fuzz_version
+    if [[ ! -x $installed/bin/cargo-fuzz ]]; then
+        say "cargo-fuzz $cargo_fuzz_version in $installed"
+        # Not into the crates of this clone: it outlives them.
+        env -u CARGO_TARGET_DIR cargo install --locked --root "$installed" "cargo-fuzz@$cargo_fuzz_version" || return 1
+    fi
+    PATH=$installed/bin:$PATH
+}
+
 # build_native: compiles the binary and the shared library.
 build_native() {
     say "Building firesteel (first time: a few minutes)"
@@ -171,7 +191,7 @@ assemble() {
     cp "$CARGO_TARGET_DIR/release/libfiresteel.so" "$new/lib/"
     cp "$root/include/firesteel.h" "$new/include/"
     cp "${jars[@]}" "$new/jars/"
-    cp -r "$root"/crates/pyworker/python/. "$new/python/"
+    cp -r "$root"/crates/pyworker/python/. "$root"/crates/pyfunc/python/. "$new/python/"
     rm -rf "$new"/python/*/__pycache__
     cp "$CARGO_TARGET_DIR/release/libfiresteel_worker_native.so" "$new/python/firesteel_worker/_native.abi3.so"
     if [[ -e $dist ]]; then

@@ -92,8 +92,8 @@ impl Cancellation {
         }
     }
 
-    /// Calls `hook` when the switch is thrown (at once, if it is), unless the guard has been dropped before. The hook runs on the thread that
-    /// throws the switch and must not wait.
+    /// Calls `hook` when the switch is thrown (at once, if it is), unless the guard has been dropped before. The hook
+    /// runs on the thread that throws the switch and must not wait.
     pub fn on_cancel(&self, hook: impl FnOnce(&str) + Send + 'static) -> HookGuard {
         let mut hooks = self.0.hooks.lock();
         let id = hooks.next;

@@ -1,6 +1,7 @@
 //! Firesteel: a native executor for Apache Spark.
 #![deny(unsafe_code)]
 
+pub mod assemble;
 pub mod blocks;
 pub mod cancel;
 pub mod capi;
@@ -8,12 +9,15 @@ pub mod cli;
 pub mod config;
 pub mod executor;
 pub mod files;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod lanes;
 pub mod launch;
 pub mod logging;
 pub mod memory;
 pub mod report;
 pub mod rpc;
+pub mod task;
 pub mod transport;
 
 /// What a panic said, if it said something.

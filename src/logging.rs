@@ -1,8 +1,9 @@
 //! Log lines in Spark's own format on stderr, where Spark's logs go.
 //!
-//! The default format is the one of Spark's `log4j2-defaults.properties`: `26/11/21 06:47:00 INFO Target: message`. `FIRESTEEL_LOG` filters
-//! (the syntax of `tracing_subscriber::EnvFilter`, for example `debug` or `info,BlockServer=trace`), `FIRESTEEL_LOG_FORMAT=json` gives one JSON
-//! object a line. Targets are Spark's class names where a line is Spark's own, so that existing log searches go on working.
+//! The default format is the one of Spark's `log4j2-defaults.properties`: `26/11/21 06:47:00 INFO Target: message`.
+//! `FIRESTEEL_LOG` filters (the syntax of `tracing_subscriber::EnvFilter`, for example `debug` or
+//! `info,BlockServer=trace`), `FIRESTEEL_LOG_FORMAT=json` gives one JSON object a line. Targets are Spark's class names
+//! where a line is Spark's own, so that existing log searches go on working.
 
 use std::fmt;
 
@@ -14,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
+use wire::printable::write_shown;
 
 /// Changes the level of a running logger, as `spark.log.level` and `UpdateExecutorLogLevel` ask.
 pub struct LevelHandle(Box<dyn Fn(EnvFilter) + Send + Sync>);
@@ -30,7 +32,8 @@ impl LevelHandle {
         Self(Box::new(|_| ()))
     }
 
-    /// Sets the level from a log4j level name (`ALL`, `DEBUG`, `ERROR`, `FATAL`, `INFO`, `OFF`, `TRACE`, `WARN`); unknown names change nothing.
+    /// Sets the level from a log4j level name (`ALL`, `DEBUG`, `ERROR`, `FATAL`, `INFO`, `OFF`, `TRACE`, `WARN`);
+    /// unknown names change nothing.
     pub fn set_log4j_level(&self, level: &str) -> bool {
         let Some(filter) = filter_of_log4j(level) else {
             return false;
@@ -52,7 +55,8 @@ fn filter_of_log4j(level: &str) -> Option<&'static str> {
     })
 }
 
-/// Installs the process-wide logger. Called once, by `main`; a second call keeps the first logger and returns an inert handle.
+/// Installs the process-wide logger. Called once, by `main`; a second call keeps the first logger and returns an inert
+/// handle.
 pub fn init() -> LevelHandle {
     let filter = match std::env::var("FIRESTEEL_LOG") {
         Ok(spec) => EnvFilter::new(spec),
@@ -114,9 +118,34 @@ where
             "{} {level} {target}: ",
             chrono::Local::now().format("%y/%m/%d %H:%M:%S")
         )?;
-        ctx.field_format().format_fields(writer.by_ref(), event)?;
+        let mut text = String::new();
+        ctx.field_format()
+            .format_fields(Writer::new(&mut text), event)?;
+        write_harmless(&mut writer, &text)?;
         writeln!(writer)
     }
+}
+
+/// Writes what others may have written: a message can neither command a terminal nor look like several. Its further
+/// lines (of stack traces, for example) begin with white space.
+fn write_harmless(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '\n' => {
+                out.write_char('\n')?;
+                if characters
+                    .peek()
+                    .is_some_and(|next| !matches!(next, ' ' | '\t' | '\n'))
+                {
+                    out.write_char('\t')?;
+                }
+            }
+            '\t' => out.write_char('\t')?,
+            c => write_shown(out, c)?,
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -160,6 +189,17 @@ mod tests {
         assert!(
             chrono::NaiveDateTime::parse_from_str(stamp, "%y/%m/%d %H:%M:%S").is_ok(),
             "{stamp}"
+        );
+    }
+
+    #[test]
+    fn nobody_else_begins_a_line_or_commands_a_terminal() {
+        let mut out = String::new();
+        let text = "a\r\n26/01/01 00:00:00 INFO X: b\n\tat c\n\n d\u{1b}[2J\u{202e}\u{9b}";
+        write_harmless(&mut out, text).unwrap();
+        assert_eq!(
+            out,
+            "a\\r\n\t26/01/01 00:00:00 INFO X: b\n\tat c\n\n d\\u{1b}[2J\\u{202e}\\u{9b}"
         );
     }
 

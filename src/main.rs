@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use firesteel::memory::{self, CountingAllocator};
+use firesteel::memory;
+use mimalloc::MiMalloc;
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     memory::tune();

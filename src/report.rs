@@ -11,8 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use crate::lanes::Lane;
-use crate::lanes::sql::Verdict;
+use crate::config::LaneName;
 
 /// How task attempts ended, for one lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -40,8 +39,8 @@ pub struct Counters {
     pub ms_to_jvm_ready: Option<u64>,
     /// Largest resident set size of the process so far, in bytes (`VmHWM`).
     pub peak_rss_bytes: u64,
-    /// Largest resident memory of all Python daemons and workers together that was seen, in bytes; looked at with each heartbeat and the
-    /// end of tasks, at most once a second.
+    /// Largest resident memory of all Python daemons and workers together that was seen, in bytes; looked at with each
+    /// heartbeat and the end of tasks, at most once a second.
     pub python_peak_rss_bytes: u64,
     /// Attempts by lane.
     pub tasks: BTreeMap<&'static str, TaskCounts>,
@@ -49,10 +48,36 @@ pub struct Counters {
     pub delegated: BTreeMap<String, u64>,
     /// Attempts that a native lane gave up before anything of them was visible, by reason.
     pub bailed_out: BTreeMap<String, u64>,
+    /// What came of pipelines of Python functions.
+    pub python_compiled: PythonCompiled,
     /// What came of `spark.firesteel.verify=both`.
     pub verified: Verified,
     /// Exit code, once the executor has stopped.
     pub exit_code: Option<i32>,
+}
+
+/// Pipelines of Python functions that workers compiled (`spark.firesteel.python.compile`), and those that they did not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PythonCompiled {
+    /// Pipelines that began without the interpreter.
+    pub pipelines: u64,
+    /// Functions in them.
+    pub functions: u64,
+    /// Those of the pipelines that went on in the interpreter before their end.
+    pub left_to_python: u64,
+    /// Pipelines that were the interpreter's from the beginning, by reason.
+    pub not_simple: BTreeMap<String, u64>,
+}
+
+/// What came of holding a native attempt against the JVM's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verification {
+    /// All that is determined is equal.
+    Equal,
+    /// What is not.
+    Different(String),
+    /// Why they cannot be compared.
+    Unverified(String),
 }
 
 /// Attempts that ran natively and in the JVM.
@@ -87,7 +112,7 @@ pub enum TaskEnd {
 impl Report {
     /// An empty report of the executor `executor_id`. `pattern` is the value of `FIRESTEEL_REPORT`, if set.
     pub fn new(executor_id: &str, pattern: Option<&str>) -> Self {
-        let tasks = Lane::ALL
+        let tasks = LaneName::ALL
             .iter()
             .map(|lane| (lane.name(), TaskCounts::default()))
             .collect();
@@ -139,7 +164,7 @@ impl Report {
     }
 
     /// Counts the end of an attempt.
-    pub fn count_task(&self, lane: Lane, end: TaskEnd) {
+    pub fn count_task(&self, lane: LaneName, end: TaskEnd) {
         let mut counters = self.counters.lock();
         let counts = counters.tasks.entry(lane.name()).or_default();
         match end {
@@ -170,14 +195,25 @@ impl Report {
     }
 
     /// Counts an attempt that ran natively and in the JVM.
-    pub fn count_verified(&self, verdict: &Verdict) {
+    pub fn count_verified(&self, verdict: &Verification) {
         let verified = &mut self.counters.lock().verified;
         match verdict {
-            Verdict::Equal => verified.equal += 1,
-            Verdict::Different(_) => verified.different += 1,
-            Verdict::Unverified(why) => {
+            Verification::Equal => verified.equal += 1,
+            Verification::Different(_) => verified.different += 1,
+            Verification::Unverified(why) => {
                 *verified.unverified.entry(why.clone()).or_default() += 1;
             }
+        }
+    }
+
+    /// Counts what Python workers have told of pipelines.
+    pub fn count_python_compiled(&self, more: &PythonCompiled) {
+        let counted = &mut self.counters.lock().python_compiled;
+        counted.pipelines += more.pipelines;
+        counted.functions += more.functions;
+        counted.left_to_python += more.left_to_python;
+        for (reason, count) in &more.not_simple {
+            *counted.not_simple.entry(reason.clone()).or_default() += count;
         }
     }
 
@@ -246,10 +282,18 @@ mod tests {
         let report = Report::new("7", pattern.to_str());
         report.set_spark_version("4.3.0");
         report.set_registered(Duration::from_millis(41));
-        report.count_task(Lane::Jvm, TaskEnd::Finished);
-        report.count_task(Lane::Jvm, TaskEnd::Killed);
+        report.count_task(LaneName::Jvm, TaskEnd::Finished);
+        report.count_task(LaneName::Jvm, TaskEnd::Killed);
         report.count_delegated("why");
         report.count_delegated("why");
+        let compiled = PythonCompiled {
+            pipelines: 2,
+            functions: 7,
+            left_to_python: 1,
+            not_simple: BTreeMap::from([("a loop".to_owned(), 3)]),
+        };
+        report.count_python_compiled(&compiled);
+        report.count_python_compiled(&compiled);
         report.write(0).unwrap();
         let json: serde_json::Value =
             serde_json::from_slice(&std::fs::read(dir.path().join("report-7.json")).unwrap())
@@ -261,6 +305,10 @@ mod tests {
         assert_eq!(json["tasks"]["jvm"]["killed"], 1);
         assert_eq!(json["tasks"]["sql"]["finished"], 0);
         assert_eq!(json["delegated"]["why"], 2);
+        let compiled = serde_json::json!({
+            "pipelines": 4, "functions": 14, "left_to_python": 2, "not_simple": {"a loop": 6},
+        });
+        assert_eq!(json["python_compiled"], compiled);
         assert_eq!(json["exit_code"], 0);
         assert!(json["peak_rss_bytes"].as_u64().unwrap() > 100_000);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 use serde_json::Value;
+use testkit::{Distribution, NEWEST, from_hex, recorded_frames};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -82,38 +82,7 @@ fn compile_and_run(source: &str, args: &[&str]) {
     run(valgrind(&program).args(args), "valgrind");
 }
 
-/// A Spark distribution in a Python environment, as the set-up installs it.
-struct Spark {
-    python: PathBuf,
-    jars: String,
-}
-
-impl Spark {
-    fn find() -> Self {
-        let cache = std::env::var_os("FIRESTEEL_CACHE").map_or_else(
-            || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache/firesteel"),
-            PathBuf::from,
-        );
-        let environment = cache.join("spark-4.3.0");
-        let jars = std::fs::read_dir(environment.join("lib"))
-            .ok()
-            .and_then(|mut pythons| pythons.next()?.ok())
-            .map(|python| python.path().join("site-packages/pyspark/jars"))
-            .filter(|jars| jars.is_dir())
-            .unwrap_or_else(|| {
-                panic!(
-                    "no Spark in {}: scripts/test installs it",
-                    environment.display()
-                )
-            });
-        Self {
-            python: environment.join("bin/python"),
-            jars: format!("{}/*", jars.display()),
-        }
-    }
-}
-
-fn executor_arguments(spark: &Spark, driver_url: &str, app: &str) -> Vec<String> {
+fn executor_arguments(spark: &Distribution, driver_url: &str, app: &str) -> Vec<String> {
     [
         "--driver-url",
         driver_url,
@@ -126,7 +95,7 @@ fn executor_arguments(spark: &Spark, driver_url: &str, app: &str) -> Vec<String>
         "--app-id",
         app,
         "--class-path",
-        &spark.jars,
+        &spark.class_path(),
     ]
     .map(str::to_owned)
     .to_vec()
@@ -152,8 +121,8 @@ struct Driver {
 }
 
 impl Driver {
-    fn start() -> (Self, Spark) {
-        let spark = Spark::find();
+    fn start() -> (Self, Distribution) {
+        let spark = Distribution::find(NEWEST);
         let folder = tempfile::tempdir().unwrap();
         let mut process = Command::new(&spark.python)
             .arg(root().join("tests/c/driver.py"))
@@ -215,7 +184,7 @@ struct Host {
 }
 
 impl Host {
-    fn start(mut command: Command, ended_by: &str, driver: &Driver, spark: &Spark) -> Self {
+    fn start(mut command: Command, ended_by: &str, driver: &Driver, spark: &Distribution) -> Self {
         let mut process = command
             .arg(ended_by)
             .args(executor_arguments(spark, &driver.url, &driver.app))
@@ -263,8 +232,7 @@ fn java_object_streams() {
 
 #[test]
 fn transport_frames() {
-    let vectors = root().join("tests/fixtures/vectors/4.3.0.jsonl");
-    let vectors = std::fs::read_to_string(vectors).unwrap();
+    let vectors = recorded_frames(NEWEST);
     let frame = vectors
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap())
@@ -272,10 +240,7 @@ fn transport_frames() {
             frame["type"] == "RpcRequest" && frame["endpoint"] == "CoarseGrainedScheduler"
         })
         .expect("a request to the scheduler");
-    let hex = frame["hex"].as_str().unwrap();
-    let bytes: Vec<u8> = (0..hex.len() / 2)
-        .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
-        .collect();
+    let bytes = from_hex(frame["hex"].as_str().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("frame");
     std::fs::write(&path, bytes).unwrap();
@@ -298,15 +263,9 @@ fn arguments_of_an_executor() {
 
 #[test]
 fn driver_that_nobody_can_reach() {
-    // The port was free a moment ago.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let address = format!("127.0.0.1:{port}");
+    let address = format!("127.0.0.1:{}", testkit::free_port());
     let url = format!("spark://CoarseGrainedScheduler@{address}");
-    let executor = executor_arguments(&Spark::find(), &url, "app-1");
+    let executor = executor_arguments(&Distribution::find(NEWEST), &url, "app-1");
     let executor = executor.iter().map(String::as_str);
     let args: Vec<&str> = std::iter::once(address.as_str()).chain(executor).collect();
     compile_and_run("executor_unreachable.c", &args);
@@ -353,9 +312,7 @@ fn executor_that_its_host_stops() {
 /// A JVM cannot run under valgrind, so this one is without.
 #[test]
 fn tasks_run_inside_a_host_program() {
-    let library = std::env::var_os("FIRESTEEL_DIST")
-        .map_or_else(|| root().join("dist/firesteel"), PathBuf::from)
-        .join("lib");
+    let library = testkit::firesteel().join("lib");
     assert!(
         library.join("libfiresteel.so").exists(),
         "no libfiresteel.so in {}: build the distribution first, with scripts/test",
@@ -400,7 +357,8 @@ fn every_c_program_is_run_by_a_test() {
     }
 }
 
-/// The build rewrites an old header, so the working tree alone cannot tell that somebody forgot to commit it: the index is asked too.
+/// The build rewrites an old header, so the working tree alone cannot tell that somebody forgot to commit it: the index
+/// is asked too.
 #[test]
 fn committed_header_is_the_generated_one() {
     let fresh = std::fs::read_to_string(env!("FIRESTEEL_FRESH_HEADER")).unwrap();
@@ -437,7 +395,8 @@ fn library_exports_what_the_header_declares_and_nothing_else() {
         .unwrap()
         .lines()
         .filter_map(|line| line.split_whitespace().last().map(str::to_owned))
-        // The C interface of a dependency's dependency (checksums of object stores), which cannot be switched off from here.
+        // The C interface of a dependency's dependency (checksums of object stores), which cannot be switched off from
+        // here.
         .filter(|name| !name.starts_with("crc_fast_"))
         .collect();
     let header = std::fs::read_to_string(root().join("include/firesteel.h")).unwrap();

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use testkit::{NEWEST, VERSIONS, from_hex, recorded_frames};
 
 fn decode(file: &Path, options: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_firesteel"))
@@ -17,30 +18,21 @@ fn decode(file: &Path, options: &[&str]) -> Output {
         .unwrap()
 }
 
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
-        .collect()
-}
-
 /// Frames of one Spark version with the type and message class that the capture noted.
 fn captured(version: &str) -> Vec<(Vec<u8>, Value)> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(format!("tests/fixtures/vectors/{version}.jsonl"));
-    let lines = std::fs::read_to_string(file).unwrap();
+    let lines = recorded_frames(version);
     let parsed = lines
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
     parsed
-        .map(|value| (bytes(value["hex"].as_str().unwrap()), value))
+        .map(|value| (from_hex(value["hex"].as_str().unwrap()), value))
         .collect()
 }
 
 #[test]
 fn captures_of_every_version_are_shown_whole() {
     let dir = tempfile::tempdir().unwrap();
-    for version in ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"] {
+    for version in VERSIONS {
         let frames = captured(version);
         let file = dir.path().join(version);
         let mut wire = Vec::new();
@@ -82,7 +74,7 @@ fn captures_of_every_version_are_shown_whole() {
 
 #[test]
 fn an_object_stream_is_shown_with_its_classes_and_fields() {
-    let (frame, _) = captured("4.3.0")
+    let (frame, _) = captured(NEWEST)
         .into_iter()
         .find(|(_, noted)| noted["endpoint"] == "HeartbeatReceiver")
         .unwrap();

@@ -19,12 +19,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use firesteel::lanes::jvm::{
-    AfterExit, Bootstrap, JvmBlock, JvmConfig, JvmError, JvmHost, JvmLane,
+use firesteel::lanes::jvm::JvmLane;
+use firesteel::task::jvm::{
+    AfterExit, Bootstrap, Jvm as _, JvmBlock, JvmConfig, JvmError, JvmHost,
 };
+use testkit::{Distribution, NEWEST, OLDEST, VERSIONS, from_hex, recorded_frames};
 use wire::envelope::RequestEnvelope;
 
-const VERSIONS: [&str; 5] = ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"];
 const PATIENCE: Duration = Duration::from_secs(60);
 const VERSION: &str = "FIRESTEEL_TEST_VERSION";
 const CASE: &str = "FIRESTEEL_TEST_CASE";
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
     let mut failed = Vec::new();
     let mut count = 0;
     for version in VERSIONS {
-        let edge = version == VERSIONS[0] || version == VERSIONS[VERSIONS.len() - 1];
+        let edge = [OLDEST, NEWEST].contains(&version);
         for case in CASES.iter().chain(EDGE_CASES.iter().filter(|_| edge)) {
             let name = format!("{}_{version}", case.0);
             if !filter.is_empty() && !filter.iter().any(|f| name.contains(f)) {
@@ -403,17 +404,23 @@ fn work_and_stop(t: &mut Scripted) {
 
     // Blocks: into memory, onto disk, from a stream, and back.
     let bytes: Vec<u8> = (0..300_000_u32).map(|i| (i * 7) as u8).collect();
-    lane.upload(21, upload(&t.version, "rdd_1_0", Level::Memory, &bytes));
+    lane.upload(
+        21,
+        upload(&t.version, "rdd_1_0", Level::Memory, &bytes).into(),
+    );
     assert_eq!(t.uploaded(21).unwrap(), Vec::<u8>::new());
-    lane.get_block(22, "rdd_1_0");
+    lane.get_block(22, &"rdd_1_0".parse().unwrap());
     assert_eq!(t.block(22).unwrap(), (bytes.clone(), false));
     // Twice: the first read gave its lock back.
-    lane.get_block(23, "rdd_1_0");
+    lane.get_block(23, &"rdd_1_0".parse().unwrap());
     assert_eq!(t.block(23).unwrap(), (bytes.clone(), false));
 
-    lane.upload(24, upload(&t.version, "rdd_1_1", Level::Disk, &bytes));
+    lane.upload(
+        24,
+        upload(&t.version, "rdd_1_1", Level::Disk, &bytes).into(),
+    );
     t.uploaded(24).unwrap();
-    lane.get_block(25, "rdd_1_1");
+    lane.get_block(25, &"rdd_1_1".parse().unwrap());
     assert_eq!(t.block(25).unwrap(), (bytes.clone(), true));
     assert!(find(&t.host.bootstrap.local_dirs[0], "rdd_1_1"));
 
@@ -422,13 +429,13 @@ fn work_and_stop(t: &mut Scripted) {
     let header = upload_stream(&t.version, "rdd_1_2", Level::Memory);
     lane.upload_stream(26, &header, &file);
     t.uploaded(26).unwrap();
-    lane.get_block(27, "rdd_1_2");
+    lane.get_block(27, &"rdd_1_2".parse().unwrap());
     assert_eq!(t.block(27).unwrap(), (bytes, false));
 
-    lane.get_block(28, "rdd_1_3");
+    lane.get_block(28, &"rdd_1_3".parse().unwrap());
     let error = t.block(28).unwrap_err();
     assert!(error.contains("rdd_1_3"), "{error}");
-    lane.upload(29, vec![3_u8, 0]);
+    lane.upload(29, vec![3_u8, 0].into());
     let error = t.uploaded(29).unwrap_err();
     assert!(error.contains("gave no answer"), "{error}");
 
@@ -472,7 +479,7 @@ fn lost_driver(t: &mut Scripted) {
 
 /// The heap of the test JVM is smaller than this message.
 fn out_of_memory(t: &mut Scripted) {
-    t.ready().one_way(vec![0_u8; 600 << 20]);
+    t.ready().one_way(vec![0_u8; 600 << 20].into());
 }
 
 fn sigterm(t: &mut Scripted) {
@@ -542,12 +549,11 @@ fn find(dir: &Path, name: &str) -> bool {
 
 /// Answers by the class they answer, and requests of the driver by the last part of their class name.
 fn vectors(version: &str) -> (HashMap<String, Bytes>, HashMap<String, Bytes>) {
-    let path = repository().join(format!("tests/fixtures/vectors/{version}.jsonl"));
     let mut answers = HashMap::new();
     let mut requests = HashMap::new();
-    for line in std::fs::read_to_string(path).unwrap().lines() {
+    for line in recorded_frames(version).lines() {
         let frame: serde_json::Value = serde_json::from_str(line).unwrap();
-        let bytes = hex(frame["hex"].as_str().unwrap());
+        let bytes = from_hex(frame["hex"].as_str().unwrap());
         let text = |name: &str| frame[name].as_str().unwrap_or_default().to_owned();
         let (header, key) = match text("type").as_str() {
             // Length, type, id, body size.
@@ -579,10 +585,10 @@ enum Level {
 
 /// Storage level and class tag as Spark's serializer writes them, with the level's flags set.
 fn metadata(version: &str, level: Level) -> Vec<u8> {
-    let path = repository().join("tests/fixtures/upload-metadata.json");
+    let path = testkit::fixtures().join("upload-metadata.json");
     let all: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let mut bytes = hex(all[version].as_str().unwrap());
+    let mut bytes = from_hex(all[version].as_str().unwrap());
     // The level is two bytes of block data: flags, replication.
     let at = bytes
         .windows(4)
@@ -616,21 +622,10 @@ fn upload_stream(version: &str, block: &str, level: Level) -> Vec<u8> {
     out
 }
 
-fn hex(text: &str) -> Vec<u8> {
-    text.as_bytes()
-        .chunks(2)
-        .map(|c| u8::from_str_radix(std::str::from_utf8(c).unwrap(), 16).unwrap())
-        .collect()
-}
-
-fn repository() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
 /// As Spark's launchers do it: the distribution's jars and the module openings of `JavaModuleOptions`.
 fn jvm_config(version: &str, dir: &Path) -> JvmConfig {
     let series = version.rsplit_once('.').unwrap().0;
-    let bridge = repository().join(format!(
+    let bridge = testkit::repository().join(format!(
         "jvm-bridge/target/jars/firesteel-bridge-spark-{series}.jar"
     ));
     assert!(
@@ -638,17 +633,8 @@ fn jvm_config(version: &str, dir: &Path) -> JvmConfig {
         "{} is missing: run mvn -f jvm-bridge package",
         bridge.display()
     );
-    let home = std::env::var_os(format!("FIRESTEEL_SPARK_DIR_{version}")).map_or_else(
-        || {
-            PathBuf::from(std::env::var_os("HOME").unwrap()).join(format!(
-                ".cache/firesteel/spark-{version}/lib/python3.11/site-packages/pyspark"
-            ))
-        },
-        PathBuf::from,
-    );
     let mut class_path = vec![bridge];
-    let jars = std::fs::read_dir(home.join("jars"))
-        .unwrap_or_else(|e| panic!("Spark {version} is not in {}: {e}", home.display()));
+    let jars = std::fs::read_dir(Distribution::find(version).jars()).unwrap();
     class_path.extend(jars.map(|j| j.unwrap().path()));
     let class_path: Vec<String> = class_path.iter().map(|p| p.display().to_string()).collect();
     let mut options = vec![
@@ -677,12 +663,8 @@ fn jvm_config(version: &str, dir: &Path) -> JvmConfig {
     ] {
         options.push(format!("--add-opens=java.base/{package}=ALL-UNNAMED"));
     }
-    let jdk = std::env::var_os("FIRESTEEL_JAVA_HOME").map_or_else(
-        || PathBuf::from("/usr/lib/jvm/java-17-openjdk-amd64"),
-        PathBuf::from,
-    );
     JvmConfig {
-        libjvm: jdk.join("lib/server/libjvm.so"),
+        libjvm: testkit::jdk().join("lib/server/libjvm.so"),
         options,
         stack_size: 0,
     }

@@ -1,19 +1,12 @@
-//! What Firesteel's launcher of Python workers may not change, in the interpreters of the distributions: everything but time.
+//! What Firesteel's launcher of Python workers may not change, in the interpreters of the distributions: everything but
+//! time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-fn interpreter(version: &str) -> PathBuf {
-    let cache = std::env::var_os("FIRESTEEL_CACHE").map_or_else(
-        || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache/firesteel"),
-        PathBuf::from,
-    );
-    let python = cache.join(format!("spark-{version}/bin/python"));
-    assert!(python.exists(), "{}: run scripts/test", python.display());
-    python
-}
+use testkit::{Distribution, NEWEST, OLDEST, VERSIONS};
 
 fn launcher() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/pyworker/python/run_worker.py")
@@ -21,27 +14,14 @@ fn launcher() -> PathBuf {
 
 /// What is beside the launcher in a distribution, with the native module.
 fn package() -> PathBuf {
-    let dist = std::env::var_os("FIRESTEEL_DIST").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("dist/firesteel"),
-        PathBuf::from,
-    );
-    dist.join("python")
+    testkit::firesteel().join("python")
 }
 
-/// The interpreters of the distributions, and what others there are on this machine, of versions that native code is for; with what these
-/// need to find a distribution that supports them all.
+/// The interpreters of the distributions, and what others there are on this machine, of versions that native code is
+/// for; with what these need to find a distribution that supports them all.
 fn interpreters() -> Vec<(PathBuf, Option<PathBuf>)> {
-    let own =
-        ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"].map(|version| (interpreter(version), None));
-    let oldest = interpreter("3.5.9");
-    let lib = oldest.ancestors().nth(2).unwrap().join("lib");
-    let packages = lib
-        .read_dir()
-        .unwrap()
-        .map(|found| found.unwrap().path().join("site-packages"));
-    let packages = packages
-        .into_iter()
-        .find(|packages| packages.join("pyspark").exists());
+    let own = VERSIONS.map(|version| (Distribution::find(version).python, None));
+    let packages = Distribution::find(OLDEST).site_packages().to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places: Vec<_> = std::env::split_paths(&path).collect();
     let pyenv = Path::new(&std::env::var_os("HOME").unwrap()).join(".pyenv/versions");
@@ -62,7 +42,7 @@ fn interpreters() -> Vec<(PathBuf, Option<PathBuf>)> {
             let version = Command::new(program).args(["-c", "import ssl"]).output();
             version.is_ok_and(|output| output.status.success())
         });
-        Some((usable.next()?, packages.clone()))
+        Some((usable.next()?, Some(packages.clone())))
     });
     own.into_iter().chain(others).collect()
 }
@@ -93,15 +73,22 @@ fn native_loops_do_what_pysparks_do() {
 }
 
 #[test]
+fn workers_tell_what_became_of_pipelines() {
+    compare("native_reports.py", "3 compared");
+}
+
+#[test]
 fn native_pipelines_do_what_pysparks_do() {
-    compare("native_pipelines.py", "204 compared");
+    compare("native_pipelines.py", "219 compared");
 }
 
 fn run(directory: &Path, first: &str, module: &str) -> Output {
-    Command::new(interpreter("4.3.0"))
+    Command::new(Distribution::find(NEWEST).python)
         .args([first, module, "pyspark.worker", "b c"])
         .env("PYTHONPATH", directory)
         .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("FIRESTEEL_PYTHON_COMPILE", "true")
+        .env("FIRESTEEL_PYTHON_REPORTS", "/dev/null")
         .current_dir(directory)
         .output()
         .unwrap()
@@ -134,8 +121,8 @@ const SURROUNDINGS: &str = r#""""A module."""
 import gc, json, sys
 import __main__
 print(json.dumps([
-    sys.argv, sys.path, sorted(globals()), __name__, __file__, __doc__, __package__, __spec__.name, vars(__main__) is globals(),
-    sorted(name for name in vars(gc) if not name.startswith("_")),
+    sys.argv, sys.path, sorted(globals()), __name__, __file__, __doc__, __package__, __spec__.name,
+    vars(__main__) is globals(), sorted(name for name in vars(gc) if not name.startswith("_")),
 ]))
 raise SystemExit(3)
 "#;
@@ -161,6 +148,23 @@ fn a_missing_module_is_told_as_without_the_launcher() {
         .map(|first| run(directory.path(), first, "not.there.daemon"));
     assert_eq!(prepared, plain);
     assert!(!plain.status.success());
+}
+
+const ENVIRONMENT: &str = r#"
+import os, subprocess, sys
+
+ours = "[name for name in os.environ if name.startswith('FIRESTEEL_PYTHON')]"
+assert eval(ours) == [], os.environ
+child = subprocess.run([sys.executable, "-c", f"import os; print({ours})"], capture_output=True, text=True)
+assert child.stdout == "[]\n", child
+assert sys.modules["firesteel_worker.reports"].Executor.pipe == "/dev/null"
+print("fine")
+"#;
+
+#[test]
+fn variables_of_the_executor_are_not_seen() {
+    runs_fine("daemon", ENVIRONMENT);
+    runs_fine("worker", ENVIRONMENT);
 }
 
 const COLLECTIONS: &str = r#"

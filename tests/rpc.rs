@@ -4,13 +4,13 @@
 
 use bytes::{Bytes, BytesMut};
 use firesteel::rpc::{DriverEndpoint, Event, FetchError, FileServer, RpcConf};
-use firesteel::transport::{Answer, AskError, Body, Peer, RequestHandler, Server, TransportConf};
+use firesteel::transport::{AskError, Body, Opening, Peer, RequestHandler, Server, TransportConf};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use testkit::{VERSIONS, from_hex, recorded_frames};
 use tokio::sync::mpsc::UnboundedReceiver;
 use wire::envelope::{RequestEnvelope, RpcAddress};
 use wire::frame::{Frame, MAX_FRAME};
@@ -20,19 +20,14 @@ const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The captured frames that a driver sent to an executor's endpoints.
 fn frames_of_the_driver(version: &str) -> Vec<Frame> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(format!("tests/fixtures/vectors/{version}.jsonl"));
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = recorded_frames(version);
     let frames: Vec<Frame> = text
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
         .filter(|frame| frame["direction"] == "D->E")
         .map(|frame| {
-            let hex = frame["hex"].as_str().unwrap();
-            let bytes = (0..hex.len())
-                .step_by(2)
-                .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
-            let mut bytes = bytes.collect::<BytesMut>();
+            let bytes = from_hex(frame["hex"].as_str().unwrap());
+            let mut bytes = BytesMut::from(&bytes[..]);
             Frame::decode(&mut bytes, MAX_FRAME).unwrap().unwrap()
         })
         .collect();
@@ -88,7 +83,7 @@ impl Driver {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_of_the_driver_reach_the_endpoints_in_order() {
-    for version in ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"] {
+    for version in VERSIONS {
         let (mut driver, _endpoint, mut events) = Driver::connect().await;
         let frames = frames_of_the_driver(version);
         frames.iter().for_each(|frame| driver.send(frame));
@@ -201,10 +196,10 @@ fn content(len: usize) -> Vec<u8> {
 }
 
 impl RequestHandler for Files {
-    fn open_stream(&self, peer: Peer, stream_id: String) -> Answer<Result<Body, String>> {
+    fn open_stream(&self, peer: Peer, stream_id: String) -> Opening {
         self.connections
             .fetch_max(peer.connection as usize, Ordering::SeqCst);
-        Box::pin(async move {
+        Opening::Begun(Box::pin(async move {
             match stream_id
                 .strip_prefix("/jars/")
                 .and_then(|len| len.parse().ok())
@@ -212,7 +207,7 @@ impl RequestHandler for Files {
                 Some(len) => Ok(Body::Bytes(content(len).into())),
                 None => Err(format!("Stream '{stream_id}' was not found.")),
             }
-        })
+        }))
     }
 }
 

@@ -1,14 +1,16 @@
-//! Names of blocks: no text is lost. And the external forms that hold such names.
+//! Names of blocks: ids keep their text, and none can be a path. And the external forms that hold such names.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use wire::codec::Reader;
 use wire::ids::{BlockId, BlockManagerId};
 use wire::map_status::{CompressedMapStatus, HighlyCompressedMapStatus, MergeStatus};
 
-fuzz_target!(|data: &[u8]| {
+firesteel_fuzz::target!(|data: &[u8]| {
     if let Ok(text) = std::str::from_utf8(data) {
-        assert_eq!(BlockId::parse(text).to_string(), text);
+        if let Ok(id) = BlockId::parse(text) {
+            assert_eq!(id.to_string(), text);
+            assert!(!text.contains('/') && text.len() <= 255);
+        }
     }
     let _ = BlockManagerId::read(&mut Reader::new(data));
     let _ = CompressedMapStatus::read(data);

@@ -2,9 +2,8 @@
 #![no_main]
 
 use javaser::ClassFile;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+firesteel_fuzz::target!(|data: &[u8]| {
     if let Ok(class) = ClassFile::parse(data) {
         let _ = class.name();
         let _ = class.serial_version_uid();

@@ -2,10 +2,9 @@
 #![no_main]
 
 use bytes::Bytes;
-use libfuzzer_sys::fuzz_target;
 use wire::envelope::RequestEnvelope;
 
-fuzz_target!(|data: &[u8]| {
+firesteel_fuzz::target!(|data: &[u8]| {
     let body = Bytes::copy_from_slice(data);
     if let Ok(envelope) = RequestEnvelope::read(&body) {
         let written = envelope.write().expect("it was short enough to be read");

@@ -6,23 +6,14 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use javaser::Catalog;
-use libfuzzer_sys::fuzz_target;
 
-/// One file for the whole run, in memory where the system has it.
+/// One file for the whole run.
 static JAR: LazyLock<PathBuf> = LazyLock::new(|| {
-    let shm = PathBuf::from("/dev/shm");
-    let dir = if shm.is_dir() {
-        shm
-    } else {
-        std::env::temp_dir()
-    };
-    dir.join(format!(
-        "firesteel-fuzz-{}-spark-core_2.13-4.3.0.jar",
-        std::process::id()
-    ))
+    let name = format!("{}-spark-core_2.13-4.3.0.jar", std::process::id());
+    std::env::temp_dir().join(name)
 });
 
-fuzz_target!(|data: &[u8]| {
+firesteel_fuzz::target!(|data: &[u8]| {
     fs::write(&*JAR, data).expect("a file system with space");
     let catalog = Catalog::from_class_path(&[JAR.clone()]).expect("no directory to list");
     let _ = catalog.resource("spark-version-info.properties");

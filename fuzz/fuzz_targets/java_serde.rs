@@ -7,7 +7,6 @@ use javaser::types::{
     Body, External, JavaBytes, JavaEnum, Raw, ScalaEnumeration, ScalaModule, ScalaOption, Throwable,
 };
 use javaser::{Limits, from_slice};
-use libfuzzer_sys::fuzz_target;
 use serde::Deserialize;
 
 /// Every wrapper, under names that real streams contain.
@@ -43,7 +42,7 @@ enum Variants {
     Throwable(Throwable),
 }
 
-fuzz_target!(|data: &[u8]| {
+firesteel_fuzz::target!(|data: &[u8]| {
     let limits = Limits::default();
     let _ = from_slice::<serde_json::Value>(data, &limits);
     let _ = from_slice::<Fields>(data, &limits);

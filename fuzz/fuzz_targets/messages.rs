@@ -1,12 +1,11 @@
 //! Everything that may stand in a message to an executor, or in a reply to one.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use wire::ids::BlockManagerId;
 use wire::map_status::{MapStatus, MergeStatus};
 use wire::messages::*;
 
-fuzz_target!(|data: &[u8]| {
+firesteel_fuzz::target!(|data: &[u8]| {
     let _ = ExecutorMessage::decode(data);
     let _ = StorageEndpointMessage::decode(data);
     let _ = SparkAppConfig::decode(data);
@@ -17,6 +16,15 @@ fuzz_target!(|data: &[u8]| {
     let _ = MergeStatus::decode(data);
     let _ = reply::read_boolean(data);
     let _ = reply::read_string(data);
+    let _ = reply::read_integer(data);
+    let _ = reply::read_strings(data);
+    let _ = reply::read_block_status(data);
+    let _ = reply::read_block_manager_ids(data);
+    let _ = reply::read_block_manager_ids_by_block(data);
+    let _ = reply::read_block_locations(data);
+    let _ = reply::read_replicate_blocks(data);
+    let _ = reply::read_optional_long(data);
+    let _ = reply::read_anything(data);
     // From the embedded JVM.
     let _ = Heartbeat::decode(data);
     let _ = RegisterBlockManager::decode(data);

@@ -3,10 +3,9 @@
 
 use javaser::Limits;
 use javaser::arena::Graph;
-use libfuzzer_sys::fuzz_target;
-use sql::{Settings, Stage};
+use catalyst::{Settings, Stage};
 
-fuzz_target!(|data: &[u8]| {
+firesteel_fuzz::target!(|data: &[u8]| {
     let Ok((graph, _)) = Graph::parse_first(data, &Limits::default()) else {
         return;
     };

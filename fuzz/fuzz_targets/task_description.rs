@@ -2,11 +2,10 @@
 #![no_main]
 
 use bytes::Bytes;
-use libfuzzer_sys::fuzz_target;
 use wire::WireVersion;
 use wire::task_description::TaskDescription;
 
-fuzz_target!(|data: &[u8]| {
+firesteel_fuzz::target!(|data: &[u8]| {
     let data = Bytes::copy_from_slice(data);
     for version in [WireVersion::oldest(), WireVersion::newest()] {
         if let Ok(task) = TaskDescription::read(&data, &version) {

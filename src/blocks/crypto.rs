@@ -1,6 +1,8 @@
-//! Encryption of what Spark writes to local disks (`spark.io.encryption.enabled`): 16 random bytes, then the data, AES in counter mode with
-//! those bytes as the first counter (Spark's `CryptoStreamUtils`). There is no authentication: damage is seen by what reads the data.
+//! Encryption of what Spark writes to local disks (`spark.io.encryption.enabled`): 16 random bytes, then the data, AES
+//! in counter mode with those bytes as the first counter (Spark's `CryptoStreamUtils`). There is no authentication:
+//! damage is seen by what reads the data.
 
+use crate::config::declared::{AES_CTR, IO_CRYPTO_TRANSFORMATION};
 use crate::config::{SettingError, SparkProperties};
 use aes::{Aes128, Aes192, Aes256};
 use ctr::Ctr128BE;
@@ -11,8 +13,6 @@ use std::sync::Arc;
 
 /// Bytes in front of the data.
 pub const IV_LENGTH: usize = 16;
-const TRANSFORMATION: &str = "AES/CTR/NoPadding";
-const TRANSFORMATION_KEY: &str = "spark.io.crypto.cipher.transformation";
 /// Bytes encrypted at a time.
 const BUFFER: usize = 64 << 10;
 
@@ -64,12 +64,12 @@ impl IoEncryption {
     /// # Errors
     /// The cipher is not AES in counter mode, or the key has another length than AES's.
     pub fn new(key: &[u8], properties: &SparkProperties) -> Result<Self, SettingError> {
-        let transformation = properties.text(TRANSFORMATION_KEY, TRANSFORMATION);
-        if transformation != TRANSFORMATION {
+        let transformation = properties.text(&IO_CRYPTO_TRANSFORMATION);
+        if transformation != AES_CTR {
             return Err(SettingError::Unsupported {
-                key: TRANSFORMATION_KEY.to_owned(),
+                key: IO_CRYPTO_TRANSFORMATION.key.to_owned(),
                 value: transformation,
-                cure: format!("use {TRANSFORMATION}"),
+                cure: format!("use {AES_CTR}"),
             });
         }
         if !matches!(key.len(), 16 | 24 | 32) {
@@ -185,10 +185,7 @@ mod tests {
     #[test]
     fn files_of_a_jvm_are_read() {
         let hex = "fc19b5df1ca5ae92a4f645fd8d03bb524c845803ef13602ca710afb9260c63a3f2dbd990dcd5de979aa12e14a800cc454df7";
-        let bytes: Vec<u8> = (0..hex.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
-            .collect();
+        let bytes = testkit::from_hex(hex);
         let mut text = String::new();
         let mut reader = encryption(16).reader(&bytes[..]).unwrap();
         reader.read_to_string(&mut text).unwrap();
@@ -225,7 +222,7 @@ mod tests {
     fn other_ciphers_are_refused() {
         let mut properties = SparkProperties::default();
         assert!(IoEncryption::new(&[0; 17], &properties).is_err());
-        properties.set(TRANSFORMATION_KEY, "AES/CBC/PKCS5Padding");
+        properties.set(IO_CRYPTO_TRANSFORMATION.key, "AES/CBC/PKCS5Padding");
         assert!(IoEncryption::new(&[0; 16], &properties).is_err());
     }
 }

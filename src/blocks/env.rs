@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use javaser::{Catalog, Limits};
 use wire::ids::BlockManagerId;
 use wire::version::WireVersion;
@@ -10,6 +11,7 @@ use wire::version::WireVersion;
 use super::LocalDirs;
 use crate::config::SparkProperties;
 use crate::rpc::DriverEndpoint;
+use crate::transport::AskError;
 
 /// An executor's identity, settings and connections, as far as blocks need them.
 #[derive(Debug)]
@@ -26,8 +28,8 @@ pub struct BlockEnv {
     pub limits: Limits,
     /// Spark's settings.
     pub properties: Arc<SparkProperties>,
-    /// The driver.
-    pub driver: DriverEndpoint,
+    /// What the driver is asked.
+    pub driver: DriverAsks,
     /// `spark.rpc.askTimeout`
     pub ask_timeout: Duration,
     /// Where files of blocks are.
@@ -36,4 +38,35 @@ pub struct BlockEnv {
     pub runtime: tokio::runtime::Handle,
     /// The key of `spark.io.encryption.enabled`, from the driver.
     pub io_encryption_key: Option<Vec<u8>>,
+}
+
+/// The driver, as far as blocks and tasks may ask it. The connection itself is the executor's.
+#[derive(Debug, Clone)]
+pub struct DriverAsks(DriverEndpoint);
+
+impl From<DriverEndpoint> for DriverAsks {
+    fn from(driver: DriverEndpoint) -> Self {
+        Self(driver)
+    }
+}
+
+impl DriverAsks {
+    /// Asks an endpoint that knows of blocks.
+    pub(in crate::blocks) async fn ask(
+        &self,
+        endpoint: &str,
+        message: Bytes,
+        timeout: Duration,
+    ) -> Result<Bytes, AskError> {
+        self.0.ask(endpoint, message, timeout).await
+    }
+
+    /// Sends a `RequestToSync` of a barrier task to the driver's `BarrierCoordinator`, and waits until all tasks of the
+    /// stage have sent theirs.
+    ///
+    /// # Errors
+    /// There is no answer.
+    pub async fn sync_barrier(&self, request: Bytes, timeout: Duration) -> Result<Bytes, AskError> {
+        self.0.ask("barrierSync", request, timeout).await
+    }
 }

@@ -1,21 +1,44 @@
 //! The directories in which an executor keeps its files (Spark's `DiskBlockManager`).
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
 use uuid::Uuid;
+
+use super::FileName;
 
 /// Names that are tried in one root.
 const ATTEMPTS: usize = 10;
 
-/// One `blockmgr-<uuid>` directory in each root. A file lives in a two-digit subdirectory that its name determines, so that
-/// every process that knows the directories finds it: the JVM in this process, other executors on this host, the external shuffle service.
+/// One `blockmgr-<uuid>` directory in each root. A file lives in a two-digit subdirectory that its name determines, so
+/// that every process that knows the directories finds it: the JVM in this process, other executors on this host, the
+/// external shuffle service.
 #[derive(Debug)]
 pub struct LocalDirs {
     dirs: Vec<PathBuf>,
     sub_directories: u32,
     keep: bool,
+    /// What each directory looked like at the last [`LocalDirs::restore`].
+    seen: Vec<Mutex<Seen>>,
+    /// They are another executor's, or the executor has ended: none is made again.
+    gone: AtomicBool,
+}
+
+/// A directory as it was.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Its permissions.
+    mode: Option<u32>,
+    /// When an entry came or went last, in seconds and nanoseconds of the file system's clock.
+    changed: Option<(i64, i64)>,
+    /// Subdirectories and their permissions.
+    subdirectories: BTreeMap<OsString, u32>,
 }
 
 /// No root can hold a directory. Spark exits with code 53.
@@ -25,7 +48,8 @@ pub struct NoLocalDir;
 
 impl LocalDirs {
     /// Makes a directory in each of `roots`; a root where that fails is left out and logged. `sub_directories` is
-    /// `spark.diskStore.subDirectories`. With `keep` the files outlive this process, because the external shuffle service serves them.
+    /// `spark.diskStore.subDirectories`. With `keep` the files outlive this process, because the external shuffle
+    /// service serves them.
     ///
     /// # Errors
     /// No root could be used.
@@ -46,19 +70,40 @@ impl LocalDirs {
         if dirs.is_empty() {
             return Err(NoLocalDir);
         }
-        Ok(Self {
+        let dirs = Self::new(dirs, sub_directories, keep, false);
+        dirs.restore();
+        Ok(dirs)
+    }
+
+    fn new(dirs: Vec<PathBuf>, sub_directories: u32, keep: bool, gone: bool) -> Self {
+        Self {
+            seen: dirs.iter().map(|_| Mutex::default()).collect(),
             dirs,
             sub_directories: sub_directories.max(1),
             keep,
-        })
+            gone: AtomicBool::new(gone),
+        }
     }
 
     /// The directories that another executor on this host keeps its files in. They are not touched.
     pub(super) fn of_another(dirs: Vec<PathBuf>, sub_directories: u32) -> Self {
-        Self {
-            dirs,
-            sub_directories: sub_directories.max(1),
-            keep: true,
+        Self::new(dirs, sub_directories, true, true)
+    }
+
+    /// Makes directories again that something else has removed, such as a cleaner of temporary files, with the
+    /// subdirectories that they had: Spark's disk block manager in the JVM never looks again whether one that it has
+    /// used is there. What was in them is lost. To be called before a task runs; looks at each directory itself only,
+    /// unless that has changed.
+    pub fn restore(&self) {
+        for (dir, seen) in self.dirs.iter().zip(&self.seen) {
+            // Not while they are being removed.
+            let mut seen = seen.lock();
+            if self.gone.load(Ordering::Acquire) {
+                return;
+            }
+            if let Err(error) = seen.restore(dir) {
+                tracing::error!(target: "DiskBlockManager", "Cannot make {} again: {error}", dir.display());
+            }
         }
     }
 
@@ -67,8 +112,9 @@ impl LocalDirs {
         &self.dirs
     }
 
-    /// Where the file of that name is, if it exists. `name` must be a file name, not a path.
-    pub fn path(&self, name: &str) -> PathBuf {
+    /// Where the file of that name is, if it exists.
+    pub fn path(&self, name: &FileName) -> PathBuf {
+        let name = name.as_str();
         let hash = non_negative_hash(name);
         // Their number fits the hash's range; another executor may say that it has none.
         let count = self.dirs.len().max(1) as u32;
@@ -81,23 +127,34 @@ impl LocalDirs {
             .join(name)
     }
 
-    /// A name for a new file outside of the hashed subdirectories, which the JVM wants to make itself, with its own permissions.
+    /// A name for a new file outside of the hashed subdirectories, which the JVM wants to make itself, with its own
+    /// permissions.
     pub(super) fn scratch(&self) -> PathBuf {
         let name = format!("temp_local_{}", Uuid::new_v4());
         let dir = self
             .dirs
             .get(non_negative_hash(&name) as usize % self.dirs.len())
-            .map(PathBuf::as_path);
-        dir.unwrap_or(Path::new("")).join(name)
+            .map(PathBuf::as_path)
+            .unwrap_or(Path::new(""));
+        if !dir.exists() {
+            self.restore();
+        }
+        dir.join(name)
     }
 
-    /// Makes the subdirectory of a file of which [`LocalDirs::path`] gave the path; it may come into being at the same time elsewhere. `open` allows the
-    /// external shuffle service, another user of the same group, to remove files in it.
-    pub(super) fn create_parent(of: &Path, open: bool) -> io::Result<()> {
+    /// Makes the subdirectory of a file of which [`LocalDirs::path`] gave the path; it may come into being at the same
+    /// time elsewhere. `open` allows the external shuffle service, another user of the same group, to remove files in
+    /// it.
+    pub(super) fn create_parent(&self, of: &Path, open: bool) -> io::Result<()> {
         let Some(dir) = of.parent() else {
             return Ok(());
         };
-        match std::fs::create_dir(dir) {
+        let mut made = std::fs::create_dir(dir);
+        if matches!(&made, Err(error) if error.kind() == io::ErrorKind::NotFound) {
+            self.restore();
+            made = std::fs::create_dir(dir);
+        }
+        match made {
             Ok(()) if open => add_permissions(dir, 0o020),
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => Ok(()),
@@ -114,7 +171,9 @@ impl LocalDirs {
         if self.keep {
             return;
         }
-        for dir in &self.dirs {
+        self.gone.store(true, Ordering::Release);
+        for (dir, seen) in self.dirs.iter().zip(&self.seen) {
+            let _not_restored = seen.lock();
             match std::fs::remove_dir_all(dir) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     tracing::error!(
@@ -126,6 +185,56 @@ impl LocalDirs {
             }
         }
     }
+}
+
+impl Seen {
+    fn restore(&mut self, dir: &Path) -> io::Result<()> {
+        match dir.metadata() {
+            Ok(now) if self.changed == Some(changed(&now)) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                tracing::warn!(target: "DiskBlockManager", "Local directory {} is gone: it is made again", dir.display());
+                std::fs::create_dir_all(dir)?;
+                if let Some(mode) = self.mode {
+                    std::fs::set_permissions(dir, Permissions::from_mode(mode))?;
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        for (name, mode) in &self.subdirectories {
+            let path = dir.join(name);
+            match std::fs::create_dir(&path) {
+                Ok(()) => std::fs::set_permissions(path, Permissions::from_mode(*mode))?,
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Err(_) => {}
+            }
+        }
+        // What comes while the entries are read is seen the next time.
+        let now = dir.metadata()?;
+        for entry in std::fs::read_dir(dir)? {
+            let entry = entry?;
+            if is_subdirectory(&entry) {
+                let mode = entry.metadata()?.mode();
+                self.subdirectories.insert(entry.file_name(), mode);
+            }
+        }
+        self.mode = Some(now.mode());
+        self.changed = Some(changed(&now));
+        Ok(())
+    }
+}
+
+fn changed(metadata: &std::fs::Metadata) -> (i64, i64) {
+    (metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// Whether this is one of the hashed subdirectories: others come and go with those who made them.
+fn is_subdirectory(entry: &std::fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.as_encoded_bytes();
+    name.len() >= 2
+        && name.iter().all(u8::is_ascii_hexdigit)
+        && entry.file_type().is_ok_and(|kind| kind.is_dir())
 }
 
 fn add_permissions(path: &Path, mode: u32) -> io::Result<()> {
@@ -175,7 +284,7 @@ mod tests {
             ("shuffle_1_2147483648_0.index", 2, "38"),
         ] {
             assert_eq!(
-                dirs.path(name),
+                dirs.path(&name.parse().unwrap()),
                 dirs.dirs()[dir].join(sub).join(name),
                 "{name}"
             );
@@ -214,6 +323,11 @@ mod tests {
         dirs.remove();
         assert!(!dir.exists());
         dirs.remove();
+        // Nor is it made again by what still runs.
+        dirs.restore();
+        let late = dirs.path(&"shuffle_0_0_0.data".parse().unwrap());
+        assert!(dirs.create_parent(&late, false).is_err());
+        assert!(!dirs.scratch().parent().unwrap().exists());
 
         let kept = LocalDirs::create(&roots[1..], 64, true).unwrap();
         kept.remove();
@@ -223,5 +337,43 @@ mod tests {
             NoLocalDir
         );
         assert_eq!(LocalDirs::create(&[], 64, false).unwrap_err(), NoLocalDir);
+    }
+
+    /// A cleaner of temporary files comes along.
+    #[test]
+    fn removed_directories_are_made_again() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = ["a", "b"].map(|name| root.path().join(name));
+        let dirs = LocalDirs::create(&roots, 64, false).unwrap();
+        let file = dirs.path(&"shuffle_0_0_0.data".parse().unwrap());
+        let (dir, sub) = (&dirs.dirs()[0], file.parent().unwrap());
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        std::fs::set_permissions(dir, Permissions::from_mode(0o750)).unwrap();
+        dirs.create_parent(&file, true).unwrap();
+        assert_eq!(mode(sub) & 0o020, 0o020);
+        // The JVM makes one, too, and a lane something else.
+        std::fs::create_dir(dir.join("2f")).unwrap();
+        std::fs::create_dir(dir.join("datafusion-x")).unwrap();
+        dirs.restore();
+        // With everything above it.
+        std::fs::remove_dir_all(root.path()).unwrap();
+        dirs.restore();
+        assert_eq!((mode(dir), mode(sub) & 0o020), (0o750, 0o020));
+        assert!(dir.join("2f").is_dir() && !dir.join("datafusion-x").exists());
+        assert!(dirs.dirs()[1].is_dir());
+        // One subdirectory only.
+        std::fs::remove_dir(sub).unwrap();
+        dirs.restore();
+        assert!(sub.is_dir());
+        // Native lanes make it when they need it.
+        std::fs::remove_dir_all(root.path()).unwrap();
+        std::fs::write(dirs.scratch(), "x").unwrap();
+        std::fs::remove_dir_all(root.path()).unwrap();
+        dirs.create_parent(&file, false).unwrap();
+        std::fs::write(&file, "x").unwrap();
+        // Another executor's are left alone.
+        std::fs::remove_dir_all(root.path()).unwrap();
+        LocalDirs::of_another(dirs.dirs().to_vec(), 64).restore();
+        assert!(!root.path().exists());
     }
 }

@@ -95,7 +95,8 @@ impl BlockManagerMaster {
         self.ask(message, reply::read_block_manager_ids).await
     }
 
-    /// `UpdateBlockInfo` about a block of this executor; false if the driver does not know this executor, which has to register again then.
+    /// `UpdateBlockInfo` about a block of this executor; false if the driver does not know this executor, which has to
+    /// register again then.
     ///
     /// # Errors
     /// [`MasterError`]
@@ -154,7 +155,8 @@ impl BlockManagerMaster {
         self.ask(message, reply::read_replicate_blocks).await
     }
 
-    /// `GetSealedChecksum`: the checksum that an RDD block must have, if the driver insists on one. Before Spark 4.3 there is none.
+    /// `GetSealedChecksum`: the checksum that an RDD block must have, if the driver insists on one. Before Spark 4.3
+    /// there is none.
     ///
     /// # Errors
     /// [`MasterError`]
@@ -208,21 +210,16 @@ fn answer<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     /// Answers of JVMs, as `tools/WireVectors.java` recorded them.
     fn recorded(name: &str) -> Vec<u8> {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/wire/4.3.0.jsonl");
+        let path = testkit::fixtures().join(format!("wire/{}.jsonl", testkit::NEWEST));
         let text = std::fs::read_to_string(path).unwrap();
         let found = text.lines().find_map(|line| {
             let object: serde_json::Value = serde_json::from_str(line).unwrap();
             (object["name"] == name).then(|| object["hex"].as_str().unwrap().to_owned())
         });
-        let hex = found.unwrap();
-        (0..hex.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
-            .collect()
+        testkit::from_hex(&found.unwrap())
     }
 
     #[test]

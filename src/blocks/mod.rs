@@ -4,14 +4,17 @@ pub mod broadcast;
 pub mod checksum;
 pub mod codec;
 pub mod crypto;
+mod disk_wait;
 mod env;
 pub mod fetch;
+mod file_name;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 pub mod kryo;
 mod local_dirs;
 pub mod master;
 pub mod metrics;
 mod open_outputs;
-mod patience;
 mod plane;
 pub mod serializer_manager;
 mod server;
@@ -23,25 +26,35 @@ pub mod store;
 mod streams;
 mod uploads;
 
-pub use env::BlockEnv;
+pub use env::{BlockEnv, DriverAsks};
+pub use file_name::{FileName, NotAFileName, ShuffleFile};
 pub use local_dirs::{LocalDirs, NoLocalDir};
 pub use plane::BlockPlane;
 pub use server::{BindError, BlockServer};
 pub use shuffle_files::ShuffleFiles;
+pub use uploads::Upload;
 
 use crate::transport::{Answer, Body};
 use bytes::Bytes;
 use std::path::PathBuf;
+use wire::ids::BlockId;
 
 /// Blocks that are not shuffle files of this process.
 pub trait BlockSource: Send + Sync + 'static {
-    /// The block of that name, or why there is none.
-    fn local_block(&self, name: String) -> Answer<Result<Body, String>>;
+    /// Whether there may be such a block. Asked when a peer opens it, and must not wait.
+    fn may_have(&self, id: &BlockId) -> bool;
 
-    /// Takes an `UploadBlock` message, type byte included; the answer's body is the result.
-    fn upload(&self, body: Bytes) -> Answer<Result<Bytes, String>>;
+    /// The block with that id, if it can be given without memory of its own.
+    fn stored_block(&self, id: &BlockId) -> Option<Answer<Result<Body, String>>>;
 
-    /// Takes a block whose data are in `file`; `header` is an `UploadBlockStream` message, type byte included. The file may be
-    /// moved away; what is left of it when the answer is there is removed.
-    fn upload_stream(&self, header: Bytes, file: PathBuf) -> Answer<Result<Bytes, String>>;
+    /// The block with that id, or why there is none. It may take memory until it is sent, so it is asked for only
+    /// when there is some.
+    fn local_block(&self, id: BlockId) -> Answer<Result<Body, String>>;
+
+    /// Takes a block; the answer's body is the result.
+    fn upload(&self, upload: Upload, data: Bytes) -> Answer<Result<Bytes, String>>;
+
+    /// Takes a block whose data are in `file`, which may be moved away; what is left of it when the answer is there
+    /// is removed.
+    fn upload_stream(&self, upload: Upload, file: PathBuf) -> Answer<Result<Bytes, String>>;
 }

@@ -1,8 +1,8 @@
-//! Map outputs that were asked for lately, with their files open: reducers ask for many small segments of the same ones, and to open a file costs more than to send
-//! a small part of it.
+//! Map outputs that were asked for lately, with their files open: reducers ask for many small segments of the same
+//! ones, and to open a file costs more than to send a small part of it.
 
 use super::ShuffleFiles;
-use super::patience::Patience;
+use super::disk_wait::DiskWait;
 use super::shuffle_files::MapOutput;
 use super::streams::Segment;
 use crate::transport::Body;
@@ -19,7 +19,8 @@ use tokio::sync::Notify;
 const MAX_OUTPUTS: usize = 512;
 /// Files that this process may have open for each output that is kept open.
 const FILES_PER_OUTPUT: u64 = 16;
-/// How long outputs are kept open that nobody asks for, at least; twice that at most. Deleted files take space as long as they are open.
+/// How long outputs are kept open that nobody asks for, at least; twice that at most. Deleted files take space as long
+/// as they are open.
 const KEPT: Duration = Duration::from_secs(5);
 
 /// Map outputs by shuffle and map id. Clones share them.
@@ -52,8 +53,8 @@ impl OpenOutputs {
     /// A segment of a map output.
     ///
     /// # Errors
-    /// As [`ShuffleFiles::segment`], and `WouldBlock` if it cannot be had with that patience.
-    pub(super) fn segment(&self, segment: Segment, patience: Patience) -> io::Result<Body> {
+    /// As [`ShuffleFiles::segment`], and `WouldBlock` if it cannot be had with that `wait`.
+    pub(super) fn segment(&self, segment: Segment, wait: DiskWait) -> io::Result<Body> {
         let Segment {
             shuffle_id,
             map_id,
@@ -62,7 +63,7 @@ impl OpenOutputs {
         } = segment;
         let key = (shuffle_id, map_id);
         if let Some(output) = self.used(key) {
-            match output.segment(start, end, patience) {
+            match output.segment(start, end, wait) {
                 // Its files were deleted. There may be others now.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.open.lock().pop(&key);
@@ -70,8 +71,31 @@ impl OpenOutputs {
                 result => return result,
             }
         }
-        let output = Arc::new(self.files.open(shuffle_id, map_id, patience)?);
-        let body = output.segment(start, end, patience)?;
+        let output = Arc::new(self.files.open(shuffle_id, map_id, wait)?);
+        let body = output.segment(start, end, wait)?;
+        self.keep(key, output);
+        Ok(body)
+    }
+
+    /// Fails if a map output is not here, or cannot be found with that `wait`.
+    ///
+    /// # Errors
+    /// As [`OpenOutputs::segment`].
+    pub(super) fn find(&self, shuffle_id: i32, map_id: i64, wait: DiskWait) -> io::Result<()> {
+        let key = (shuffle_id, map_id);
+        if self.used(key).is_some() {
+            return Ok(());
+        }
+        // Many are looked up with wait, which should not close those that were asked for lately.
+        if wait == DiskWait::Allowed {
+            return self.files.find(shuffle_id, map_id);
+        }
+        let output = self.files.open(shuffle_id, map_id, wait)?;
+        self.keep(key, Arc::new(output));
+        Ok(())
+    }
+
+    fn keep(&self, key: (i32, i64), output: Arc<MapOutput>) {
         let mut open = self.open.lock();
         if open.is_empty() {
             self.filled.notify_one();
@@ -81,7 +105,6 @@ impl OpenOutputs {
         drop(open);
         // Files are closed without the lock.
         drop(replaced);
-        Ok(body)
     }
 
     fn used(&self, key: (i32, i64)) -> Option<Arc<MapOutput>> {
@@ -144,7 +167,9 @@ mod tests {
         fn write(&self, map_id: i64, data: &[u8]) {
             let index = [0, data.len() as i64].map(i64::to_be_bytes);
             for (kind, bytes) in [("data", data), ("index", index.as_flattened())] {
-                let path = self.dirs.path(&format!("shuffle_0_{map_id}_0.{kind}"));
+                let path = self
+                    .dirs
+                    .path(&format!("shuffle_0_{map_id}_0.{kind}").parse().unwrap());
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 // Another file of the same name, as a writer makes it.
                 let new = path.with_extension("new");
@@ -155,7 +180,9 @@ mod tests {
 
         fn delete(&self, map_id: i64) {
             for kind in ["data", "index"] {
-                let path = self.dirs.path(&format!("shuffle_0_{map_id}_0.{kind}"));
+                let path = self
+                    .dirs
+                    .path(&format!("shuffle_0_{map_id}_0.{kind}").parse().unwrap());
                 std::fs::remove_file(path).unwrap();
             }
         }
@@ -167,7 +194,7 @@ mod tests {
                 start: 0,
                 end: 1,
             };
-            match self.outputs.segment(segment, Patience::Any)? {
+            match self.outputs.segment(segment, DiskWait::Allowed)? {
                 Body::Bytes(bytes) => Ok(bytes.to_vec()),
                 Body::File { file, offset, len } => {
                     let mut bytes = vec![0; len as usize];

@@ -2,7 +2,7 @@
 
 use super::codec::{Codec, CompressedReader, CompressedWriter};
 use super::crypto::{DecryptingReader, EncryptingWriter, IoEncryption};
-use crate::config::{SettingError, SparkProperties};
+use crate::config::{SettingError, SparkProperties, declared};
 use std::io::{self, Read, Write};
 use wire::ids::BlockId;
 
@@ -28,10 +28,10 @@ impl SerializerManager {
     ) -> Result<Self, SettingError> {
         Ok(Self {
             codec: Codec::from_conf(properties)?,
-            broadcast: properties.switch("spark.broadcast.compress", true)?,
-            shuffle: properties.switch("spark.shuffle.compress", true)?,
-            rdds: properties.switch("spark.rdd.compress", false)?,
-            shuffle_spill: properties.switch("spark.shuffle.spill.compress", true)?,
+            broadcast: properties.switch(&declared::BROADCAST_COMPRESS)?,
+            shuffle: properties.switch(&declared::SHUFFLE_COMPRESS)?,
+            rdds: properties.switch(&declared::RDD_COMPRESS)?,
+            shuffle_spill: properties.switch(&declared::SHUFFLE_SPILL_COMPRESS)?,
             encryption: encryption_key
                 .map(|key| IoEncryption::new(key, properties))
                 .transpose()?,
@@ -267,7 +267,7 @@ mod tests {
                 properties.set(*key, if index == 0 { "false" } else { "true" });
             }
             let manager = SerializerManager::new(&properties, None).unwrap();
-            names.map(|name| u8::from(manager.should_compress(&BlockId::parse(name))))
+            names.map(|name| u8::from(manager.should_compress(&BlockId::parse(name).unwrap())))
         };
         assert_eq!(compressed(&[]), [1, 1, 1, 1, 1, 0, 1, 0, 0]);
         assert_eq!(
@@ -291,7 +291,7 @@ mod tests {
         let without = SerializerManager::new(&properties, None).unwrap();
         let data = b"some data ".repeat(1000);
         for name in ["shuffle_1_2_3", "taskresult_1"] {
-            let block_id = BlockId::parse(name);
+            let block_id = BlockId::parse(name).unwrap();
             let mut writer = manager.wrap_writer(&block_id, Vec::new()).unwrap();
             writer.write_all(&data).unwrap();
             let packed = writer.finish().unwrap().into_inner();

@@ -1,15 +1,17 @@
 //! The block server: what Spark's `NettyBlockRpcServer` does for other executors.
 
+use super::disk_wait::DiskWait;
 use super::open_outputs::OpenOutputs;
-use super::patience::Patience;
 use super::streams::{Block, Chunk, Read, Segment, Streams};
-use super::uploads::Uploads;
+use super::uploads::{Upload, Uploads};
 use super::{BlockSource, LocalDirs, ShuffleFiles};
-use crate::config::units::{SizeUnit, parse_size};
+use crate::config::declared::{self, Kind};
 use crate::transport::{
-    Answer, Body, ConfError, Peer, Reply, RequestHandler, Server, Stream, TransportConf,
+    Answer, Body, ConfError, Opening, Peer, Reply, RequestHandler, Server, Stream, TransportConf,
+    complain,
 };
 use bytes::Bytes;
+use std::fmt;
 use std::io;
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
@@ -18,11 +20,19 @@ use tokio::task::AbortHandle;
 use uuid::Uuid;
 use wire::block_transfer::BlockTransferMessage as Message;
 use wire::frame::MAX_FRAME;
+use wire::ids::BlockId;
+use wire::printable::Printable;
 
 /// What a frame may have besides the block that it carries.
 const FRAME_OVERHEAD: u64 = 16 << 20;
 /// Segments up to this size are read into memory.
 const SMALL: u64 = 32 << 10;
+/// Type byte of an `UploadBlock`.
+const UPLOAD: u8 = 1;
+/// Memory of a stream that is too little to be entered into the ledger.
+const SMALL_STREAM: usize = 16 << 10;
+/// Map outputs of one request that are looked up before it is answered from the thread that reads the connection.
+const MAX_LOOKED_UP: usize = 256;
 /// Damaged blocks that are read again at a time.
 const MAX_DIAGNOSES: usize = 2;
 
@@ -51,8 +61,9 @@ pub enum BindError {
 }
 
 impl BlockServer {
-    /// Listens on `bind_address` (a name or address) and `port` (0 for a free one), and serves the shuffle files in `dirs` and the
-    /// blocks of `source`. `property` looks up a Spark property; those of the module `shuffle` count. Must be called on the runtime.
+    /// Listens on `bind_address` (a name or address) and `port` (0 for a free one), and serves the shuffle files in
+    /// `dirs` and the blocks of `source`. `property` looks up a Spark property; those of the module `shuffle` count.
+    /// Must be called on the runtime.
     ///
     /// # Errors
     /// [`BindError`]
@@ -85,14 +96,14 @@ impl BlockServer {
         let files = ShuffleFiles::new(dirs.clone());
         let outputs = OpenOutputs::new(files.clone());
         let handler = Handler {
-            app_id: app_id.to_owned(),
-            executor_id: executor_id.to_owned(),
+            app_id: app_id.into(),
+            executor_id: executor_id.into(),
             files,
             outputs: outputs.clone(),
             uploads: Uploads::new(dirs.clone()),
             dirs,
             source,
-            streams: Streams::new(first_stream),
+            streams: Arc::new(Streams::new(first_stream)),
             diagnoses: Arc::new(Semaphore::new(MAX_DIAGNOSES)),
         };
         let server = Server::bind((address.ip(), port), &conf, Arc::new(handler))?;
@@ -106,38 +117,69 @@ impl BlockServer {
     }
 }
 
+/// Bytes of a block that every peer may send in one piece: the default of
+/// `spark.network.maxRemoteBlockSizeFetchToMem` wherever peers have not set it.
+const LEAST_BLOCK: u64 = 200 << 20;
+
 /// The largest frame: a block as large as peers may send in one piece. Larger ones come as streams.
 fn max_frame(property: impl Fn(&str) -> Option<String>) -> Result<usize, ConfError> {
-    let key = "spark.network.maxRemoteBlockSizeFetchToMem";
-    let block = match property(key) {
-        Some(value) => parse_size(&value, SizeUnit::Bytes).ok_or(ConfError {
-            key: key.to_owned(),
+    let setting = &declared::MAX_REMOTE_BLOCK_IN_MEMORY;
+    let block = match property(setting.key) {
+        Some(value) => setting.kind.parse(&value).ok_or(ConfError {
+            key: setting.key.to_owned(),
             value,
             expected: "a size such as 200m",
         })?,
-        None => 200 << 20,
+        None => setting.default_value().unwrap_or(LEAST_BLOCK),
     };
     // Peers may have a lower or higher limit than this executor; the default is the least that is expected of it.
-    let frame = block.max(200 << 20).saturating_add(FRAME_OVERHEAD);
+    let frame = block.max(LEAST_BLOCK).saturating_add(FRAME_OVERHEAD);
     Ok(usize::try_from(frame).unwrap_or(MAX_FRAME).min(MAX_FRAME))
 }
 
+/// Clones are the same.
+#[derive(Clone)]
 struct Handler {
-    app_id: String,
-    executor_id: String,
+    app_id: Arc<str>,
+    executor_id: Arc<str>,
     dirs: Arc<LocalDirs>,
     files: ShuffleFiles,
     outputs: OpenOutputs,
     source: Arc<dyn BlockSource>,
-    streams: Streams,
+    streams: Arc<Streams>,
     uploads: Uploads,
     diagnoses: Arc<Semaphore>,
 }
 
 impl Handler {
+    /// Opens blocks, all of which must be here.
     fn open(&self, peer: Peer, blocks: Result<Vec<Block>, String>, reply: Reply) {
-        let stream = blocks.and_then(|blocks| self.streams.register(peer, blocks));
-        match stream {
+        let blocks = match blocks {
+            Ok(blocks) => blocks,
+            Err(error) => return reply.failure(error),
+        };
+        match self.find(&blocks, DiskWait::Forbidden) {
+            Ok(()) => return self.register(peer, blocks, reply),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return refuse(peer, reply, &error),
+        }
+        let handler = self.clone();
+        tokio::task::spawn_blocking(move || match handler.find(&blocks, DiskWait::Allowed) {
+            Ok(()) => handler.register(peer, blocks, reply),
+            Err(error) => refuse(peer, reply, &error),
+        });
+    }
+
+    fn register(&self, peer: Peer, blocks: Vec<Block>, reply: Reply) {
+        let memory = Block::memory_of(&blocks);
+        let held = (memory > SMALL_STREAM).then(|| reply.keep(memory));
+        if held.as_ref().is_some_and(Option::is_none) {
+            return reply.failure(format!(
+                "{} blocks are too many to be open now.",
+                blocks.len()
+            ));
+        }
+        match self.streams.register(peer, blocks, held.flatten()) {
             Ok((stream_id, num_chunks)) => answer(
                 reply,
                 &Message::StreamHandle {
@@ -149,24 +191,57 @@ impl Handler {
         }
     }
 
+    /// Fails with `NotFound` if one of the blocks is not here, and with `WouldBlock` if that cannot be found out with
+    /// that `wait`.
+    fn find(&self, blocks: &[Block], wait: DiskWait) -> io::Result<()> {
+        let (mut last, mut looked_up) = (None, 0);
+        for block in blocks {
+            let found = match block {
+                Block::Named(id) if self.source.may_have(id) => Ok(()),
+                Block::Named(id) => Err(not_found(id)),
+                Block::Shuffle(segment) => {
+                    let output = (segment.shuffle_id, segment.map_id);
+                    if last.replace(output) == Some(output) {
+                        continue;
+                    }
+                    looked_up += 1;
+                    if looked_up > MAX_LOOKED_UP && wait == DiskWait::Forbidden {
+                        return Err(io::ErrorKind::WouldBlock.into());
+                    }
+                    self.outputs.find(output.0, output.1, wait)
+                }
+            };
+            match (found, block) {
+                // Another shuffle manager's, or of the fallback storage.
+                (Err(error), Block::Shuffle(segment))
+                    if error.kind() == io::ErrorKind::NotFound
+                        && self.source.may_have(&segment.id()) => {}
+                (found, _) => found?,
+            }
+        }
+        Ok(())
+    }
+
     fn local_dirs(&self, app_id: &str, exec_ids: &[String], reply: Reply) {
-        let wrong_app = app_id != self.app_id;
+        let wrong_app = *app_id != *self.app_id;
         let [exec_id] = exec_ids else {
             return reply.failure(format!(
                 "Invalid GetLocalDirsForExecutors request: {}incorrect executor number: {} (expected 1);",
-                if wrong_app { format!("incorrect application id: {app_id};") } else { String::new() },
+                if wrong_app { format!("incorrect application id: {};", Printable(app_id)) } else { String::new() },
                 exec_ids.len()
             ));
         };
         if wrong_app {
             let error = format!(
-                "Invalid GetLocalDirsForExecutors request: incorrect application id: {app_id};"
+                "Invalid GetLocalDirsForExecutors request: incorrect application id: {};",
+                Printable(app_id)
             );
             return reply.failure(error);
         }
-        if *exec_id != self.executor_id {
+        if **exec_id != *self.executor_id {
             return reply.failure(format!(
-                "Invalid executor id: {exec_id}, expected {}.",
+                "Invalid executor id: {}, expected {}.",
+                Printable(exec_id),
                 self.executor_id
             ));
         }
@@ -184,28 +259,21 @@ impl Handler {
         );
     }
 
-    /// The data of a chunk. Shuffle blocks that this process has no files of may come from elsewhere: another shuffle manager or the
-    /// fallback storage of a decommissioned executor.
-    fn read(&self, peer: Peer, chunk: Result<Chunk, String>) -> Answer<Result<Body, String>> {
+    /// The data of a chunk. Shuffle blocks that this process has no files of may come from elsewhere: another shuffle
+    /// manager or the fallback storage of a decommissioned executor.
+    fn read(&self, peer: Peer, chunk: Result<Chunk, String>) -> Opening {
         let (outputs, source) = (self.outputs.clone(), self.source.clone());
         let (segment, read) = match chunk {
-            Err(error) => return Box::pin(async { Err(error) }),
-            Ok(Chunk::Named(name)) => {
-                let block = source.local_block(name.clone());
-                return Box::pin(async move {
-                    block
-                        .await
-                        .inspect_err(|error| log_failure(peer, &name, error))
-                });
-            }
+            Err(error) => return Opening::failed(error),
+            Ok(Chunk::Named(id)) => return self.read_named(peer, id),
             // Those behind it will be had at once, too.
             Ok(Chunk::Read(segment, ahead)) => match read_at_once(&outputs, segment) {
-                Some(Ok(body)) => return Box::pin(std::future::ready(Ok(body))),
+                Some(Ok(body)) => return Opening::Begun(Box::pin(std::future::ready(Ok(body)))),
                 _ => (segment, read(outputs.clone(), segment, ahead)),
             },
             Ok(Chunk::Ahead(segment, read)) => (segment, read),
         };
-        Box::pin(async move {
+        Opening::Begun(Box::pin(async move {
             let body = match read.await {
                 Ok(body) => body,
                 // Too large to be read ahead, or there was no need to.
@@ -220,37 +288,103 @@ impl Handler {
             let result = match body {
                 Ok(body) => Ok(body),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => source
-                    .local_block(segment.to_string())
+                    .local_block(segment.id())
                     .await
                     .map_err(|_| error.to_string()),
                 Err(error) => Err(error.to_string()),
             };
-            result.inspect_err(|error| log_failure(peer, &segment.to_string(), error))
-        })
+            result.inspect_err(|error| log_failure(peer, &segment, error))
+        }))
+    }
+
+    fn read_named(&self, peer: Peer, id: BlockId) -> Opening {
+        if let Some(block) = self.source.stored_block(&id) {
+            return Opening::Begun(logged(peer, id, block));
+        }
+        let source = self.source.clone();
+        Opening::Waiting(Box::new(move || {
+            let block = source.local_block(id.clone());
+            logged(peer, id, block)
+        }))
     }
 }
 
-fn log_failure(peer: Peer, block: &str, error: &str) {
-    tracing::error!(
-        "Error opening block {block} for request from {}: {error}",
-        peer.addr
-    );
+/// A block, or the reason why there is none, which the log has then, too.
+fn logged(
+    peer: Peer,
+    id: BlockId,
+    block: Answer<Result<Body, String>>,
+) -> Answer<Result<Body, String>> {
+    Box::pin(async move {
+        let failed = |error: &String| log_failure(peer, &id, error);
+        block.await.inspect_err(failed)
+    })
+}
+
+fn log_failure(peer: Peer, block: &dyn fmt::Display, error: &str) {
+    complain(peer.addr.ip(), || {
+        tracing::error!(
+            "Error opening block {block} for request from {}: {error}",
+            peer.addr
+        );
+    });
+}
+
+fn refuse(peer: Peer, reply: Reply, error: &io::Error) {
+    complain(peer.addr.ip(), || {
+        tracing::error!(
+            "Error opening blocks for request from {}: {error}",
+            peer.addr
+        );
+    });
+    reply.failure(error.to_string());
+}
+
+fn refuse_upload(peer: Peer, reply: Reply, error: String) {
+    complain(peer.addr.ip(), || {
+        tracing::warn!(
+            "Refused an upload from {}: {}",
+            peer.addr,
+            Printable(&error)
+        );
+    });
+    reply.failure(error);
+}
+
+fn not_found(id: &BlockId) -> io::Error {
+    let message = format!("org.apache.spark.storage.BlockNotFoundException: Block {id} not found");
+    io::Error::new(io::ErrorKind::NotFound, message)
 }
 
 impl RequestHandler for Handler {
     fn on_rpc(&self, peer: Peer, body: Bytes, reply: Reply) {
+        // What is kept of a small message should not keep the buffer that it arrived in.
+        let body = match body.len() {
+            len if len <= SMALL as usize && body.first() == Some(&UPLOAD) => {
+                Bytes::copy_from_slice(&body)
+            }
+            _ => body,
+        };
         match Message::read(&body) {
             Ok(Message::OpenBlocks { block_ids, .. }) => {
-                let blocks = block_ids.into_iter().map(Block::parse).collect();
-                self.open(peer, Ok(blocks), reply);
+                let blocks = block_ids.iter().map(|name| Block::parse(name)).collect();
+                self.open(peer, blocks, reply);
             }
             Ok(Message::FetchShuffleBlocks(fetch)) => {
                 self.open(peer, Block::of_fetch(&fetch), reply)
             }
-            Ok(Message::UploadBlock { .. }) => {
-                let result = self.source.upload(body);
-                tokio::spawn(async move { answer_with(reply, result.await) });
-            }
+            Ok(Message::UploadBlock {
+                block_id,
+                metadata,
+                block_data,
+                ..
+            }) => match Upload::new(&block_id, &metadata, body) {
+                Ok(upload) => {
+                    let result = self.source.upload(upload, block_data);
+                    tokio::spawn(async move { answer_with(reply, result.await) });
+                }
+                Err(error) => refuse_upload(peer, reply, error),
+            },
             Ok(Message::GetLocalDirsForExecutors { app_id, exec_ids }) => {
                 self.local_dirs(&app_id, &exec_ids, reply)
             }
@@ -276,56 +410,53 @@ impl RequestHandler for Handler {
             }
             Ok(_) => reply.failure("This block transfer message is not for an executor."),
             Err(error) => {
-                tracing::warn!(
-                    "Ignored an RPC message of {} bytes from {}: {error}",
-                    body.len(),
-                    peer.addr
-                );
-                reply.failure(error.to_string());
+                let error = error.to_string();
+                complain(peer.addr.ip(), || {
+                    tracing::warn!(
+                        "Ignored an RPC message of {} bytes from {}: {}",
+                        body.len(),
+                        peer.addr,
+                        Printable(&error)
+                    );
+                });
+                reply.failure(error);
             }
         }
     }
 
-    fn open_chunk(
-        &self,
-        peer: Peer,
-        stream_id: i64,
-        chunk_index: i32,
-    ) -> Answer<Result<Body, String>> {
+    fn open_chunk(&self, peer: Peer, stream_id: i64, chunk_index: i32) -> Opening {
         self.read(peer, self.streams.take(peer, stream_id, chunk_index))
     }
 
     /// A chunk as a stream: `<stream id>_<chunk index>`.
-    fn open_stream(&self, peer: Peer, stream_id: String) -> Answer<Result<Body, String>> {
+    fn open_stream(&self, peer: Peer, stream_id: String) -> Opening {
         let chunk = stream_id
             .split_once('_')
             .and_then(|(id, index)| Some((id.parse().ok()?, index.parse().ok()?)));
         let chunk = match chunk {
             Some((id, index)) => self.streams.take(peer, id, index),
             None => Err(format!(
-                "Stream id and chunk index should be specified, not '{stream_id}'."
+                "Stream id and chunk index should be specified, not '{}'.",
+                Printable(&stream_id)
             )),
         };
         self.read(peer, chunk)
     }
 
     fn on_upload(&self, peer: Peer, meta: Bytes, data: Stream, reply: Reply) -> Answer<()> {
-        match Message::read(&meta) {
-            Ok(Message::UploadBlockStream { .. }) => {}
-            Ok(_) => {
-                reply.failure("This upload is not for an executor.");
-                return Box::pin(async {});
-            }
+        // It should not keep the buffer that it arrived in.
+        let upload = match Upload::of_stream(Bytes::copy_from_slice(&meta)) {
+            Ok(upload) => upload,
             Err(error) => {
-                reply.failure(error.to_string());
+                refuse_upload(peer, reply, error);
                 return Box::pin(async {});
             }
-        }
+        };
         let (uploads, source) = (self.uploads.clone(), self.source.clone());
         Box::pin(async move {
             match uploads.spool(data).await {
                 Ok(spooled) => {
-                    let result = source.upload_stream(meta, spooled.path().to_owned());
+                    let result = source.upload_stream(upload, spooled.path().to_owned());
                     // Whoever stores the block has the file until it is done, even if the peer goes away.
                     tokio::spawn(async move {
                         let result = result.await;
@@ -334,7 +465,9 @@ impl RequestHandler for Handler {
                     });
                 }
                 Err(error) => {
-                    tracing::error!("Cannot take an upload from {}: {error}", peer.addr);
+                    complain(peer.addr.ip(), || {
+                        tracing::error!("Cannot take an upload from {}: {error}", peer.addr);
+                    });
                     reply.failure(format!("Destination failed while reading stream: {error}"));
                 }
             }
@@ -365,7 +498,7 @@ fn answer_with(reply: Reply, result: Result<Bytes, String>) {
 
 /// A segment, if it can be had without waiting for a disk.
 fn read_at_once(outputs: &OpenOutputs, segment: Segment) -> Option<Read> {
-    match read_segment(outputs, segment, Patience::None) {
+    match read_segment(outputs, segment, DiskWait::Forbidden) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
         read => Some(read),
     }
@@ -380,9 +513,9 @@ fn read(
     let (sender, read) = oneshot::channel();
     tokio::task::spawn_blocking(move || {
         // Nobody waits for the chunks of a connection that is gone.
-        let _ = sender.send(read_segment(&outputs, segment, Patience::Any));
+        let _ = sender.send(read_segment(&outputs, segment, DiskWait::Allowed));
         for (segment, sender) in ahead {
-            match read_segment(&outputs, segment, Patience::Any) {
+            match read_segment(&outputs, segment, DiskWait::Allowed) {
                 Ok(Body::File { .. }) => {}
                 result => {
                     let _ = sender.send(result);
@@ -394,11 +527,11 @@ fn read(
 }
 
 /// Small segments are read into memory, which is cheaper than to hand their file to the socket.
-fn read_segment(outputs: &OpenOutputs, segment: Segment, patience: Patience) -> Read {
-    match outputs.segment(segment, patience)? {
+fn read_segment(outputs: &OpenOutputs, segment: Segment, wait: DiskWait) -> Read {
+    match outputs.segment(segment, wait)? {
         Body::File { file, offset, len } if len <= SMALL => {
             let mut bytes = vec![0; len as usize];
-            patience.read_exact_at(&file, &mut bytes, offset)?;
+            wait.read_exact_at(&file, &mut bytes, offset)?;
             Ok(Body::Bytes(bytes.into()))
         }
         body => Ok(body),

@@ -1,12 +1,13 @@
 //! The files of map tasks: data, index and checksums (Spark's `IndexShuffleBlockResolver`).
 //!
 //! `shuffle_<shuffle>_<map>_0.index` holds one i64 per reducer and one more: the offsets of the reducers' segments in
-//! `shuffle_<shuffle>_<map>_0.data`. `shuffle_<shuffle>_<map>_0.checksum.<ALGORITHM>` holds one i64 per reducer. All are big-endian.
+//! `shuffle_<shuffle>_<map>_0.data`. `shuffle_<shuffle>_<map>_0.checksum.<ALGORITHM>` holds one i64 per reducer. All
+//! are big-endian.
 
-use super::LocalDirs;
 use super::checksum::Algorithm;
-use super::patience::Patience;
+use super::disk_wait::DiskWait;
 use super::shuffle_index::Index;
+use super::{FileName, LocalDirs, ShuffleFile};
 use crate::transport::Body;
 use bytes::Bytes;
 use std::fs::File;
@@ -33,8 +34,17 @@ impl ShuffleFiles {
     /// # Errors
     /// `NotFound` if there is no index file, `InvalidData` if the files contradict each other or the range.
     pub fn segment(&self, shuffle_id: i32, map_id: i64, start: i32, end: i32) -> io::Result<Body> {
-        self.open(shuffle_id, map_id, Patience::Any)?
-            .segment(start, end, Patience::Any)
+        self.open(shuffle_id, map_id, DiskWait::Allowed)?
+            .segment(start, end, DiskWait::Allowed)
+    }
+
+    /// Fails with `NotFound` if a map output has no index file.
+    pub(super) fn find(&self, shuffle_id: i32, map_id: i64) -> io::Result<()> {
+        let path = self.path(shuffle_id, map_id, ShuffleFile::Index);
+        match std::fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(not_found(&path)),
+            found => found.map(drop),
+        }
     }
 
     /// Opens a map output of which several segments are wanted.
@@ -42,13 +52,13 @@ impl ShuffleFiles {
         &self,
         shuffle_id: i32,
         map_id: i64,
-        patience: Patience,
+        wait: DiskWait,
     ) -> io::Result<MapOutput> {
-        let index_path = self.path(shuffle_id, map_id, "index");
+        let index_path = self.path(shuffle_id, map_id, ShuffleFile::Index);
         Ok(MapOutput {
-            index: Index::new(open(&index_path, patience)?, patience)?,
+            index: Index::new(open(&index_path, wait)?, wait)?,
             index_path,
-            data_path: self.path(shuffle_id, map_id, "data"),
+            data_path: self.path(shuffle_id, map_id, ShuffleFile::Data),
             data: OnceLock::new(),
         })
     }
@@ -84,15 +94,11 @@ impl ShuffleFiles {
         reduce_id: i32,
         algorithm: Algorithm,
     ) -> io::Result<(i64, i64)> {
-        let path = self.path(
-            shuffle_id,
-            map_id,
-            &format!("checksum.{}", algorithm.name()),
-        );
+        let path = self.path(shuffle_id, map_id, ShuffleFile::Checksum(algorithm));
         let reducer =
             u64::try_from(reduce_id).map_err(|_| invalid(format!("no reducer {reduce_id}")))?;
         let mut written = [0; 8];
-        open(&path, Patience::Any)?.read_exact_at(&mut written, reducer * 8)?;
+        open(&path, DiskWait::Allowed)?.read_exact_at(&mut written, reducer * 8)?;
         let written = i64::from_be_bytes(written);
         let end = reduce_id
             .checked_add(1)
@@ -104,9 +110,9 @@ impl ShuffleFiles {
         Ok((written, i64::from(now)))
     }
 
-    fn path(&self, shuffle_id: i32, map_id: i64, kind: &str) -> PathBuf {
+    fn path(&self, shuffle_id: i32, map_id: i64, file: ShuffleFile) -> PathBuf {
         self.dirs
-            .path(&format!("shuffle_{shuffle_id}_{map_id}_0.{kind}"))
+            .path(&FileName::of_shuffle(shuffle_id, map_id, file))
     }
 }
 
@@ -122,23 +128,23 @@ pub(super) struct MapOutput {
 
 impl MapOutput {
     /// As [`ShuffleFiles::segment`]. A data file that was deleted meanwhile is `NotFound`, too.
-    pub(super) fn segment(&self, start: i32, end: i32, patience: Patience) -> io::Result<Body> {
+    pub(super) fn segment(&self, start: i32, end: i32, wait: DiskWait) -> io::Result<Body> {
         let [Ok(first), Ok(last)] = [start, end].map(u64::try_from) else {
             return Err(invalid(format!("no reducers {start} to {end}")));
         };
         if first >= last {
             return Err(invalid(format!("no reducers between {start} and {end}")));
         }
-        let (from, to) = self
-            .index
-            .offsets(first, last, patience)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => invalid(format!(
-                    "{} has no reducers {start} to {end}",
-                    self.index_path.display()
-                )),
-                _ => error,
-            })?;
+        let (from, to) =
+            self.index
+                .offsets(first, last, wait)
+                .map_err(|error| match error.kind() {
+                    io::ErrorKind::UnexpectedEof => invalid(format!(
+                        "{} has no reducers {start} to {end}",
+                        self.index_path.display()
+                    )),
+                    _ => error,
+                })?;
         let [Ok(offset), Ok(len)] = [from, to.wrapping_sub(from)].map(u64::try_from) else {
             let message = format!(
                 "{} says that a segment lies from {from} to {to}",
@@ -153,7 +159,7 @@ impl MapOutput {
         let file = match self.data.get() {
             Some(file) => file,
             None => {
-                let file = open(&self.data_path, patience)?;
+                let file = open(&self.data_path, wait)?;
                 self.data.get_or_init(|| Arc::new(file))
             }
         };
@@ -176,8 +182,8 @@ impl MapOutput {
 }
 
 /// Opens a file; the error names it as a JVM would.
-fn open(path: &Path, patience: Patience) -> io::Result<File> {
-    patience.open(path).map_err(|error| match error.kind() {
+fn open(path: &Path, wait: DiskWait) -> io::Result<File> {
+    wait.open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => not_found(path),
         kind => io::Error::new(kind, format!("{}: {error}", path.display())),
     })
@@ -236,7 +242,7 @@ mod tests {
 
     impl Fixture {
         fn write(&self, name: &str, bytes: &[u8]) {
-            let path = self.dirs.path(name);
+            let path = self.dirs.path(&name.parse().unwrap());
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
         }
@@ -272,8 +278,8 @@ mod tests {
         fixture.write_longs("shuffle_4_77_0.index", &[0, 3, 3, 8, 9]);
         let segment = |start, end| {
             let found = content(fixture.files.segment(4, 77, start, end));
-            let output = fixture.files.open(4, 77, Patience::None);
-            match output.and_then(|output| output.segment(start, end, Patience::None)) {
+            let output = fixture.files.open(4, 77, DiskWait::Forbidden);
+            match output.and_then(|output| output.segment(start, end, DiskWait::Forbidden)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 at_once => assert_eq!(content(at_once), found),
             }
@@ -299,7 +305,7 @@ mod tests {
         }
         let missing = fixture.files.segment(4, 78, 0, 1).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
-        let path = fixture.dirs.path("shuffle_4_78_0.index");
+        let path = fixture.dirs.path(&"shuffle_4_78_0.index".parse().unwrap());
         assert_eq!(
             missing.to_string(),
             format!("java.nio.file.NoSuchFileException: {}", path.display())

@@ -1,6 +1,6 @@
 //! The index file of a map output: where the segments of its data file lie.
 
-use super::patience::Patience;
+use super::disk_wait::DiskWait;
 use std::fs::File;
 use std::io;
 
@@ -17,9 +17,9 @@ pub(super) enum Index {
 
 impl Index {
     /// Reads an index file if it is short.
-    pub(super) fn new(file: File, patience: Patience) -> io::Result<Self> {
+    pub(super) fn new(file: File, wait: DiskWait) -> io::Result<Self> {
         let mut bytes = [0; SHORT];
-        let count = patience.read_at(&file, &mut bytes, 0)?;
+        let count = wait.read_at(&file, &mut bytes, 0)?;
         // Some file systems give less than there is.
         if count == SHORT || file.metadata()?.len() != count as u64 {
             return Ok(Self::OnDisk(file));
@@ -30,26 +30,21 @@ impl Index {
     /// The entries `first` and `last`; mostly they are neighbours.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the index ends before, `WouldBlock` if it cannot be had with that patience.
-    pub(super) fn offsets(
-        &self,
-        first: u64,
-        last: u64,
-        patience: Patience,
-    ) -> io::Result<(i64, i64)> {
+    /// `UnexpectedEof` if the index ends before, `WouldBlock` if it cannot be had without waiting.
+    pub(super) fn offsets(&self, first: u64, last: u64, wait: DiskWait) -> io::Result<(i64, i64)> {
         let mut bytes = [[0; 8]; 2];
         if last == first + 1 {
-            self.read(bytes.as_flattened_mut(), first, patience)?;
+            self.read(bytes.as_flattened_mut(), first, wait)?;
         } else {
             for (bytes, at) in bytes.iter_mut().zip([first, last]) {
-                self.read(bytes, at, patience)?;
+                self.read(bytes, at, wait)?;
             }
         }
         let [from, to] = bytes.map(i64::from_be_bytes);
         Ok((from, to))
     }
 
-    fn read(&self, bytes: &mut [u8], entry: u64, patience: Patience) -> io::Result<()> {
+    fn read(&self, bytes: &mut [u8], entry: u64, wait: DiskWait) -> io::Result<()> {
         let at = entry * 8;
         match self {
             Self::InMemory(content) => {
@@ -58,7 +53,7 @@ impl Index {
                 bytes.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
                 Ok(())
             }
-            Self::OnDisk(file) => patience.read_exact_at(file, bytes, at),
+            Self::OnDisk(file) => wait.read_exact_at(file, bytes, at),
         }
     }
 }
@@ -76,17 +71,17 @@ mod tests {
                 .flat_map(|at: i64| (at * 7).to_be_bytes())
                 .collect();
             file.write_all(&content).unwrap();
-            let index = Index::new(file, Patience::Any).unwrap();
+            let index = Index::new(file, DiskWait::Allowed).unwrap();
             assert_eq!(matches!(index, Index::InMemory(_)), short, "{entries}");
             let end = entries as u64;
             for (first, last) in [(0, 1), (0, end - 1), (end.saturating_sub(2), end - 1)] {
-                match index.offsets(first, last, Patience::Any) {
+                match index.offsets(first, last, DiskWait::Allowed) {
                     Ok(offsets) => assert_eq!(offsets, (first as i64 * 7, last as i64 * 7)),
                     Err(error) => assert!(last >= end, "{first} {last}: {error}"),
                 }
             }
             for (first, last) in [(end - 1, end), (0, end), (end, end + 5)] {
-                let error = index.offsets(first, last, Patience::Any).unwrap_err();
+                let error = index.offsets(first, last, DiskWait::Allowed).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
             }
         }

@@ -11,8 +11,9 @@ use crate::config::{ShuffleServiceSettings, StorageSettings};
 const PAUSE: Duration = Duration::from_secs(5);
 
 impl BlockPlane {
-    /// Tells the service on this host where the executor keeps its files, as often as `spark.shuffle.registration.maxAttempts` allows. A second
-    /// registration, such as that of the embedded JVM's block manager, replaces the first one by the same.
+    /// Tells the service on this host where the executor keeps its files, as often as
+    /// `spark.shuffle.registration.maxAttempts` allows. A second registration, such as that of the embedded JVM's block
+    /// manager, replaces the first one by the same.
     ///
     /// # Errors
     /// Spark's text, when no attempt succeeded.

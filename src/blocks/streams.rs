@@ -1,6 +1,6 @@
 //! Streams of chunks that peers have opened and not yet read to the end (Spark's `OneForOneStreamManager`).
 
-use crate::transport::{Body, Peer};
+use crate::transport::{Body, Held, Peer};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
@@ -18,6 +18,8 @@ const MAX_CHUNKS: usize = 1 << 20;
 const AHEAD: usize = 15;
 /// Chunks of one connection that may have been read ahead.
 const MAX_AHEAD: usize = 256;
+/// Chunks of all connections that may have been read ahead.
+const MAX_AHEAD_OF_ALL: usize = 4096;
 
 /// A block that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub(super) enum Block {
     /// A part of a map output.
     Shuffle(Segment),
     /// Any other block.
-    Named(String),
+    Named(Box<BlockId>),
 }
 
 /// Reducers `start..end` of one map output.
@@ -38,6 +40,29 @@ pub(super) struct Segment {
 }
 
 impl Segment {
+    /// The id of a block of one reducer, or of a batch.
+    pub(super) fn id(self) -> BlockId {
+        let Self {
+            shuffle_id,
+            map_id,
+            start,
+            end,
+        } = self;
+        match end == start.saturating_add(1) {
+            true => BlockId::Shuffle {
+                shuffle_id,
+                map_id,
+                reduce_id: start,
+            },
+            false => BlockId::ShuffleBatch {
+                shuffle_id,
+                map_id,
+                start_reduce_id: start,
+                end_reduce_id: end,
+            },
+        }
+    }
+
     fn of_one(shuffle_id: i32, map_id: i64, reduce_id: i32) -> Self {
         Self {
             shuffle_id,
@@ -49,31 +74,47 @@ impl Segment {
 }
 
 impl Block {
+    /// Bytes that blocks take while they are open.
+    pub(super) fn memory_of(blocks: &[Self]) -> usize {
+        let boxed = blocks.iter().map(|block| match block {
+            Self::Shuffle(_) => 0,
+            // Names have at most 255 bytes, and mostly none outside of the id.
+            Self::Named(_) => size_of::<BlockId>() + 64,
+        });
+        size_of_val(blocks) / size_of::<Self>() * size_of::<Slot>() + boxed.sum::<usize>()
+    }
+
     /// The block of that name.
-    pub(super) fn parse(name: String) -> Self {
-        match BlockId::parse(&name) {
-            BlockId::Shuffle {
-                shuffle_id,
-                map_id,
-                reduce_id,
-            } => Self::Shuffle(Segment::of_one(shuffle_id, map_id, reduce_id)),
-            BlockId::ShuffleBatch {
-                shuffle_id,
-                map_id,
-                start_reduce_id,
-                end_reduce_id,
-            } => Self::Shuffle(Segment {
-                shuffle_id,
-                map_id,
-                start: start_reduce_id,
-                end: end_reduce_id,
-            }),
-            _ => Self::Named(name),
-        }
+    pub(super) fn parse(name: &str) -> Result<Self, String> {
+        Ok(
+            match BlockId::parse(name).map_err(|error| error.to_string())? {
+                BlockId::Shuffle {
+                    shuffle_id,
+                    map_id,
+                    reduce_id,
+                } => Self::Shuffle(Segment::of_one(shuffle_id, map_id, reduce_id)),
+                BlockId::ShuffleBatch {
+                    shuffle_id,
+                    map_id,
+                    start_reduce_id,
+                    end_reduce_id,
+                } => Self::Shuffle(Segment {
+                    shuffle_id,
+                    map_id,
+                    start: start_reduce_id,
+                    end: end_reduce_id,
+                }),
+                id => Self::Named(Box::new(id)),
+            },
+        )
     }
 
     /// The chunks of a fetch, in their order.
     pub(super) fn of_fetch(fetch: &FetchShuffleBlocks) -> Result<Vec<Self>, String> {
+        let count: usize = fetch.reduce_ids.iter().map(Vec::len).sum();
+        if count > MAX_CHUNKS {
+            return Err(format!("{count} blocks are too many for one request."));
+        }
         if fetch.map_ids.len() != fetch.reduce_ids.len() {
             return Err("The number of map ids differs from that of reduce id lists.".to_owned());
         }
@@ -104,17 +145,7 @@ impl Block {
 /// The segment's name.
 impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            shuffle_id,
-            map_id,
-            start,
-            end,
-        } = self;
-        write!(f, "shuffle_{shuffle_id}_{map_id}_{start}")?;
-        if *end != start.saturating_add(1) {
-            write!(f, "_{end}")?;
-        }
-        Ok(())
+        self.id().fmt(f)
     }
 }
 
@@ -125,7 +156,7 @@ pub(super) type Read = io::Result<Body>;
 #[derive(Debug)]
 pub(super) enum Chunk {
     /// To be had from the block source.
-    Named(String),
+    Named(BlockId),
     /// To be read. Those behind it should be read with it if that costs little; whoever does not drops their senders.
     Read(Segment, Vec<(Segment, oneshot::Sender<Read>)>),
     /// Being read together with an earlier one. If the sender is dropped it is to be read alone.
@@ -135,12 +166,14 @@ pub(super) enum Chunk {
 /// The open streams of all connections. A stream belongs to the connection that opened it and goes with it.
 #[derive(Debug)]
 pub(super) struct Streams {
-    state: Mutex<State>,
+    state: Mutex<OpenStreams>,
 }
 
 #[derive(Debug)]
-struct State {
+struct OpenStreams {
     next_id: i64,
+    /// Chunks that are read before they were asked for.
+    ahead: usize,
     connections: HashMap<u64, Connection>,
 }
 
@@ -158,6 +191,8 @@ struct Stream {
     /// Each chunk can be asked for once, in any order.
     chunks: Vec<Slot>,
     left: usize,
+    /// The memory that `chunks` takes, unless it is little.
+    _held: Option<Held>,
 }
 
 #[derive(Debug)]
@@ -171,15 +206,21 @@ impl Streams {
     /// `first_id` is the id of the first stream; ids that start at random help to tell executors' logs apart.
     pub(super) fn new(first_id: i64) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(OpenStreams {
                 next_id: first_id,
+                ahead: 0,
                 connections: HashMap::new(),
             }),
         }
     }
 
     /// Opens a stream and gives its id and the number of its chunks.
-    pub(super) fn register(&self, peer: Peer, blocks: Vec<Block>) -> Result<(i64, i32), String> {
+    pub(super) fn register(
+        &self,
+        peer: Peer,
+        blocks: Vec<Block>,
+        held: Option<Held>,
+    ) -> Result<(i64, i32), String> {
         let mut state = self.state.lock();
         let stream_id = state.next_id;
         let connection = state.connections.entry(peer.connection).or_default();
@@ -201,6 +242,7 @@ impl Streams {
                 Stream {
                     chunks,
                     left: count,
+                    _held: held,
                 },
             );
         }
@@ -218,7 +260,7 @@ impl Streams {
     ) -> Result<Chunk, String> {
         let closed =
             || format!("Requested chunk not available since streamId {stream_id} is closed");
-        let mut state = self.state.lock();
+        let state = &mut *self.state.lock();
         let connection = state
             .connections
             .get_mut(&peer.connection)
@@ -228,15 +270,19 @@ impl Streams {
         let slot = stream.chunks.get_mut(index);
         let slot = slot.ok_or_else(|| format!("Requested chunk index beyond end {chunk_index}"))?;
         let chunk = match std::mem::replace(slot, Slot::Taken) {
-            Slot::Waiting(Block::Named(name)) => Chunk::Named(name),
+            Slot::Waiting(Block::Named(id)) => Chunk::Named(*id),
             Slot::Waiting(Block::Shuffle(segment)) => {
-                let count = AHEAD.min(MAX_AHEAD.saturating_sub(connection.ahead));
+                let count = AHEAD
+                    .min(MAX_AHEAD.saturating_sub(connection.ahead))
+                    .min(MAX_AHEAD_OF_ALL.saturating_sub(state.ahead));
                 let ahead = stream.read_ahead(index + 1, count);
                 connection.ahead += ahead.len();
+                state.ahead += ahead.len();
                 Chunk::Read(segment, ahead)
             }
             Slot::Ahead(segment, read) => {
                 connection.ahead -= 1;
+                state.ahead -= 1;
                 Chunk::Ahead(segment, read)
             }
             Slot::Taken => return Err(format!("Chunk {chunk_index} was requested before")),
@@ -251,7 +297,10 @@ impl Streams {
 
     /// Closes the streams of a connection.
     pub(super) fn forget(&self, peer: Peer) {
-        self.state.lock().connections.remove(&peer.connection);
+        let mut state = self.state.lock();
+        if let Some(connection) = state.connections.remove(&peer.connection) {
+            state.ahead -= connection.ahead;
+        }
     }
 }
 
@@ -285,7 +334,7 @@ mod tests {
     fn named(names: &[&str]) -> Vec<Block> {
         names
             .iter()
-            .map(|name| Block::parse((*name).to_owned()))
+            .map(|name| Block::parse(name).unwrap())
             .collect()
     }
 
@@ -299,7 +348,7 @@ mod tests {
         streams
             .take(peer, stream_id, chunk_index)
             .map(|chunk| match chunk {
-                Chunk::Named(name) => name,
+                Chunk::Named(id) => id.to_string(),
                 Chunk::Read(segment, ahead) => format!("{segment} and {}", ahead.len()),
                 Chunk::Ahead(segment, _) => format!("{segment} ahead"),
             })
@@ -309,7 +358,11 @@ mod tests {
     fn chunks_are_taken_once_and_in_any_order() {
         let streams = Streams::new(5000);
         let (id, count) = streams
-            .register(peer(1), named(&["rdd_1_1", "shuffle_1_2_3", "broadcast_1"]))
+            .register(
+                peer(1),
+                named(&["rdd_1_1", "shuffle_1_2_3", "broadcast_1"]),
+                None,
+            )
             .unwrap();
         assert_eq!((id, count), (5000, 3));
         let taken = |connection, index| take(&streams, peer(connection), id, index);
@@ -332,8 +385,10 @@ mod tests {
         assert_eq!(taken(1, 0), Ok("rdd_1_1".into()));
         assert_eq!(taken(1, 1), Ok("shuffle_1_2_3 and 0".into()));
         assert_eq!(taken(1, 1), Err(closed));
-        assert_eq!(streams.register(peer(1), vec![]), Ok((5001, 0)));
-        let (id, _) = streams.register(peer(1), named(&["x"])).unwrap();
+        assert_eq!(streams.register(peer(1), vec![], None), Ok((5001, 0)));
+        let (id, _) = streams
+            .register(peer(1), named(&["rdd_1_1"]), None)
+            .unwrap();
         streams.forget(peer(1));
         assert!(
             take(&streams, peer(1), id, 0)
@@ -347,11 +402,11 @@ mod tests {
     fn segments_behind_a_wanted_one_are_read_ahead_up_to_a_limit() {
         let streams = Streams::new(0);
         let segments: Vec<_> = (0..40)
-            .map(|reducer| Block::parse(format!("shuffle_1_2_{reducer}")))
+            .map(|reducer| Block::parse(&format!("shuffle_1_2_{reducer}")).unwrap())
             .collect();
         let mut blocks = segments.clone();
-        blocks.insert(20, Block::Named("rdd_1_1".into()));
-        let (id, _) = streams.register(peer(1), blocks).unwrap();
+        blocks.insert(20, Block::parse("rdd_1_1").unwrap());
+        let (id, _) = streams.register(peer(1), blocks, None).unwrap();
         assert_eq!(
             take(&streams, peer(1), id, 0),
             Ok("shuffle_1_2_0 and 15".into())
@@ -367,7 +422,7 @@ mod tests {
         assert_eq!(streams.state.lock().connections[&1].ahead, 17);
         let mut last = String::new();
         for _ in 0..20 {
-            let (id, _) = streams.register(peer(1), segments.clone()).unwrap();
+            let (id, _) = streams.register(peer(1), segments.clone(), None).unwrap();
             last = take(&streams, peer(1), id, 0).unwrap();
         }
         assert_eq!(
@@ -381,19 +436,27 @@ mod tests {
     fn a_connection_cannot_open_streams_without_end() {
         let streams = Streams::new(0);
         for _ in 0..MAX_STREAMS {
-            streams.register(peer(1), named(&["x"])).unwrap();
+            streams
+                .register(peer(1), named(&["rdd_1_1"]), None)
+                .unwrap();
         }
-        let error = streams.register(peer(1), named(&["x"])).unwrap_err();
+        let error = streams
+            .register(peer(1), named(&["rdd_1_1"]), None)
+            .unwrap_err();
         assert_eq!(
             error,
             "The connection already has 16384 streams with 16384 chunks open."
         );
-        assert!(streams.register(peer(2), named(&["x"])).is_ok());
+        assert!(streams.register(peer(2), named(&["rdd_1_1"]), None).is_ok());
         streams.take(peer(1), 0, 0).unwrap();
-        assert!(streams.register(peer(1), named(&["x"])).is_ok());
+        assert!(streams.register(peer(1), named(&["rdd_1_1"]), None).is_ok());
         assert!(
             streams
-                .register(peer(3), vec![Block::Named(String::new()); MAX_CHUNKS + 1])
+                .register(
+                    peer(3),
+                    vec![Block::parse("rdd_1_1").unwrap(); MAX_CHUNKS + 1],
+                    None
+                )
                 .is_err()
         );
     }
@@ -411,7 +474,7 @@ mod tests {
         let names = |fetch: &FetchShuffleBlocks| {
             let name = |block| match block {
                 Block::Shuffle(segment) => segment.to_string(),
-                Block::Named(name) => name,
+                Block::Named(id) => id.to_string(),
             };
             Block::of_fetch(fetch).map(|blocks| blocks.into_iter().map(name).collect::<Vec<_>>())
         };

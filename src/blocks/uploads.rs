@@ -8,17 +8,56 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
+use wire::block_transfer::BlockTransferMessage as Message;
+use wire::ids::BlockId;
+use wire::messages::BlockReplicationMetadata;
 
-/// Uploads that are written at a time; more wait, and their connections with them.
-const MAX_UPLOADS: usize = 8;
-/// Bytes gathered before they are written.
+/// Uploads that are written at a time. One that waits for its peer is not among them.
+const MAX_WRITING: usize = 8;
+/// Bytes of what is at hand that are written together.
 const WRITE_SIZE: usize = 1 << 20;
 
-/// Takes uploads, a bounded number at a time.
+/// A block that a peer wants to be stored here, as its message says.
+#[derive(Clone, Debug)]
+pub struct Upload {
+    /// Which block.
+    pub id: BlockId,
+    /// How it shall be kept.
+    pub metadata: BlockReplicationMetadata,
+    /// The message that says it, type byte included: Spark's block server in the JVM reads it once more.
+    pub message: Bytes,
+}
+
+impl Upload {
+    /// Checks a name and metadata that a peer has sent.
+    pub(super) fn new(name: &str, metadata: &[u8], message: Bytes) -> Result<Self, String> {
+        let id = BlockId::parse(name).map_err(|error| error.to_string())?;
+        let metadata = BlockReplicationMetadata::decode(metadata);
+        let metadata = metadata.map_err(|error| error.to_string())?;
+        Ok(Self {
+            id,
+            metadata,
+            message,
+        })
+    }
+
+    /// Reads the message that precedes a stream.
+    pub(super) fn of_stream(message: Bytes) -> Result<Self, String> {
+        match Message::read(&message) {
+            Ok(Message::UploadBlockStream { block_id, metadata }) => {
+                Self::new(&block_id, &metadata, message)
+            }
+            Ok(_) => Err("This upload is not for an executor.".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Takes uploads, and writes a bounded number at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Uploads {
     dirs: Arc<LocalDirs>,
-    running: Arc<Semaphore>,
+    writing: Arc<Semaphore>,
 }
 
 /// A file that is removed when it is dropped, if it still is where it was.
@@ -49,7 +88,7 @@ impl Uploads {
     pub(super) fn new(dirs: Arc<LocalDirs>) -> Self {
         Self {
             dirs,
-            running: Arc::new(Semaphore::new(MAX_UPLOADS)),
+            writing: Arc::new(Semaphore::new(MAX_WRITING)),
         }
     }
 
@@ -58,8 +97,6 @@ impl Uploads {
     /// # Errors
     /// The connection broke, or the disk is full or fails.
     pub(super) async fn spool(&self, mut data: Stream) -> io::Result<Spooled> {
-        // The semaphore is never closed.
-        let _running = self.running.acquire().await.map_err(io::Error::other)?;
         let spooled = Spooled {
             path: self.dirs.scratch(),
         };
@@ -67,23 +104,23 @@ impl Uploads {
             .write(true)
             .create_new(true)
             .open(&spooled.path)?;
-        loop {
-            let mut pieces = Vec::new();
-            let mut gathered = 0;
-            while gathered < WRITE_SIZE {
-                let Some(piece) = data.next().await? else {
-                    break;
-                };
+        while let Some(piece) = data.next().await? {
+            let mut gathered = piece.len();
+            let mut pieces = vec![piece];
+            // A peer that stops sends nothing that is kept in memory.
+            while gathered < WRITE_SIZE
+                && let Some(piece) = data.next_at_hand()
+            {
                 gathered += piece.len();
                 pieces.push(piece);
             }
-            if pieces.is_empty() {
-                return Ok(spooled);
-            }
+            // The semaphore is never closed.
+            let _writing = self.writing.acquire().await.map_err(io::Error::other)?;
             file = tokio::task::spawn_blocking(move || write(file, &pieces))
                 .await
                 .map_err(io::Error::other)??;
         }
+        Ok(spooled)
     }
 }
 

@@ -52,8 +52,8 @@ pub(super) unsafe fn out<'a, T>(
     empty: T,
 ) -> Result<&'a mut T, firesteel_error> {
     present(name, pointer)?;
-    // SAFETY: not NULL and aligned, so writable, as the caller promises. The old value may be uninitialised: it is not dropped, and only
-    // after the write does a reference exist.
+    // SAFETY: not NULL and aligned, so writable, as the caller promises. The old value may be uninitialised: it is not
+    // dropped, and only after the write does a reference exist.
     unsafe {
         pointer.write(empty);
         Ok(&mut *pointer)

@@ -1,6 +1,7 @@
-/// What became of a call. The numbers are fixed for ever and sorted by blame: below 100 there is no error, 100 to 199 is the caller's
-/// mistake, 200 to 299 damaged bytes, 300 to 399 something this version does not support, 400 to 499 the machine or the network,
-/// 500 to 599 a bug in the library. Later versions may return numbers that are not listed here.
+/// What became of a call. The numbers are fixed for ever and sorted by blame: below 100 there is no error, 100 to 199
+/// is the caller's mistake, 200 to 299 damaged bytes, 300 to 399 something this version does not support, 400 to 499
+/// the machine or the network, 500 to 599 a bug in the library. Later versions may return numbers that are not listed
+/// here.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum firesteel_code {
@@ -13,8 +14,8 @@ pub enum firesteel_code {
 
     /// A pointer that is needed was NULL.
     FIRESTEEL_NULL_ARGUMENT = 100,
-    /// An argument makes no sense; the message says which and why. For `firesteel_executor_new`, the message of a wrong command line
-    /// is Spark's own usage text.
+    /// An argument makes no sense; the message says which and why. For `firesteel_executor_new`, the message of a wrong
+    /// command line is Spark's own usage text.
     FIRESTEEL_INVALID_ARGUMENT = 101,
     /// A text was not UTF-8.
     FIRESTEEL_NOT_UTF8 = 102,

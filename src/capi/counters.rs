@@ -22,8 +22,8 @@ pub struct firesteel_task_counts {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct firesteel_counters {
-    /// Before the call: `sizeof(firesteel_counters)`, set by the caller. After it: the number of bytes that were filled in, less if
-    /// the library is older than the header.
+    /// Before the call: `sizeof(firesteel_counters)`, set by the caller. After it: the number of bytes that were filled
+    /// in, less if the library is older than the header.
     pub struct_size: usize,
     /// Milliseconds from the start to the driver's acceptance; `FIRESTEEL_UNKNOWN` before that.
     pub ms_to_registered: u64,
@@ -42,7 +42,7 @@ pub struct firesteel_counters {
     /// Attempts that ran in the sql lane.
     pub sql: firesteel_task_counts,
     /// Attempts that ran in the lane of native functions.
-    pub native: firesteel_task_counts,
+    pub functions: firesteel_task_counts,
     /// 1 if a JVM was created, else 0.
     pub jvm_started: u32,
     /// 1 if the executor has stopped, else 0.
@@ -77,7 +77,7 @@ impl firesteel_counters {
             jvm: lane("jvm"),
             python: lane("python"),
             sql: lane("sql"),
-            native: lane("native"),
+            functions: lane("functions"),
             jvm_started: counters.jvm_started.into(),
             stopped: counters.exit_code.is_some().into(),
             exit_code: counters.exit_code.unwrap_or(0),
@@ -132,14 +132,14 @@ impl From<&TaskCounts> for firesteel_task_counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lanes::Lane;
+    use crate::config::LaneName;
     use crate::report::{Report, TaskEnd};
     use std::time::Duration;
 
     fn example() -> firesteel_counters {
         let report = Report::new("7", None);
         report.set_registered(Duration::from_millis(41));
-        report.count_task(Lane::Jvm, TaskEnd::Failed);
+        report.count_task(LaneName::Jvm, TaskEnd::Failed);
         report.count_delegated("a");
         report.count_delegated("a");
         report.count_delegated("b");
@@ -149,12 +149,12 @@ mod tests {
     #[test]
     fn every_lane_of_the_report_has_a_field() {
         let report = Report::new("7", None);
-        for lane in Lane::ALL {
+        for lane in LaneName::ALL {
             report.count_task(lane, TaskEnd::Finished);
         }
         let c = firesteel_counters::of(&report.snapshot());
-        assert_eq!(Lane::ALL.len(), 4);
-        for counts in [c.jvm, c.python, c.sql, c.native] {
+        assert_eq!(LaneName::ALL.len(), 3);
+        for counts in [c.jvm, c.python, c.sql] {
             assert_eq!(counts.finished, 1);
         }
     }

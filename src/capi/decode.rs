@@ -7,8 +7,8 @@ use super::code::firesteel_code;
 use super::error::firesteel_error;
 use super::slice::{firesteel_bytes, firesteel_text};
 
-/// Decodes a Java object stream (`AC ED 00 05 …`) to JSON: the root objects with class names, fields by name, and shared objects by
-/// reference. No class is loaded and no code of the stream's classes runs; any bytes may be given.
+/// Decodes a Java object stream (`AC ED 00 05 …`) to JSON: the root objects with class names, fields by name, and
+/// shared objects by reference. No class is loaded and no code of the stream's classes runs; any bytes may be given.
 ///
 /// @param bytes the whole stream.
 /// @param json takes the JSON text, which the caller frees; NULL after a failure.
@@ -40,16 +40,18 @@ pub unsafe extern "C" fn firesteel_decode_java(
     unsafe { boundary(error, body) }
 }
 
-/// Decodes the transport frame that the bytes begin with to JSON: its type, its fields, and the Java object or block transfer message in
-/// its body. What follows the frame is not looked at, so a recorded connection is decoded by calling again at `bytes.data + size`
-/// (behind the raw bytes, if the JSON has a `byte_count`).
+/// Decodes the transport frame that the bytes begin with to JSON: its type, its fields, and the Java object or block
+/// transfer message in its body. What follows the frame is not looked at, so a recorded connection is decoded by
+/// calling again at `bytes.data + size` (behind the raw bytes, if the JSON has a `byte_count`).
 ///
 /// @param bytes the bytes; any bytes may be given.
-/// @param size takes the number of bytes that the frame has. After `FIRESTEEL_INCOMPLETE`: the number of bytes that are needed to
+/// @param size takes the number of bytes that the frame has. After `FIRESTEEL_INCOMPLETE`: the number of bytes that are
+/// needed to
 ///   go on. Zero after a failure.
 /// @param json takes the JSON text, which the caller frees; NULL unless the answer is `FIRESTEEL_OK`.
 /// @param error takes the error, which the caller frees; may be NULL.
-/// @return `FIRESTEEL_OK`, `FIRESTEEL_INCOMPLETE`, `FIRESTEEL_MALFORMED`, `FIRESTEEL_LIMIT_EXCEEDED` (a frame beyond 2 GiB),
+/// @return `FIRESTEEL_OK`, `FIRESTEEL_INCOMPLETE`, `FIRESTEEL_MALFORMED`, `FIRESTEEL_LIMIT_EXCEEDED` (a frame beyond 2
+/// GiB),
 ///   `FIRESTEEL_NULL_ARGUMENT`, `FIRESTEEL_INVALID_ARGUMENT`.
 ///
 /// # Safety

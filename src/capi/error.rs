@@ -2,8 +2,8 @@ use super::boundary::quietly;
 use super::code::firesteel_code;
 use super::slice::firesteel_str;
 
-/// Why a call failed: a code and a message for people. Made by a failing call whose `error` argument was not NULL; freed with
-/// `firesteel_error_free`.
+/// Why a call failed: a code and a message for people. Made by a failing call whose `error` argument was not NULL;
+/// freed with `firesteel_error_free`.
 #[derive(Debug)]
 pub struct firesteel_error {
     code: firesteel_code,
@@ -33,7 +33,8 @@ pub unsafe extern "C" fn firesteel_error_code(error: *const firesteel_error) -> 
     unsafe { error.as_ref() }.map_or(firesteel_code::FIRESTEEL_OK, firesteel_error::code)
 }
 
-/// What went wrong and what to do, in UTF-8; it may have several lines. Empty if `error` is NULL. The text lives as long as the error.
+/// What went wrong and what to do, in UTF-8; it may have several lines. Empty if `error` is NULL. The text lives as
+/// long as the error.
 ///
 /// # Safety
 /// `error` is NULL or an error that has not been freed.

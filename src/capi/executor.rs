@@ -18,13 +18,13 @@ use crate::report::Counters;
 /// `firesteel_executor_free`.
 pub struct firesteel_executor {
     launch: Launch,
-    state: Mutex<State>,
+    state: Mutex<LaunchState>,
 }
 
 /// Starts the executor that the arguments describe.
 type Launch = Box<dyn Fn() -> Result<Arc<dyn Engine>, firesteel_error> + Send + Sync>;
 
-enum State {
+enum LaunchState {
     New,
     Starting,
     Started(Arc<dyn Engine>),
@@ -41,8 +41,8 @@ trait Engine: Send + Sync {
 /// More arguments than any command line has.
 const MAX_ARGUMENTS: usize = 1 << 16;
 
-/// Reads the arguments of an executor, as `firesteel executor` takes them (without `firesteel executor` itself). Nothing is
-/// started and nothing is connected to yet.
+/// Reads the arguments of an executor, as `firesteel executor` takes them (without `firesteel executor` itself).
+/// Nothing is started and nothing is connected to yet.
 ///
 /// @param arguments `count` texts; copied.
 /// @param count how many; may be 0, which is answered with the usage text.
@@ -84,8 +84,8 @@ pub unsafe extern "C" fn firesteel_executor_new(
     unsafe { boundary(error, body) }
 }
 
-/// Starts the executor on threads of its own. It connects to the driver and registers before the call returns. An executor can be
-/// started once; if that fails, it can be tried again.
+/// Starts the executor on threads of its own. It connects to the driver and registers before the call returns. An
+/// executor can be started once; if that fails, it can be tried again.
 ///
 /// @param executor an executor.
 /// @param error takes the error, which the caller frees; may be NULL.
@@ -113,14 +113,17 @@ pub unsafe extern "C" fn firesteel_executor_start(
 ///
 /// @param executor a started executor.
 /// @param timeout_ms how long, in milliseconds; 0 only looks; a negative number waits for ever.
-/// @param exit_code takes the code with which Spark's executor process would have ended: 0 after an orderly stop, 1 if the driver
+/// @param exit_code takes the code with which Spark's executor process would have ended: 0 after an orderly stop, 1 if
+/// the driver
 ///   was lost, 56 if it stopped answering heartbeats, and so on. 0 while it runs. May be NULL.
 /// @param error takes the error, which the caller frees; may be NULL.
-/// @return `FIRESTEEL_OK` if it has ended, in whatever way; asked again, it gives the same answer. `FIRESTEEL_TIMED_OUT` if it still
+/// @return `FIRESTEEL_OK` if it has ended, in whatever way; asked again, it gives the same answer.
+/// `FIRESTEEL_TIMED_OUT` if it still
 ///   runs. `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_NULL_ARGUMENT`.
 ///
 /// # Safety
-/// `executor` is NULL or an executor that is not freed before the call returns; `exit_code` and `error` are NULL or writable.
+/// `executor` is NULL or an executor that is not freed before the call returns; `exit_code` and `error` are NULL or
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firesteel_executor_wait(
     executor: *const firesteel_executor,
@@ -148,7 +151,8 @@ pub unsafe extern "C" fn firesteel_executor_wait(
     unsafe { boundary(error, body) }
 }
 
-/// Asks the executor to stop, and returns at once; `firesteel_executor_wait` tells when it has. Asking again changes nothing.
+/// Asks the executor to stop, and returns at once; `firesteel_executor_wait` tells when it has. Asking again changes
+/// nothing.
 ///
 /// @param executor a started executor.
 /// @param error takes the error, which the caller frees; may be NULL.
@@ -173,14 +177,16 @@ pub unsafe extern "C" fn firesteel_executor_stop(
 /// Reads what the executor did so far, or did until it ended.
 ///
 /// @param executor a started executor.
-/// @param counters takes the numbers; its `struct_size` must be set to `sizeof(firesteel_counters)` before. Untouched after a
+/// @param counters takes the numbers; its `struct_size` must be set to `sizeof(firesteel_counters)` before. Untouched
+/// after a
 ///   failure.
 /// @param error takes the error, which the caller frees; may be NULL.
-/// @return `FIRESTEEL_OK`, `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_INVALID_ARGUMENT` (for `struct_size`), `FIRESTEEL_NULL_ARGUMENT`.
+/// @return `FIRESTEEL_OK`, `FIRESTEEL_NOT_STARTED`, `FIRESTEEL_INVALID_ARGUMENT` (for `struct_size`),
+/// `FIRESTEEL_NULL_ARGUMENT`.
 ///
 /// # Safety
-/// `executor` is NULL or an executor that has not been freed; `counters` is NULL or as many writable bytes as its `struct_size`
-/// says; `error` is NULL or writable.
+/// `executor` is NULL or an executor that has not been freed; `counters` is NULL or as many writable bytes as its
+/// `struct_size` says; `error` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firesteel_executor_counters(
     executor: *const firesteel_executor,
@@ -258,15 +264,15 @@ impl firesteel_executor {
     fn new(launch: Launch) -> Self {
         Self {
             launch,
-            state: Mutex::new(State::New),
+            state: Mutex::new(LaunchState::New),
         }
     }
 
     fn start(&self) -> Result<(), firesteel_error> {
         // The lock is not held while the executor starts, so that others are told at once that it has not started yet.
         match &mut *self.state.lock() {
-            state @ State::New => *state = State::Starting,
-            State::Starting | State::Started(_) => {
+            state @ LaunchState::New => *state = LaunchState::Starting,
+            LaunchState::Starting | LaunchState::Started(_) => {
                 return Err(firesteel_error::new(
                     firesteel_code::FIRESTEEL_ALREADY_STARTED,
                     "the executor has been started before",
@@ -275,14 +281,14 @@ impl firesteel_executor {
         }
         let _attempt = Attempt(&self.state);
         let engine = (self.launch)()?;
-        *self.state.lock() = State::Started(engine);
+        *self.state.lock() = LaunchState::Started(engine);
         Ok(())
     }
 
     fn engine(&self) -> Result<Arc<dyn Engine>, firesteel_error> {
         match &*self.state.lock() {
-            State::Started(engine) => Ok(Arc::clone(engine)),
-            State::New | State::Starting => Err(firesteel_error::new(
+            LaunchState::Started(engine) => Ok(Arc::clone(engine)),
+            LaunchState::New | LaunchState::Starting => Err(firesteel_error::new(
                 firesteel_code::FIRESTEEL_NOT_STARTED,
                 "the executor has not been started: call firesteel_executor_start first",
             )),
@@ -313,6 +319,7 @@ fn launcher(arguments: &[String]) -> Result<Launch, firesteel_error> {
     })?;
     Ok(Box::new(move || {
         let options = Options {
+            assembly: crate::assemble::ASSEMBLY,
             command: command.java.clone(),
             arguments: command.arguments.clone(),
             report: env("FIRESTEEL_REPORT"),
@@ -329,7 +336,9 @@ fn launcher(arguments: &[String]) -> Result<Launch, firesteel_error> {
 fn failure(error: &ExecutorError) -> firesteel_error {
     let code = match error {
         ExecutorError::Arguments(_) => firesteel_code::FIRESTEEL_INVALID_ARGUMENT,
-        ExecutorError::Setting(_) => firesteel_code::FIRESTEEL_INVALID_SETTING,
+        ExecutorError::Setting(_) | ExecutorError::Discovery { .. } => {
+            firesteel_code::FIRESTEEL_INVALID_SETTING
+        }
         ExecutorError::Refused { .. } => firesteel_code::FIRESTEEL_DRIVER_REFUSED,
         ExecutorError::Unsupported { .. } | ExecutorError::DriverOfAnotherVersion { .. } => {
             firesteel_code::FIRESTEEL_UNSUPPORTED
@@ -350,13 +359,13 @@ fn failure(error: &ExecutorError) -> firesteel_error {
 }
 
 /// A start under way: if it fails or panics, the executor can be started again.
-struct Attempt<'a>(&'a Mutex<State>);
+struct Attempt<'a>(&'a Mutex<LaunchState>);
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        if matches!(*state, State::Starting) {
-            *state = State::New;
+        if matches!(*state, LaunchState::Starting) {
+            *state = LaunchState::New;
         }
     }
 }

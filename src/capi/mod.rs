@@ -3,9 +3,9 @@
 //! Types and constants carry their C names, so that a name found in the header is found here.
 //!
 //! Rules for every function: a pointer that must not be NULL is checked and answered with
-//! [`firesteel_code::FIRESTEEL_NULL_ARGUMENT`]; text and bytes are pointer and length; what a `_new` function (or an `out` pointer to an
-//! opaque type) gives is the caller's until the `_free` function of that type takes it back; results are cleared before anything else
-//! happens, so after a failure they are NULL or zero; no panic leaves.
+//! [`firesteel_code::FIRESTEEL_NULL_ARGUMENT`]; text and bytes are pointer and length; what a `_new` function (or an
+//! `out` pointer to an opaque type) gives is the caller's until the `_free` function of that type takes it back;
+//! results are cleared before anything else happens, so after a failure they are NULL or zero; no panic leaves.
 #![allow(unsafe_code, non_camel_case_types)]
 
 mod boundary;

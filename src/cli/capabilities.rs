@@ -3,49 +3,31 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
-use sql::native::capabilities as plans;
-use sql::native::expr::{self, Capability, CastCapability};
-use sql::{BuildSide, EvalMode, FILE_FORMATS};
+use catalyst::{BuildSide, EvalMode, FILE_FORMATS};
+use exec::capabilities as plans;
+use exec::expr::{self, Capability, CastCapability};
 
+use super::page::{Format, Section, header, markdown, text};
 use crate::files;
 use crate::lanes::python;
-
-/// How it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// Columns for a terminal.
-    Text,
-    /// Tables of Markdown: `docs/capabilities.md`.
-    Markdown,
-}
 
 /// Modes of casts that are all three.
 const ALL_MODES: &str = "all";
 /// A cast that is left to the JVM.
 const NO_MODE: &str = "·";
 
-/// A table with what is to be known about it.
-struct Section {
-    title: &'static str,
-    note: &'static str,
-    header: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
+/// What the page of Markdown begins with.
+const INTRO: &str = "# What runs natively\n\nWritten by `firesteel capabilities --format markdown`, which finds it out by trying; a test holds this page against it. Everything else runs in the JVM.\n";
 
 /// Prints everything.
 pub(super) fn main(format: Format) -> ExitCode {
     let text = match format {
         Format::Text => text(&sections()),
-        Format::Markdown => markdown(&sections()),
+        Format::Markdown => markdown(INTRO, &sections()),
     };
     // Whoever closes the pipe has seen enough.
     let _ = io::stdout().lock().write_all(text.as_bytes());
     ExitCode::SUCCESS
-}
-
-fn header<const N: usize>(names: [&str; N]) -> Vec<String> {
-    names.map(str::to_owned).into()
 }
 
 fn sections() -> Vec<Section> {
@@ -296,55 +278,9 @@ fn casts_of(all: &[CastCapability], types: &[String]) -> Vec<Vec<String>> {
     types.iter().map(line).collect()
 }
 
-fn markdown(sections: &[Section]) -> String {
-    let mut out = String::from(
-        "# What runs natively\n\nWritten by `firesteel capabilities --format markdown`, which finds it out by trying; a test holds this page against it. Everything else runs in the JVM.\n",
-    );
-    let row = |cells: &[String]| {
-        let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    for section in sections {
-        out += &format!("\n## {}\n\n", section.title);
-        if !section.note.is_empty() {
-            out += &format!("{}\n\n", section.note);
-        }
-        out += &row(&section.header);
-        out += &row(&vec!["---".to_owned(); section.header.len()]);
-        for cells in &section.rows {
-            out += &row(cells);
-        }
-    }
-    out
-}
-
-fn text(sections: &[Section]) -> String {
-    let mut out = String::new();
-    for section in sections {
-        out += &format!("{}\n", section.title);
-        if !section.note.is_empty() {
-            out += &format!("  {}\n", section.note);
-        }
-        let rows = || std::iter::once(&section.header).chain(&section.rows);
-        let width = |column: usize| {
-            let cells = rows().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<_> = (0..section.header.len()).map(width).collect();
-        for row in rows() {
-            let cells = row.iter().zip(&widths);
-            let cells: Vec<_> = cells
-                .map(|(cell, width)| format!("{cell:width$}"))
-                .collect();
-            out += &format!("  {}\n", cells.join("  ").trim_end());
-        }
-        out.push('\n');
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::page::assert_page;
     use super::*;
 
     fn capability(arguments: &[&str], modes: &[EvalMode]) -> Capability {
@@ -370,21 +306,10 @@ mod tests {
         );
     }
 
-    /// `UPDATE_DOCS=1` writes the page anew.
     #[test]
     fn the_page_in_the_docs_is_what_is_printed() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/capabilities.md");
-        let printed = markdown(&sections());
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(path, &printed).unwrap();
-        }
-        let page = std::fs::read_to_string(path).unwrap();
-        let differs = page.lines().zip(printed.lines()).find(|(a, b)| a != b);
-        assert_eq!(
-            differs, None,
-            "{path} is not what `firesteel capabilities` prints"
-        );
-        assert_eq!(page, printed);
+        let page = markdown(INTRO, &sections());
+        assert_page("capabilities.md", &page);
         for row in [
             "| FilterExec |",
             "| hdfs | HDFS |",
@@ -393,16 +318,5 @@ mod tests {
         ] {
             assert!(page.contains(row), "{row}");
         }
-    }
-
-    #[test]
-    fn text_has_columns() {
-        let section = Section {
-            title: "T",
-            note: "",
-            header: header(["a", "b"]),
-            rows: vec![header(["long", "x"])],
-        };
-        assert_eq!(text(&[section]), "T\n  a     b\n  long  x\n\n");
     }
 }

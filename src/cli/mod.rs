@@ -1,9 +1,12 @@
-//! The command line: `firesteel executor | doctor | decode | capabilities`, and the `java` launcher that the same binary is under that name.
+//! The command line: `firesteel executor | doctor | decode | capabilities | conf`, and the `java` launcher that the
+//! same binary is under that name.
 
 mod capabilities;
+mod conf;
 mod decode;
 mod doctor;
 mod java;
+mod page;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -50,8 +53,10 @@ enum Command {
     Capabilities {
         /// How it is written.
         #[arg(long, value_enum, default_value = "text")]
-        format: capabilities::Format,
+        format: page::Format,
     },
+    /// Show the properties that Firesteel knows, or what it does with those of a job.
+    Conf(conf::ConfArgs),
 }
 
 #[derive(Args)]
@@ -66,7 +71,8 @@ struct DoctorArgs {
 
 #[derive(Args)]
 struct DecodeArgs {
-    /// A file with one or more frames of Spark's network protocol, or with one stream of serialized Java objects; `-` is standard input.
+    /// A file with one or more frames of Spark's network protocol, or with one stream of serialized Java objects; `-`
+    /// is standard input.
     file: PathBuf,
     /// One line of JSON for each, instead of indented JSON.
     #[arg(long)]
@@ -99,6 +105,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Command::Doctor(args) => doctor::main(args.spark_home, args.class_path),
         Command::Decode(args) => decode::main(&args.file, args.compact),
         Command::Capabilities { format } => capabilities::main(format),
+        Command::Conf(args) => conf::main(&args),
     }
 }
 
@@ -121,6 +128,7 @@ fn environment(name: &str) -> Option<String> {
 fn run_executor(command: ExecutorCommand) -> ExitCode {
     let process_start = executor::process_start();
     let options = executor::Options {
+        assembly: crate::assemble::ASSEMBLY,
         command: command.java,
         arguments: command.arguments,
         report: environment("FIRESTEEL_REPORT"),

@@ -1,12 +1,11 @@
 //! Spark's division of an executor's memory (`UnifiedMemoryManager`).
 
+use super::declared::{self, Property, Size};
 use super::units::SizeUnit;
 use super::{SettingError, SparkProperties};
 
 /// Memory that Spark leaves to everything it does not count.
 const RESERVED: u64 = 300 << 20;
-/// Spark's `spark.executor.minMemoryOverhead`.
-const LEAST_OVERHEAD: u64 = 384 << 20;
 /// The smallest heap is this many times the reserved memory.
 const SMALLEST_HEAP_FACTOR: f64 = 1.5;
 
@@ -29,42 +28,40 @@ impl MemorySettings {
     /// # Errors
     /// A fraction outside 0 to 1, or a heap below one and a half times the reserved memory, in Spark's words.
     pub fn new(conf: &SparkProperties, max_jvm_memory: u64) -> Result<Self, SettingError> {
-        let system = conf.size("spark.testing.memory", max_jvm_memory, SizeUnit::Bytes)?;
-        let reserved = conf.number(
-            "spark.testing.reservedMemory",
-            if conf.contains("spark.testing") {
-                0
-            } else {
-                RESERVED
-            },
-            0,
-            u64::MAX / 2,
-        )?;
+        let system = conf.optional(&declared::TESTING_MEMORY)?;
+        let system = system.unwrap_or(max_jvm_memory);
+        let reserved = conf.optional_number(&declared::TESTING_RESERVED_MEMORY)?;
+        let reserved = reserved.unwrap_or(match conf.contains(declared::TESTING) {
+            true => 0,
+            false => RESERVED,
+        });
         let smallest = (reserved as f64 * SMALLEST_HEAP_FACTOR).ceil() as u64;
         if system < smallest {
             return Err(SettingError::Conflict {
                 message: format!(
-                    "System memory {system} must be at least {smallest}. Please increase heap size using the --executor-memory option or spark.executor.memory in Spark configuration."
+                    "System memory {system} must be at least {smallest}. Please increase heap size using the \
+                     --executor-memory option or spark.executor.memory in Spark configuration."
                 ),
             });
         }
-        if conf.contains("spark.executor.memory") {
-            // Spark reads this setting in bytes here, though elsewhere a bare number counts MiB.
-            let executor = conf.size("spark.executor.memory", 0, SizeUnit::Bytes)?;
-            if executor < smallest {
-                return Err(SettingError::Conflict {
-                    message: format!(
-                        "Executor memory {executor} must be at least {smallest}. Please increase executor memory using the --executor-memory option or spark.executor.memory in Spark configuration."
-                    ),
-                });
-            }
+        // Spark reads this setting in bytes here, though elsewhere a bare number counts MiB.
+        let bytes = Property {
+            kind: Size(SizeUnit::Bytes),
+            ..declared::EXECUTOR_MEMORY
+        };
+        if let Some(executor) = conf.optional(&bytes)?
+            && executor < smallest
+        {
+            return Err(SettingError::Conflict {
+                message: format!(
+                    "Executor memory {executor} must be at least {smallest}. Please increase executor memory using \
+                     the --executor-memory option or spark.executor.memory in Spark configuration."
+                ),
+            });
         }
-        let max_on_heap = part(
-            system - reserved,
-            conf.number("spark.memory.fraction", 0.6, 0.0, 1.0)?,
-        );
-        let off_heap = conf.size("spark.memory.offHeap.size", 0, SizeUnit::Bytes)?;
-        if conf.switch("spark.memory.offHeap.enabled", false)? && off_heap == 0 {
+        let max_on_heap = part(system - reserved, conf.decimal(&declared::MEMORY_FRACTION)?);
+        let off_heap = conf.size(&declared::OFF_HEAP_SIZE)?;
+        if conf.switch(&declared::OFF_HEAP_ENABLED)? && off_heap == 0 {
             return Err(SettingError::Conflict {
                 message: "spark.memory.offHeap.size must be > 0 when spark.memory.offHeap.enabled == true".to_owned(),
             });
@@ -72,7 +69,7 @@ impl MemorySettings {
         Ok(Self {
             max_on_heap,
             max_off_heap: off_heap,
-            storage_fraction: conf.number("spark.memory.storageFraction", 0.5, 0.0, 1.0)?,
+            storage_fraction: conf.decimal(&declared::STORAGE_FRACTION)?,
             total: max_jvm_memory
                 .saturating_add(overhead(conf, max_jvm_memory)?)
                 .saturating_add(off_heap),
@@ -82,16 +79,11 @@ impl MemorySettings {
 
 /// What an executor may take beside its heap, as Spark asks the cluster manager for it.
 fn overhead(conf: &SparkProperties, max_jvm_memory: u64) -> Result<u64, SettingError> {
-    const KEY: &str = "spark.executor.memoryOverhead";
-    if conf.contains(KEY) {
-        return conf.size(KEY, 0, SizeUnit::Mib);
+    if let Some(overhead) = conf.optional(&declared::MEMORY_OVERHEAD)? {
+        return Ok(overhead);
     }
-    let factor = conf.number("spark.executor.memoryOverheadFactor", 0.1, 0.0, 1000.0)?;
-    let least = conf.size(
-        "spark.executor.minMemoryOverhead",
-        LEAST_OVERHEAD,
-        SizeUnit::Mib,
-    )?;
+    let factor = conf.decimal(&declared::MEMORY_OVERHEAD_FACTOR)?;
+    let least = conf.size(&declared::MIN_MEMORY_OVERHEAD)?;
     Ok(part(max_jvm_memory, factor).max(least))
 }
 

@@ -1,8 +1,13 @@
-//! Raw Spark properties to one typed, validated settings struct: the one place for names and defaults of the settings that the executor
-//! itself obeys. (Socket settings of the transport modules, `spark.<module>.io.*`, are read by the transport.)
+//! Raw Spark properties to one typed, validated settings struct. [`declared`] is the one place for names and defaults
+//! of all properties that are read; the settings of some parts (shuffles, Python workers, sockets) are structs of
+//! theirs.
 
+pub mod declared;
+mod hadoop_site;
+mod lane_name;
 pub mod memory;
 pub mod properties;
+mod replaced_parts;
 pub mod units;
 
 use std::path::PathBuf;
@@ -10,11 +15,12 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use declared::{Property, Whole};
+pub use hadoop_site::HadoopSite;
+pub use lane_name::LaneName;
 pub use memory::MemorySettings;
 pub use properties::{SparkProperties, is_startup_key};
-use units::{SizeUnit, TimeUnit};
-
-use crate::lanes::Lane;
+pub use replaced_parts::{unknown_part, unknown_value};
 
 /// A setting that stops the executor from starting.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -95,8 +101,8 @@ pub struct ShuffleServiceSettings {
 pub struct StorageSettings {
     /// Subdirectories of each local directory: `spark.diskStore.subDirectories`.
     pub sub_directories: u32,
-    /// True if shuffle files have the layout of Spark's sort shuffle on local disks, so that they can be served without the JVM
-    /// (`spark.shuffle.manager`, `spark.shuffle.sort.io.plugin.class`).
+    /// True if shuffle files have the layout of Spark's sort shuffle on local disks, so that they can be served without
+    /// the JVM (`spark.shuffle.manager`, `spark.shuffle.sort.io.plugin.class`).
     pub sort_shuffle_files: bool,
     /// Class of the shuffle manager: `spark.shuffle.manager`.
     pub shuffle_manager: String,
@@ -113,12 +119,25 @@ pub struct DecommissionSettings {
     pub enabled: bool,
     /// `spark.storage.decommission.enabled`: blocks move to other executors first.
     pub storage: bool,
-    /// Whether blocks move at all: that, and `spark.storage.decommission.rddBlocks.enabled` or `.shuffleBlocks.enabled`.
+    /// Whether blocks move at all: that, and `spark.storage.decommission.rddBlocks.enabled` or
+    /// `.shuffleBlocks.enabled`.
     pub migration: bool,
-    /// Whether files of shuffles may have to go to `spark.storage.decommission.fallbackStorage.path`, a file system of Hadoop's.
+    /// When it is first looked whether the executor may leave: `spark.test.executor.decommission.initial.sleep.millis`.
+    pub first_look: Duration,
+    /// Whether files of shuffles may have to go to `spark.storage.decommission.fallbackStorage.path`, a file system of
+    /// Hadoop's.
     pub fallback_storage: bool,
     /// Signal that starts it, without `SIG`: `spark.executor.decommission.signal`.
     pub signal: String,
+}
+
+/// Watching tasks that were killed and go on (`spark.task.reaper.enabled`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskReaperSettings {
+    /// How often they are looked at: `spark.task.reaper.pollingInterval`.
+    pub polling_interval: Duration,
+    /// After this time the executor ends; `None` if it never does: `spark.task.reaper.killTimeout`.
+    pub kill_timeout: Option<Duration>,
 }
 
 /// Settings of an executor.
@@ -138,11 +157,15 @@ pub struct Settings {
     pub memory: MemorySettings,
     /// Leaving on request.
     pub decommission: DecommissionSettings,
+    /// Watching tasks that were killed and go on, if that is wanted.
+    pub task_reaper: Option<TaskReaperSettings>,
     /// Log lines are JSON: `spark.log.structuredLogging.enabled`.
     pub structured_logging: bool,
-    /// Native lanes that may take tasks: `spark.firesteel.lanes`, by default all. The jvm lane takes what the others do not.
-    pub native_lanes: Vec<Lane>,
-    /// Why a JVM is needed from the start, as a setting and its value; `None` if it can wait for the first task that needs it.
+    /// Native lanes that may take tasks: `spark.firesteel.lanes`, by default all. The jvm lane takes what the others do
+    /// not.
+    pub native_lanes: Vec<LaneName>,
+    /// Why a JVM is needed from the start, as a setting and its value; `None` if it can wait for the first task that
+    /// needs it.
     pub jvm_from_start: Option<String>,
 }
 
@@ -155,89 +178,100 @@ impl Settings {
         refuse_unsupported(conf)?;
         let rpc = RpcSettings::new(conf)?;
         let heartbeat = HeartbeatSettings::new(conf, rpc.network_timeout)?;
-        let plugins = conf.text("spark.plugins", "");
-        let storage = conf.switch("spark.storage.decommission.enabled", false)?;
-        let rdds = conf.switch("spark.storage.decommission.rddBlocks.enabled", true)?;
-        let shuffles = conf.switch("spark.storage.decommission.shuffleBlocks.enabled", true)?;
+        let task_reaper = TaskReaperSettings::new(conf)?;
+        let storage = conf.switch(&declared::STORAGE_DECOMMISSION_ENABLED)?;
+        let rdds = conf.switch(&declared::MIGRATE_RDD_BLOCKS)?;
+        let shuffles = conf.switch(&declared::MIGRATE_SHUFFLE_BLOCKS)?;
         Ok(Self {
             rpc,
             heartbeat,
-            block_manager_ports: PortRange::new(conf, "spark.blockManager.port")?,
+            block_manager_ports: PortRange::new(conf, &declared::BLOCK_MANAGER_PORT)?,
             shuffle_service: ShuffleServiceSettings::new(conf)?,
             storage: StorageSettings::new(conf)?,
             memory: MemorySettings::new(conf, max_jvm_memory)?,
             decommission: DecommissionSettings {
-                enabled: conf.switch("spark.decommission.enabled", false)?,
+                enabled: conf.switch(&declared::DECOMMISSION_ENABLED)?,
                 storage,
                 migration: storage && (rdds || shuffles),
+                first_look: Duration::from_millis(conf.number(&declared::DECOMMISSION_FIRST_LOOK)?),
                 fallback_storage: storage
                     && shuffles
-                    && conf.contains("spark.storage.decommission.fallbackStorage.path"),
-                signal: conf.text("spark.executor.decommission.signal", "PWR"),
+                    && conf.contains(declared::FALLBACK_STORAGE_PATH),
+                signal: conf.text(&declared::DECOMMISSION_SIGNAL),
             },
-            structured_logging: conf.switch("spark.log.structuredLogging.enabled", false)?,
+            structured_logging: conf.switch(&declared::STRUCTURED_LOGGING)?,
             native_lanes: native_lanes(conf)?,
-            jvm_from_start: (!plugins.trim().is_empty())
-                .then(|| format!("spark.plugins={plugins}")),
+            jvm_from_start: jvm_from_start(conf, task_reaper),
+            task_reaper,
         })
     }
 }
 
-/// Sets what an application did not and what has another default in its version than in Spark 3.5, so that native lanes read and write blocks as that
-/// version's JVM does.
+/// Sets what an application did not and what has another default in its version than in Spark 3.5, so that native lanes
+/// read and write blocks as that version's JVM does.
 pub fn apply_version_defaults(properties: &mut SparkProperties, spark_version: &str) {
-    let mut parts = spark_version
-        .split(['.', '-'])
-        .map_while(|part| part.parse::<u32>().ok());
-    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    for (since, key, value) in [
-        ((4, 0), "spark.shuffle.service.removeShuffle", "true"),
-        ((4, 1), "spark.checkpoint.compress", "true"),
-        ((4, 3), "spark.rdd.compress", "true"),
-    ] {
-        if version >= since && !properties.contains(key) {
+    let version = declared::version_of(spark_version);
+    for declaration in declared::all() {
+        let default = declaration.about().default.changed(version);
+        if let (Some(key), Some(value)) = (declaration.key(), default)
+            && !properties.contains(key)
+        {
             properties.set(key, value);
         }
     }
 }
 
-fn native_lanes(conf: &SparkProperties) -> Result<Vec<Lane>, SettingError> {
-    const KEY: &str = "spark.firesteel.lanes";
-    let natives = || Lane::ALL.into_iter().filter(|lane| *lane != Lane::Jvm);
-    if !conf.contains(KEY) {
-        return Ok(natives().collect());
+/// The setting that wants a JVM before the first task: plugins are initialised in it, and a task that the reaper is to
+/// end an executor for has to run when the driver says that it does, not to wait for its JVM.
+fn jvm_from_start(
+    conf: &SparkProperties,
+    task_reaper: Option<TaskReaperSettings>,
+) -> Option<String> {
+    let setting = |key: &str| format!("{key}={}", conf.get(key).unwrap_or_default());
+    if !conf.text(&declared::PLUGINS).trim().is_empty() {
+        return Some(setting(declared::PLUGINS.key));
     }
-    let named = conf.list(KEY);
-    if let Some(unknown) = named
-        .iter()
-        .find(|name| !Lane::ALL.iter().any(|lane| lane.name() == name.as_str()))
-    {
-        let names: Vec<_> = Lane::ALL.iter().map(|lane| lane.name()).collect();
+    task_reaper?
+        .kill_timeout
+        .map(|_| setting(declared::TASK_REAPER_KILL_TIMEOUT.key))
+}
+
+fn native_lanes(conf: &SparkProperties) -> Result<Vec<LaneName>, SettingError> {
+    let named = conf.list(&declared::LANES);
+    if let Some(unknown) = named.iter().find(|name| {
+        !LaneName::ALL
+            .iter()
+            .any(|lane| lane.name() == name.as_str())
+    }) {
+        let names: Vec<_> = LaneName::ALL.iter().map(|lane| lane.name()).collect();
         return Err(SettingError::Invalid {
-            key: KEY.to_owned(),
+            key: declared::LANES.key.to_owned(),
             value: unknown.clone(),
             expected: format!("a list of {}", names.join(", ")),
         });
     }
-    Ok(natives()
-        .filter(|lane| named.iter().any(|name| name == lane.name()))
+    Ok(LaneName::ALL
+        .into_iter()
+        .filter(|lane| *lane != LaneName::Jvm && named.iter().any(|name| name == lane.name()))
         .collect())
 }
 
-/// Checks what must be known before the driver can be reached: with these features, the first bytes on the wire would be wrong.
+/// Checks what must be known before the driver can be reached: with these features, the first bytes on the wire would
+/// be wrong.
 ///
 /// # Errors
 /// [`SettingError::Unsupported`], or a switch that cannot be understood.
 pub fn refuse_unsupported(conf: &SparkProperties) -> Result<(), SettingError> {
-    const PLAIN: &str = "set it to false for this application, or run its executors on Spark's own JVM (remove spark.executorEnv.JAVA_HOME)";
-    for key in [
-        "spark.authenticate",
-        "spark.network.crypto.enabled",
-        "spark.ssl.rpc.enabled",
+    const PLAIN: &str = "set it to false for this application, or run its executors on Spark's own JVM \
+                         (remove spark.executorEnv.JAVA_HOME)";
+    for refused in [
+        declared::AUTHENTICATE,
+        declared::NETWORK_CRYPTO_ENABLED,
+        declared::SSL_RPC_ENABLED,
     ] {
-        if conf.switch(key, false)? {
+        if conf.switch(&refused)? {
             return Err(SettingError::Unsupported {
-                key: key.to_owned(),
+                key: refused.key.to_owned(),
                 value: "true".to_owned(),
                 cure: PLAIN.to_owned(),
             });
@@ -252,40 +286,32 @@ impl RpcSettings {
     /// # Errors
     /// See [`SettingError`].
     pub fn new(conf: &SparkProperties) -> Result<Self, SettingError> {
-        let network_timeout = conf.time(
-            "spark.network.timeout",
-            Duration::from_secs(120),
-            TimeUnit::Seconds,
-        )?;
+        let network_timeout = conf.time(&declared::NETWORK_TIMEOUT)?;
         Ok(Self {
             network_timeout,
-            ask_timeout: conf.time("spark.rpc.askTimeout", network_timeout, TimeUnit::Seconds)?,
-            lookup_timeout: conf.time(
-                "spark.rpc.lookupTimeout",
-                network_timeout,
-                TimeUnit::Seconds,
-            )?,
-            max_message: conf.number("spark.rpc.message.maxSize", 128_u64, 0, 2047)? << 20,
+            ask_timeout: conf.time_or(&declared::ASK_TIMEOUT, network_timeout)?,
+            lookup_timeout: conf.time_or(&declared::LOOKUP_TIMEOUT, network_timeout)?,
+            max_message: conf.number::<u64>(&declared::MESSAGE_MAX_SIZE)? << 20,
         })
     }
 }
 
 impl HeartbeatSettings {
     fn new(conf: &SparkProperties, network_timeout: Duration) -> Result<Self, SettingError> {
-        const INTERVAL: &str = "spark.executor.heartbeatInterval";
-        let interval = conf.time(INTERVAL, Duration::from_secs(10), TimeUnit::Millis)?;
+        const INTERVAL: &str = declared::HEARTBEAT_INTERVAL.key;
+        let interval = conf.time(&declared::HEARTBEAT_INTERVAL)?;
         if interval.is_zero() {
-            let value = conf.text(INTERVAL, "");
             return Err(SettingError::Invalid {
                 key: INTERVAL.to_owned(),
-                value,
+                value: conf.get(INTERVAL).unwrap_or_default(),
                 expected: "longer than nothing".to_owned(),
             });
         }
         if network_timeout <= interval {
             return Err(SettingError::Conflict {
                 message: format!(
-                    "The value of spark.network.timeout={}ms must be greater than the value of {INTERVAL}={}ms.",
+                    "The value of {}={}ms must be greater than the value of {INTERVAL}={}ms.",
+                    declared::NETWORK_TIMEOUT.key,
                     network_timeout.as_millis(),
                     interval.as_millis()
                 ),
@@ -293,12 +319,7 @@ impl HeartbeatSettings {
         }
         Ok(Self {
             interval,
-            max_failures: conf.number(
-                "spark.executor.heartbeat.maxFailures",
-                60,
-                1,
-                i32::MAX as u32,
-            )?,
+            max_failures: conf.number(&declared::HEARTBEAT_MAX_FAILURES)?,
         })
     }
 }
@@ -307,26 +328,23 @@ impl PortRange {
     /// First port that needs no privilege.
     const FIRST_USER_PORT: u16 = 1024;
 
-    fn new(conf: &SparkProperties, key: &str) -> Result<Self, SettingError> {
-        let first = conf.number(key, 0_u16, 0, u16::MAX)?;
+    fn new(conf: &SparkProperties, port: &Property<Whole>) -> Result<Self, SettingError> {
+        let first = conf.number(port)?;
         if (1..Self::FIRST_USER_PORT).contains(&first) {
             let expected =
                 "between 1024 and 65535 (inclusive), or 0 for a random free port".to_owned();
             return Err(SettingError::Invalid {
-                key: key.to_owned(),
+                key: port.key.to_owned(),
                 value: first.to_string(),
                 expected,
             });
         }
-        let default = if conf.contains("spark.testing") {
-            100
-        } else {
-            16
-        };
-        Ok(Self {
-            first,
-            retries: conf.number("spark.port.maxRetries", default, 0, u16::MAX)?,
-        })
+        let retries = conf.optional_number(&declared::PORT_MAX_RETRIES)?;
+        let retries = retries.unwrap_or(match conf.contains(declared::TESTING) {
+            true => 100,
+            false => 16,
+        });
+        Ok(Self { first, retries })
     }
 
     /// The ports to try, in order; 0 lets the system choose. Past 65535 they go on at 1024.
@@ -343,56 +361,53 @@ impl PortRange {
     }
 }
 
+impl TaskReaperSettings {
+    fn new(conf: &SparkProperties) -> Result<Option<Self>, SettingError> {
+        let settings = Self {
+            polling_interval: conf.time(&declared::TASK_REAPER_POLLING_INTERVAL)?,
+            kill_timeout: conf.limit(&declared::TASK_REAPER_KILL_TIMEOUT)?,
+        };
+        Ok(conf
+            .switch(&declared::TASK_REAPER_ENABLED)?
+            .then_some(settings))
+    }
+}
+
 impl ShuffleServiceSettings {
     fn new(conf: &SparkProperties) -> Result<Option<Self>, SettingError> {
-        if !conf.switch("spark.shuffle.service.enabled", false)? {
+        if !conf.switch(&declared::SHUFFLE_SERVICE_ENABLED)? {
             return Ok(None);
         }
         Ok(Some(Self {
-            port: conf.number("spark.shuffle.service.port", 7337, 1, u16::MAX)?,
-            registration_timeout: conf.time(
-                "spark.shuffle.registration.timeout",
-                Duration::from_secs(5),
-                TimeUnit::Millis,
-            )?,
-            registration_attempts: conf.number(
-                "spark.shuffle.registration.maxAttempts",
-                3,
-                1,
-                i32::MAX as u32,
-            )?,
+            port: conf.number(&declared::SHUFFLE_SERVICE_PORT)?,
+            registration_timeout: conf.time(&declared::SHUFFLE_REGISTRATION_TIMEOUT)?,
+            registration_attempts: conf.number(&declared::SHUFFLE_REGISTRATION_MAX_ATTEMPTS)?,
         }))
     }
 }
 
 impl StorageSettings {
     fn new(conf: &SparkProperties) -> Result<Self, SettingError> {
-        const SORT: &str = "org.apache.spark.shuffle.sort.SortShuffleManager";
-        const LOCAL_DISK: &str = "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO";
-        let manager = conf.text("spark.shuffle.manager", "sort");
-        let sort =
-            ["sort", "tungsten-sort"].contains(&manager.to_lowercase().as_str()) || manager == SORT;
-        let plugin = conf.text("spark.shuffle.sort.io.plugin.class", LOCAL_DISK);
+        const SORT: &str = declared::SORT_SHUFFLE_MANAGER;
+        let manager = conf.text(&declared::SHUFFLE_MANAGER);
+        let short = manager.to_lowercase();
+        let sort = declared::SORT_SHUFFLE_NAMES.contains(&short.as_str()) || manager == SORT;
+        let plugin = conf.text(&declared::SHUFFLE_IO_PLUGIN);
         // Blocks of more than 2 GiB do not fit a Java array and always go through a file.
         let most = i32::MAX as u64 - 512;
         Ok(Self {
-            sub_directories: conf.number("spark.diskStore.subDirectories", 64, 1, 1 << 16)?,
-            sort_shuffle_files: sort && plugin == LOCAL_DISK,
+            sub_directories: conf.number(&declared::SUB_DIRECTORIES)?,
+            sort_shuffle_files: sort && plugin == declared::LOCAL_DISK_SHUFFLE,
             shuffle_manager: if sort { SORT.to_owned() } else { manager },
-            max_remote_block_in_memory: conf
-                .size(
-                    "spark.network.maxRemoteBlockSizeFetchToMem",
-                    200 << 20,
-                    SizeUnit::Bytes,
-                )?
-                .min(most),
-            io_encryption: conf.switch("spark.io.encryption.enabled", false)?,
+            max_remote_block_in_memory: conf.size(&declared::MAX_REMOTE_BLOCK_IN_MEMORY)?.min(most),
+            io_encryption: conf.switch(&declared::IO_ENCRYPTION_ENABLED)?,
         })
     }
 }
 
-/// The directories below which an executor keeps its files, as Spark's `Utils.getConfiguredLocalDirs`: of a YARN container `LOCAL_DIRS`, else
-/// `SPARK_EXECUTOR_DIRS`, `SPARK_LOCAL_DIRS`, `spark.local.dir`, and the JVM's temporary directory (`java.io.tmpdir`).
+/// The directories below which an executor keeps its files, as Spark's `Utils.getConfiguredLocalDirs`: of a YARN
+/// container `LOCAL_DIRS`, else `SPARK_EXECUTOR_DIRS`, `SPARK_LOCAL_DIRS`, `spark.local.dir`, and the JVM's temporary
+/// directory (`java.io.tmpdir`).
 pub fn local_dir_roots(
     conf: &SparkProperties,
     env: impl Fn(&str) -> Option<String>,
@@ -405,7 +420,10 @@ pub fn local_dir_roots(
     } else if let Some(dirs) = env("SPARK_LOCAL_DIRS") {
         (dirs, ',')
     } else {
-        (conf.text("spark.local.dir", tmpdir.unwrap_or("/tmp")), ',')
+        (
+            conf.text_or(&declared::LOCAL_DIR, tmpdir.unwrap_or("/tmp")),
+            ',',
+        )
     };
     text.split(separator)
         .map(str::trim)

@@ -1,15 +1,48 @@
-//! Raw Spark properties: where an executor gets them from, which source wins, and typed access with errors that name the property.
+//! Raw Spark properties: where an executor gets them from, which source wins, and typed access with errors that name
+//! the property.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::str::FromStr;
 use std::time::Duration;
 
 use super::SettingError;
-use super::units::{self, SizeUnit, TimeUnit};
+use super::declared::{
+    Decimal, Family, Kind, List, Property, Size, Switch, Text, Time, TimeLimit, Whole,
+};
 
 /// Deepest nesting of `${…}` references.
 const MAX_REFERENCE_DEPTH: usize = 16;
+
+/// References that are resolved for one value; more stay as they are.
+const MAX_REFERENCES: usize = 1000;
+/// Bytes that references bring into one value; those that would bring more stay as they are.
+const MAX_REFERENCED_BYTES: usize = 256 << 10;
+
+/// What may still be resolved: values that name others twice, which name others twice, would grow without end.
+struct Budget {
+    references: usize,
+    bytes: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            references: MAX_REFERENCES,
+            bytes: MAX_REFERENCED_BYTES,
+        }
+    }
+}
+
+impl Budget {
+    /// True if the value of one more reference may be put in.
+    fn take(&mut self, value: &str) -> bool {
+        let left = self.references.checked_sub(1);
+        let Some((references, bytes)) = left.zip(self.bytes.checked_sub(value.len())) else {
+            return false;
+        };
+        *self = Self { references, bytes };
+        true
+    }
+}
 
 /// The properties of an executor by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,8 +52,8 @@ pub struct SparkProperties {
     system: BTreeMap<String, String>,
 }
 
-/// True for properties that an executor needs before it can ask the driver, so that its own `-D` options win over what the driver says:
-/// security, RPC, network, TLS without passwords, and ports.
+/// True for properties that an executor needs before it can ask the driver, so that its own `-D` options win over what
+/// the driver says: security, RPC, network, TLS without passwords, and ports.
 pub fn is_startup_key(key: &str) -> bool {
     (key.starts_with("spark.auth") && key != "spark.authenticate.secret")
         || key.starts_with("spark.rpc")
@@ -31,8 +64,8 @@ pub fn is_startup_key(key: &str) -> bool {
 }
 
 impl SparkProperties {
-    /// Starts from the system properties of the launch command: those whose name begins with `spark.` are Spark's. All of them, and
-    /// `environment`, can be referred to by values.
+    /// Starts from the system properties of the launch command: those whose name begins with `spark.` are Spark's. All
+    /// of them, and `environment`, can be referred to by values.
     pub fn from_launch<'a>(
         system: impl IntoIterator<Item = (&'a str, &'a str)>,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -69,14 +102,19 @@ impl SparkProperties {
         self.values.insert(key.into(), value.into());
     }
 
+    /// Takes one property away; true if it was set.
+    pub fn remove(&mut self, key: impl AsRef<str>) -> bool {
+        self.values.remove(key.as_ref()).is_some()
+    }
+
     /// The value as it was set, without references resolved.
-    pub fn raw(&self, key: &str) -> Option<&str> {
-        self.values.get(key).map(String::as_str)
+    pub fn raw(&self, key: impl AsRef<str>) -> Option<&str> {
+        self.values.get(key.as_ref()).map(String::as_str)
     }
 
     /// True if the property is set.
-    pub fn contains(&self, key: &str) -> bool {
-        self.values.contains_key(key)
+    pub fn contains(&self, key: impl AsRef<str>) -> bool {
+        self.values.contains_key(key.as_ref())
     }
 
     /// All properties in order of their names.
@@ -86,12 +124,13 @@ impl SparkProperties {
             .map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// The value with its references resolved: `${spark.x}`, `${env:X}`, `${system:x}`. An unknown reference stays as it is.
-    pub fn get(&self, key: &str) -> Option<String> {
-        Some(self.resolve(self.raw(key)?, 0))
+    /// The value with its references resolved: `${spark.x}`, `${env:X}`, `${system:x}`. An unknown reference stays as
+    /// it is.
+    pub fn get(&self, key: impl AsRef<str>) -> Option<String> {
+        Some(self.resolve(self.raw(key)?, 0, &mut Budget::default()))
     }
 
-    fn resolve(&self, text: &str, depth: usize) -> String {
+    fn resolve(&self, text: &str, depth: usize, budget: &mut Budget) -> String {
         if depth > MAX_REFERENCE_DEPTH {
             return text.to_owned();
         }
@@ -110,8 +149,8 @@ impl SparkProperties {
                 Some(_) => None,
                 None => self.values.get(name),
             };
-            match value {
-                Some(value) => resolved.push_str(&self.resolve(value, depth + 1)),
+            match value.filter(|value| budget.take(value)) {
+                Some(value) => resolved.push_str(&self.resolve(value, depth + 1, budget)),
                 None => resolved.extend(["${", name, "}"]),
             }
             rest = after;
@@ -120,108 +159,177 @@ impl SparkProperties {
         resolved
     }
 
-    fn read<T>(
+    /// The value of `key` read as one of that kind; `None` if it is not set.
+    pub(super) fn value_of<K: Kind>(
         &self,
         key: &str,
-        default: T,
-        expected: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, SettingError> {
+        kind: &K,
+    ) -> Result<Option<K::Value>, SettingError> {
         let Some(value) = self.get(key) else {
-            return Ok(default);
+            return Ok(None);
         };
-        parse(&value).ok_or_else(|| SettingError::Invalid {
-            key: key.to_owned(),
-            value,
-            expected: expected.to_owned(),
-        })
+        match kind.parse(&value) {
+            Some(value) => Ok(Some(value)),
+            None => Err(wrong(key, kind, value)),
+        }
     }
 
-    /// A text setting.
-    pub fn text(&self, key: &str, default: &str) -> String {
-        self.get(key).unwrap_or_else(|| default.to_owned())
+    /// The value of a property; `None` if it is not set, whatever its default is.
+    ///
+    /// # Errors
+    /// It is not of the property's kind.
+    pub fn optional<K: Kind>(
+        &self,
+        property: &Property<K>,
+    ) -> Result<Option<K::Value>, SettingError> {
+        self.value_of(property.key, &property.kind)
+    }
+
+    /// The value of a property, else its default.
+    fn value<K: Kind>(&self, property: &Property<K>) -> Result<K::Value, SettingError> {
+        if let Some(value) = self.optional(property)? {
+            return Ok(value);
+        }
+        let default = property.about.default.first().unwrap_or_default();
+        let value = property.default_value();
+        value.ok_or_else(|| wrong(property.key, &property.kind, default.to_owned()))
+    }
+
+    /// A text; empty if it is not set and has no default.
+    pub fn text(&self, property: &Property<Text>) -> String {
+        let default = || property.about.default.first().unwrap_or_default();
+        self.get(property.key)
+            .unwrap_or_else(|| default().to_owned())
+    }
+
+    /// A text with a default that only the caller knows.
+    pub fn text_or(&self, property: &Property<Text>, default: &str) -> String {
+        self.get(property.key).unwrap_or_else(|| default.to_owned())
     }
 
     /// A switch.
     ///
     /// # Errors
     /// The value is neither `true` nor `false`.
-    pub fn switch(&self, key: &str, default: bool) -> Result<bool, SettingError> {
-        self.read(key, default, "true or false", units::parse_bool)
+    pub fn switch(&self, property: &Property<Switch>) -> Result<bool, SettingError> {
+        self.value(property)
     }
 
-    /// A number between two bounds, both included.
+    /// A switch with a default that only the caller knows.
     ///
     /// # Errors
-    /// The value is no number of that kind or lies outside.
-    pub fn number<T: FromStr + PartialOrd + Display>(
+    /// As [`Self::switch`].
+    pub fn switch_or(
         &self,
-        key: &str,
-        default: T,
-        least: T,
-        most: T,
+        property: &Property<Switch>,
+        default: bool,
+    ) -> Result<bool, SettingError> {
+        Ok(self.optional(property)?.unwrap_or(default))
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// The value is no number or lies outside of the property's bounds.
+    pub fn number<T: TryFrom<i128>>(&self, property: &Property<Whole>) -> Result<T, SettingError> {
+        fitting(property.key, &property.kind, self.value(property)?)
+    }
+
+    /// A whole number that may be absent, or has a default that only the caller knows.
+    ///
+    /// # Errors
+    /// As [`Self::number`].
+    pub fn optional_number<T: TryFrom<i128>>(
+        &self,
+        property: &Property<Whole>,
+    ) -> Result<Option<T>, SettingError> {
+        let number = self.optional(property)?;
+        number
+            .map(|number| fitting(property.key, &property.kind, number))
+            .transpose()
+    }
+
+    /// A whole number of a family; 0 if it is not set.
+    ///
+    /// # Errors
+    /// As [`Self::number`].
+    pub fn number_of<T: TryFrom<i128>>(
+        &self,
+        family: &Family<Whole>,
+        member: &str,
     ) -> Result<T, SettingError> {
-        let expected = format!("a number between {least} and {most}");
-        self.read(key, default, &expected, |text| {
-            text.trim()
-                .parse()
-                .ok()
-                .filter(|number| *number >= least && *number <= most)
-        })
+        let key = family.key(member);
+        let number = self.value_of(&key, &family.kind)?;
+        fitting(&key, &family.kind, number.unwrap_or(0))
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// The value is no number or lies outside of the property's bounds.
+    pub fn decimal(&self, property: &Property<Decimal>) -> Result<f64, SettingError> {
+        self.value(property)
     }
 
     /// A time.
     ///
     /// # Errors
     /// The value is not a time in Spark's notation.
-    pub fn time(
-        &self,
-        key: &str,
-        default: Duration,
-        unit: TimeUnit,
-    ) -> Result<Duration, SettingError> {
-        self.read(key, default, units::TIME, |text| {
-            units::parse_time(text, unit)
-        })
+    pub fn time(&self, property: &Property<Time>) -> Result<Duration, SettingError> {
+        self.value(property)
     }
 
-    /// A time that may be absent.
+    /// A time with a default that only the caller knows.
+    ///
+    /// # Errors
+    /// As [`Self::time`].
+    pub fn time_or(
+        &self,
+        property: &Property<Time>,
+        default: Duration,
+    ) -> Result<Duration, SettingError> {
+        Ok(self.optional(property)?.unwrap_or(default))
+    }
+
+    /// A time that is no limit if it is absent, negative or nothing.
     ///
     /// # Errors
     /// The value is not a time in Spark's notation.
-    pub fn optional_time(
-        &self,
-        key: &str,
-        unit: TimeUnit,
-    ) -> Result<Option<Duration>, SettingError> {
-        self.read(key, None, units::TIME, |text| {
-            units::parse_time(text, unit).map(Some)
-        })
+    pub fn limit(&self, property: &Property<TimeLimit>) -> Result<Option<Duration>, SettingError> {
+        self.value(property)
     }
 
     /// A size in bytes.
     ///
     /// # Errors
     /// The value is not a size in Spark's notation.
-    pub fn size(&self, key: &str, default: u64, unit: SizeUnit) -> Result<u64, SettingError> {
-        self.read(key, default, units::SIZE, |text| {
-            units::parse_size(text, unit)
-        })
+    pub fn size(&self, property: &Property<Size>) -> Result<u64, SettingError> {
+        self.value(property)
     }
 
-    /// A comma-separated list; blanks around its elements and empty elements do not count.
-    pub fn list(&self, key: &str) -> Vec<String> {
-        let text = self.get(key).unwrap_or_default();
-        text.split(',')
-            .map(str::trim)
-            .filter(|element| !element.is_empty())
-            .map(str::to_owned)
-            .collect()
+    /// The elements of a list; every text is one.
+    pub fn list(&self, property: &Property<List>) -> Vec<String> {
+        self.value(property).unwrap_or_default()
+    }
+}
+
+/// A number as the type that the caller wants; the bounds are within it.
+fn fitting<T: TryFrom<i128>>(key: &str, kind: &Whole, number: i128) -> Result<T, SettingError> {
+    T::try_from(number).map_err(|_| wrong(key, kind, number.to_string()))
+}
+
+fn wrong(key: &str, kind: &impl Kind, value: String) -> SettingError {
+    SettingError::Invalid {
+        key: key.to_owned(),
+        value,
+        expected: kind.expected(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::declared::DefaultValue;
+    use super::super::units::{SizeUnit, TimeUnit};
     use super::*;
 
     fn properties(pairs: &[(&'static str, &'static str)]) -> SparkProperties {
@@ -294,41 +402,67 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_property_and_what_it_should_be() {
-        let conf = properties(&[("spark.x", "abc")]);
-        let text = |result: Result<(), SettingError>| {
-            result
-                .err()
-                .map(|error| error.to_string())
-                .unwrap_or_default()
-        };
-        assert_eq!(
-            text(conf.switch("spark.x", true).map(|_| ())),
-            "spark.x should be true or false, but was 'abc'"
-        );
-        assert_eq!(
-            text(conf.number("spark.x", 1, 0, 5).map(|_| ())),
-            "spark.x should be a number between 0 and 5, but was 'abc'"
-        );
-        assert!(
-            text(
-                conf.time("spark.x", Duration::ZERO, TimeUnit::Millis)
-                    .map(|_| ())
-            )
-            .starts_with("spark.x should be a time")
-        );
-        assert!(
-            text(conf.size("spark.x", 0, SizeUnit::Bytes).map(|_| ()))
-                .starts_with("spark.x should be a size")
-        );
+    fn values_do_not_grow_without_end() {
+        let mut conf = SparkProperties::default();
+        for level in 0..20 {
+            let next = format!("${{spark.n{}}}", level + 1);
+            conf.set(format!("spark.n{level}"), next.repeat(100));
+        }
+        for leaf in ["", "x"] {
+            conf.set("spark.n10", leaf.repeat(1000));
+            let value = conf.get("spark.n0").unwrap();
+            assert!(value.len() <= 2 * MAX_REFERENCED_BYTES, "{}", value.len());
+        }
     }
 
     #[test]
-    fn lists_have_commas() {
+    fn errors_name_the_property_and_what_it_should_be() {
+        let conf = properties(&[("spark.x", "abc")]);
+        fn text<T>(result: Result<T, SettingError>) -> String {
+            let error = result.err();
+            error.map(|error| error.to_string()).unwrap_or_default()
+        }
+        fn property<K>(kind: K) -> Property<K> {
+            Property::new("spark.x", kind, DefaultValue::Unset)
+        }
         assert_eq!(
-            properties(&[("spark.l", " a,,b ,")]).list("spark.l"),
-            ["a", "b"]
+            text(conf.switch(&property(Switch))),
+            "spark.x should be true or false, but was 'abc'"
         );
-        assert!(properties(&[]).list("spark.l").is_empty());
+        let whole = property(Whole { least: 0, most: 5 });
+        assert_eq!(
+            text(conf.number::<u8>(&whole)),
+            "spark.x should be a number between 0 and 5, but was 'abc'"
+        );
+        let time = property(Time(TimeUnit::Millis));
+        assert!(text(conf.time(&time)).starts_with("spark.x should be a time"));
+        let size = property(Size(SizeUnit::Bytes));
+        assert!(text(conf.size(&size)).starts_with("spark.x should be a size"));
+    }
+
+    #[test]
+    fn what_is_not_set_has_its_default() -> Result<(), SettingError> {
+        let conf = properties(&[("spark.set", "3")]);
+        let number = |key: &'static str, default| {
+            Property::new(
+                key,
+                Whole {
+                    least: 0,
+                    most: 300,
+                },
+                default,
+            )
+        };
+        let set = number("spark.set", DefaultValue::Is("7"));
+        let not_set = number("spark.notSet", DefaultValue::Is("7"));
+        assert_eq!(conf.number::<u8>(&set)?, 3);
+        assert_eq!(conf.number::<u8>(&not_set)?, 7);
+        assert_eq!(conf.optional_number::<u8>(&not_set)?, None);
+        // A default that is none of the kind, or does not fit the type, is an error and no panic.
+        let unset = number("spark.notSet", DefaultValue::Unset);
+        assert!(conf.number::<u8>(&unset).is_err());
+        let large = number("spark.notSet", DefaultValue::Is("300"));
+        assert!(conf.number::<u8>(&large).is_err());
+        Ok(())
     }
 }

@@ -1,3 +1,4 @@
+use super::declared::Switch;
 use super::*;
 
 const GIB: u64 = 1 << 30;
@@ -54,6 +55,7 @@ fn the_defaults_are_sparks() -> Result<(), SettingError> {
             enabled: false,
             storage: false,
             migration: false,
+            first_look: Duration::from_secs(1),
             fallback_storage: false,
             signal: "PWR".to_owned()
         }
@@ -214,6 +216,39 @@ fn plugins_need_a_jvm_from_the_start() -> Result<(), SettingError> {
 }
 
 #[test]
+fn the_task_reaper_is_spark_s() -> Result<(), SettingError> {
+    const ENABLED: (&str, &str) = ("spark.task.reaper.enabled", "true");
+    const TIMEOUT: &str = "spark.task.reaper.killTimeout";
+    let polling_interval = Duration::from_secs(10);
+    assert_eq!(settings(&[(TIMEOUT, "5s")])?.task_reaper, None);
+    assert_eq!(settings(&[(TIMEOUT, "5s")])?.jvm_from_start, None);
+    for forever in [
+        &[ENABLED][..],
+        &[ENABLED, (TIMEOUT, "-1")],
+        &[ENABLED, (TIMEOUT, "0")],
+    ] {
+        let settings = settings(forever)?;
+        let kill_timeout = None;
+        let expected = TaskReaperSettings {
+            polling_interval,
+            kill_timeout,
+        };
+        assert_eq!(settings.task_reaper, Some(expected));
+        assert_eq!(settings.jvm_from_start, None);
+    }
+    let settings = settings(&[ENABLED, (TIMEOUT, "5s")])?;
+    let kill_timeout = Some(Duration::from_secs(5));
+    let expected = TaskReaperSettings {
+        polling_interval,
+        kill_timeout,
+    };
+    assert_eq!(settings.task_reaper, Some(expected));
+    let why = settings.jvm_from_start.as_deref();
+    assert_eq!(why, Some("spark.task.reaper.killTimeout=5s"));
+    Ok(())
+}
+
+#[test]
 fn local_directories_have_an_order_of_sources() {
     let roots = |vars: &[(&str, &str)], pairs: &[(&'static str, &'static str)]| {
         let env = |name: &str| {
@@ -252,40 +287,40 @@ fn local_directories_have_an_order_of_sources() {
 
 #[test]
 fn native_lanes_are_a_list() -> Result<(), SettingError> {
-    use crate::lanes::Lane;
+    use super::LaneName;
     let lanes =
         |value| Ok::<_, SettingError>(settings(&[("spark.firesteel.lanes", value)])?.native_lanes);
     assert_eq!(
         settings(&[])?.native_lanes,
-        [Lane::Python, Lane::Sql, Lane::Native]
+        [LaneName::Python, LaneName::Sql]
     );
     assert_eq!(lanes("jvm")?, []);
-    assert_eq!(lanes("sql, python")?, [Lane::Python, Lane::Sql]);
+    assert_eq!(lanes("sql, python")?, [LaneName::Python, LaneName::Sql]);
     let error = lanes("python,gpu").err().map(|e| e.to_string());
     assert_eq!(
         error.as_deref(),
-        Some("spark.firesteel.lanes should be a list of jvm, python, sql, native, but was 'gpu'")
+        Some("spark.firesteel.lanes should be a list of jvm, python, sql, but was 'gpu'")
     );
     Ok(())
 }
 
 #[test]
 fn defaults_are_those_of_the_version() {
-    let switch = |key: &str, version: &str, set: Option<&str>| {
+    let switch = |property: &Property<Switch>, version: &str, set: Option<&str>| {
         let mut properties = SparkProperties::default();
         if let Some(value) = set {
-            properties.set(key, value);
+            properties.set(property.key, value);
         }
         apply_version_defaults(&mut properties, version);
-        properties.switch(key, false)
+        properties.switch(property)
     };
-    let compressed = |version: &str, set| switch("spark.rdd.compress", version, set);
+    let compressed = |version: &str, set| switch(&declared::RDD_COMPRESS, version, set);
     assert_eq!(compressed("4.2.1", None), Ok(false));
     assert_eq!(compressed("4.3.0", None), Ok(true));
     assert_eq!(compressed("5.0.0-SNAPSHOT", None), Ok(true));
     assert_eq!(compressed("4.3.0", Some("false")), Ok(false));
     assert_eq!(compressed("unknown", None), Ok(false));
-    let checkpoint = |version: &str| switch("spark.checkpoint.compress", version, None);
+    let checkpoint = |version: &str| switch(&declared::CHECKPOINT_COMPRESS, version, None);
     assert_eq!(checkpoint("4.0.5"), Ok(false));
     assert_eq!(checkpoint("4.1.4"), Ok(true));
 }

@@ -27,7 +27,8 @@ pub(super) const TIME: &str = "a time: seconds (s), milliseconds (ms), microseco
 /// How a size should look.
 pub(super) const SIZE: &str = "a size: bytes (b), kibibytes (k), mebibytes (m), gibibytes (g), tebibytes (t) or pebibytes (p), for example 50b, 100k or 250m; fractions are not allowed";
 
-/// A whole number and what follows it, in lower case; `None` if there is no number or something else than letters follows.
+/// A whole number and what follows it, in lower case; `None` if there is no number or something else than letters
+/// follows.
 fn number_and_suffix(text: &str) -> Option<(i64, String)> {
     let text = text.trim().to_lowercase();
     let digits = text.strip_prefix('-').unwrap_or(&text);
@@ -67,8 +68,8 @@ pub fn parse_time(text: &str, unit: TimeUnit) -> Option<Duration> {
     })
 }
 
-/// A size in bytes of at least nothing, that fits a Java `long`. What is finer than `unit` is cut off, as in Spark: `1500` bytes
-/// written as `1500b` in KiB is 1 KiB.
+/// A size in bytes of at least nothing, that fits a Java `long`. What is finer than `unit` is cut off, as in Spark:
+/// `1500` bytes written as `1500b` in KiB is 1 KiB.
 pub fn parse_size(text: &str, unit: SizeUnit) -> Option<u64> {
     let (number, suffix) = number_and_suffix(text)?;
     let number = u64::try_from(number).ok()?;

@@ -43,6 +43,17 @@ pub enum ExecutorError {
     /// A setting of the application.
     #[error("{0}")]
     Setting(String),
+    /// Custom resources could not be discovered.
+    #[error(
+        "Unable to create executor due to {why}. Custom resources are discovered by the plugins of {setting}; check that their classes are on the executor's \
+         class path (spark.executor.extraClassPath)"
+    )]
+    Discovery {
+        /// The setting that names the plugins.
+        setting: String,
+        /// What went wrong in the JVM.
+        why: String,
+    },
     /// Nobody answers at the driver's address.
     #[error(
         "Cannot connect to the driver at {driver}: {why}. Check that the driver runs and that spark.driver.host ({host}) and spark.driver.port are \
@@ -144,6 +155,7 @@ impl ExecutorError {
             Self::Unsupported { .. } => 103,
             Self::Setting(_) => 104,
             Self::Jdk(_) => 105,
+            Self::Discovery { .. } => 106,
             Self::DriverUnreachable { .. } => 200,
             Self::DriverOfAnotherVersion { .. } => 201,
             Self::Refused { .. } => 202,

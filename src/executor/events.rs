@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use wire::task_description::{TaskCpus, TaskDescription, TaskResource};
 
-use crate::lanes::Lane;
+use crate::config::LaneName;
 use crate::report::TaskEnd;
 
 /// Time since the start of the process.
@@ -20,6 +21,26 @@ pub struct TaskInfo {
     pub task_id: i64,
     /// Name such as `task 0.0 in stage 1.0 (TID 0)`.
     pub name: String,
+    /// What it occupies.
+    pub header: TaskHeader,
+}
+
+/// What a `StatusUpdate` repeats of a task's description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskHeader {
+    /// Cores.
+    pub cpus: TaskCpus,
+    /// Custom resources.
+    pub resources: Vec<TaskResource>,
+}
+
+impl From<&TaskDescription> for TaskHeader {
+    fn from(description: &TaskDescription) -> Self {
+        Self {
+            cpus: description.cpus,
+            resources: description.resources.clone(),
+        }
+    }
 }
 
 /// What the driver says to endpoint `Executor`.
@@ -59,7 +80,7 @@ pub enum DriverCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// This lane runs it.
-    Run(Lane),
+    Run(LaneName),
     /// The jvm lane shall run it; why.
     Delegate(String),
 }
@@ -167,7 +188,8 @@ pub enum Input {
         /** One of a few texts. */
         reason: String,
     },
-    /// The answer to [`Output::Heartbeat`]: whether the driver wants the block manager to register again, or why there is none.
+    /// The answer to [`Output::Heartbeat`]: whether the driver wants the block manager to register again, or why there
+    /// is none.
     HeartbeatAnswer {
         /** The beat was the JVM's, which has the answer too. */
         from_jvm: bool,
@@ -233,7 +255,10 @@ pub enum Output {
     JvmOneWay(Bytes),
     /// Hand an ask of the driver to the JVM; its reply goes back under the same id.
     JvmRequest(RequestId, Bytes),
-    /// Hand the JVM a `DecommissionExecutor` of our own making.
+    /// Tell the JVM's block manager that it is decommissioned, so that it moves its cached partitions. Its backend does
+    /// not leave.
+    JvmDecommissionBlocks,
+    /// Hand the JVM a `DecommissionExecutor` of our own making: its backend leaves when it is done.
     JvmDecommission,
     /// Tell the JVM that the driver is gone.
     JvmDisconnected,
@@ -251,12 +276,16 @@ pub enum Output {
     ForwardAsk(i64, Bytes),
     /// Send a heartbeat: the JVM's own (its ask and bytes), or one of ours. Answered by [`Input::HeartbeatAnswer`].
     Heartbeat(Option<(i64, Bytes)>),
-    /// Register the block manager again; the raw answer also goes to this ask of the JVM, if any. Answered by [`Input::ReregisterAnswer`].
+    /// Register the block manager again; the raw answer also goes to this ask of the JVM, if any. Answered by
+    /// [`Input::ReregisterAnswer`].
     Reregister(Option<i64>),
     /// Ask the driver to decommission us. Answered by [`Input::DecommissionAnswer`].
     AskDecommission,
-    /// Take no more blocks, and begin to move those of the native lanes and the files of all shuffles to other executors.
+    /// Take no more blocks, and begin to move those of the native lanes and the files of all shuffles to other
+    /// executors.
     StartMigration,
+    /// Look at once whether there is more to move: tasks have ended.
+    MigrateAgain,
     /// Look how far that is. Answered by [`Input::MigrationInfo`].
     AskMigration,
     /// Tell the driver that an attempt was killed before it began.
@@ -265,6 +294,8 @@ pub enum Output {
         task_id: i64,
         /** The kill's reason. */
         reason: String,
+        /** What the attempt occupied. */
+        header: TaskHeader,
     },
     /// Tell the driver why this executor leaves.
     RemoveExecutor {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::events::Time;
 
-/// The rhythm of heartbeats. The embedded JVM beats at the same interval; each of its beats is sent as the executor's, and only
-/// when it is late (a garbage collection pause, a JVM that does not exist) the executor beats on its own.
+/// The rhythm of heartbeats. The embedded JVM beats at the same interval; each of its beats is sent as the executor's,
+/// and only when it is late (a garbage collection pause, a JVM that does not exist) the executor beats on its own.
 #[derive(Debug)]
 pub struct HeartbeatClock {
     interval: Duration,
@@ -17,7 +17,8 @@ pub struct HeartbeatClock {
 }
 
 impl HeartbeatClock {
-    /// A clock whose first beat is due after `interval` plus `jitter` (a fraction 0..1 of the interval), as Spark spreads its executors.
+    /// A clock whose first beat is due after `interval` plus `jitter` (a fraction 0..1 of the interval), as Spark
+    /// spreads its executors.
     pub fn new(now: Time, interval: Duration, max_failures: u32, jitter: f64) -> Self {
         let first = interval + interval.mul_f64(jitter.clamp(0.0, 1.0));
         Self {

@@ -60,6 +60,7 @@ fn launch_task(
             let task = TaskInfo {
                 task_id: description.task_id,
                 name: description.name.clone(),
+                header: (&description).into(),
             };
             let delegated = (!has_native_lanes).then(|| no_lane_for(&description.serialized_task));
             (

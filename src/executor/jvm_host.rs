@@ -1,19 +1,18 @@
 //! The executor as its embedded JVM sees it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tracing::{info, warn};
 
 use super::events::Input;
 use super::jvm_messages::classify;
-use super::shared::Shared;
+use super::registered::RegisteredExecutor;
 use super::verified::verified;
-use crate::lanes::jvm::{AfterExit, Bootstrap, JvmBlock, JvmHost};
 use crate::rpc::FetchError;
+use crate::task::jvm::{AfterExit, Bootstrap, JvmBlock, JvmHost};
 
 /// Hands what the JVM says to the state machine.
-pub(super) struct Host(pub(super) Arc<Shared>);
+pub(super) struct Host(pub(super) Arc<RegisteredExecutor>);
 
 impl JvmHost for Host {
     fn tell(&self, envelope: Vec<u8>) {
@@ -37,7 +36,7 @@ impl JvmHost for Host {
     }
 
     fn reply(&self, request_id: i64, content: Result<Vec<u8>, String>) {
-        let Some(reply) = self.0.replies.lock().remove(&request_id.cast_unsigned()) else {
+        let Some(reply) = self.0.replies.take(request_id.cast_unsigned()) else {
             return;
         };
         match content {
@@ -47,17 +46,11 @@ impl JvmHost for Host {
     }
 
     fn block(&self, request_id: i64, body: JvmBlock) {
-        if let Some(waiting) = self.0.blocks.lock().remove(&request_id) {
-            // The peer that asked may be gone.
-            let _ = waiting.send(body);
-        }
+        self.0.jvm.block_read(request_id, body);
     }
 
     fn uploaded(&self, request_id: i64, result: Result<Vec<u8>, String>) {
-        if let Some(waiting) = self.0.uploads.lock().remove(&request_id) {
-            // As above.
-            let _ = waiting.send(result);
-        }
+        self.0.jvm.uploaded(request_id, result);
     }
 
     fn open_stream(&self, uri: &str) -> Result<i64, String> {
@@ -70,25 +63,20 @@ impl JvmHost for Host {
                     FetchError::Stream { error, .. } => error.to_string(),
                     other => other.to_string(),
                 })?;
-        let id = self.0.next_id();
-        self.0.streams.lock().insert(id, Arc::new(stream));
-        Ok(id)
+        Ok(self.0.jvm.keep_stream(stream))
     }
 
     fn read_stream(&self, handle: i64, buf: &mut [u8]) -> Result<usize, String> {
-        let stream = self.0.streams.lock().get(&handle).cloned();
-        stream
-            .ok_or("the stream is closed")?
-            .read(buf)
-            .map_err(|error| error.to_string())
+        self.0.jvm.read_stream(handle, buf)
     }
 
     fn close_stream(&self, handle: i64) {
-        self.0.streams.lock().remove(&handle);
+        self.0.jvm.close_stream(handle);
     }
 
     fn bootstrap(&self) -> Bootstrap {
-        self.0.jvm_launch.bootstrap(&self.0)
+        let launch = &self.0.jvm.launch;
+        launch.bootstrap(&self.0.driver.catalog, &self.0.local_dirs)
     }
 
     fn started(&self) {
@@ -102,18 +90,18 @@ impl JvmHost for Host {
     fn exiting(&self, code: i32) -> AfterExit {
         // The process ends with the low byte, as the driver and the cluster manager see it.
         info!(target: "Firesteel", "The embedded JVM exits with {code}");
-        self.0.finish(code);
-        if self.0.own_process {
+        self.0.ending.finish(code);
+        if self.0.ending.own_process {
             return AfterExit::EndProcess;
         }
-        self.0.exit(code);
+        self.0.ending.exit(code);
         AfterExit::StopJvm
     }
 
     fn aborting(&self) {
-        if !self.0.finished.load(Ordering::Acquire) {
+        if !self.0.ending.is_finished() {
             warn!(target: "Firesteel", "The embedded JVM aborts; its own message is above or in hs_err_pid*.log");
         }
-        self.0.finish(134);
+        self.0.ending.finish(134);
     }
 }

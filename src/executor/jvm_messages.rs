@@ -10,7 +10,8 @@ use crate::report::TaskEnd;
 
 const COARSE_GRAINED: &str = "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$";
 
-/// Endpoints that every driver of a supported version has from its start; `endpoint-verifier` need not be asked for them.
+/// Endpoints that every driver of a supported version has from its start; `endpoint-verifier` need not be asked for
+/// them.
 const KNOWN_ENDPOINTS: [&str; 6] = [
     "CoarseGrainedScheduler",
     "BlockManagerMaster",

@@ -8,64 +8,117 @@ use javaser::Catalog;
 use tracing::{info, warn};
 use wire::messages::SparkAppConfig;
 
+use super::discovery::Resources;
 use super::events::Input;
 use super::jvm_host::Host;
-use super::shared::Shared;
-use crate::lanes::jvm::{Bootstrap, JvmConfig, JvmLane};
+use super::registered::RegisteredExecutor;
+use super::resources;
+use crate::blocks::LocalDirs;
+use crate::config::declared;
 use crate::launch::{ExecutorArguments, JavaCommand, Jdk, jdk};
+use crate::task::jvm::{Bootstrap, Jvm, JvmConfig, JvmHost, Jvms};
 
 /// What a JVM is created from, kept from the launch command.
 #[derive(Debug, Clone)]
 pub(super) struct JvmLaunch {
+    /// Where it comes from.
+    pub(super) jvms: &'static dyn Jvms,
     /// The launch command: options and class path of the JVM.
     pub(super) command: JavaCommand,
     /// The executor's own arguments.
     pub(super) arguments: ExecutorArguments,
     /// The driver's answer to `RetrieveSparkAppConfig`, as it came.
     pub(super) app_config: Bytes,
+    /// Version of the distribution.
+    pub(super) spark_version: String,
+    /// Custom resources that the executor is registered with.
+    pub(super) resources: Resources,
 }
 
 impl JvmLaunch {
-    pub(super) fn bootstrap(&self, shared: &Shared) -> Bootstrap {
+    pub(super) fn bootstrap(&self, catalog: &Catalog, local_dirs: &LocalDirs) -> Bootstrap {
         let a = &self.arguments;
         Bootstrap {
             backend_class: a.backend.class_name().to_owned(),
             driver_url: a.driver_url.clone(),
-            executor_id: shared.executor_id.clone(),
+            executor_id: a.executor_id.clone(),
             bind_address: "127.0.0.1".to_owned(),
             hostname: a.hostname.clone(),
             cores: a.cores,
             app_id: a.app_id.clone(),
-            resources_file: a
-                .resources_file
-                .as_ref()
-                .map(|p| p.to_string_lossy().into_owned()),
+            resources_file: self
+                .resources_file(local_dirs)
+                .map(|file| file.to_string_lossy().into_owned()),
             resource_profile_id: a.resource_profile_id,
             pod_name: a.pod_name.clone(),
-            spark_app_config: settings_of_backend(&self.app_config, &shared.catalog),
-            local_dirs: shared.local_dirs.dirs().to_vec(),
+            spark_app_config: settings_of_backend(&self.app_config, catalog),
+            local_dirs: local_dirs.dirs().to_vec(),
         }
+    }
+
+    /// The file that names the executor's resources to the JVM's backend, so that it does not look for them once more:
+    /// a discovery script may give others then, or none.
+    fn resources_file(&self, local_dirs: &LocalDirs) -> Option<PathBuf> {
+        let given = self.arguments.resources_file.clone();
+        let Some(dir) = local_dirs
+            .dirs()
+            .first()
+            .filter(|_| !self.resources.is_empty())
+        else {
+            return given;
+        };
+        let file = dir.join("resources.json");
+        match std::fs::write(&file, resources::as_resources_file(&self.resources)) {
+            Ok(()) => Some(file),
+            Err(error) => {
+                warn!(target: "Firesteel", "Cannot write {}: {error}", file.display());
+                given
+            }
+        }
+    }
+
+    /// Creates the JVM; what becomes of it arrives through `host`.
+    ///
+    /// # Errors
+    /// No JDK, or no bridge for this version.
+    pub(super) fn create(&self, host: Arc<dyn JvmHost>) -> Result<Arc<dyn Jvm>, String> {
+        let jdk = Jdk::find_on_this_machine().map_err(|error| error.to_string())?;
+        if !jdk.is_supported() {
+            warn!(target: "Firesteel", "JDK {} at {} is not one of the supported versions 17 and 21", jdk.version(), jdk.home().display());
+        }
+        let bridge = bridge_jar(&self.spark_version)?;
+        info!(target: "Firesteel", "Creating a JVM from {} with {}", jdk.home().display(), bridge.display());
+        let config = JvmConfig {
+            libjvm: jdk.libjvm().to_owned(),
+            options: self.command.jvm_options(&[bridge]),
+            stack_size: self.command.main_thread_stack(),
+        };
+        self.jvms
+            .start(config, host)
+            .map_err(|error| error.to_string())
     }
 }
 
-/// The application's settings for the JVM's backend, with other ones for leaving on request. The decommission signal stays ours, because the backend would leave
-/// without regard to native tasks and blocks: it gets one that nobody sends. Files of shuffles are moved by us, since the JVM does not see those in
-/// directories that it did not make; only the fallback storage is the JVM's.
+/// The application's settings for the JVM's backend, with other ones for leaving on request. The decommission signal
+/// stays ours, because the backend would leave without regard to native tasks and blocks: it gets one that nobody
+/// sends. Files of shuffles are moved by us, since the JVM does not see those in directories that it did not make; only
+/// the fallback storage is the JVM's. The backend is told to leave when all else is done: it looks at once whether it
+/// may.
 fn settings_of_backend(app_config: &Bytes, catalog: &Catalog) -> Bytes {
-    const SIGNAL: &str = "spark.executor.decommission.signal";
     const UNUSED: &str = "STKFLT";
-    const SHUFFLES: &str = "spark.storage.decommission.shuffleBlocks.enabled";
-    const FALLBACK: &str = "spark.storage.decommission.fallbackStorage.path";
     let changed = SparkAppConfig::decode(app_config).and_then(|mut config| {
         let properties = &mut config.spark_properties;
-        let fallback = properties.iter().any(|(key, _)| key == FALLBACK);
+        let fallback = properties
+            .iter()
+            .any(|(key, _)| key == declared::FALLBACK_STORAGE_PATH.key);
         let mut set = |name: &str, value: &str| {
             properties.retain(|(key, _)| key != name);
             properties.push((name.to_owned(), value.to_owned()));
         };
-        set(SIGNAL, UNUSED);
+        set(declared::DECOMMISSION_SIGNAL.key, UNUSED);
+        set(declared::DECOMMISSION_FIRST_LOOK.key, "0");
         if !fallback {
-            set(SHUFFLES, "false");
+            set(declared::MIGRATE_SHUFFLE_BLOCKS.key, "false");
         }
         config.encode(catalog)
     });
@@ -79,13 +132,13 @@ fn settings_of_backend(app_config: &Bytes, catalog: &Catalog) -> Bytes {
 }
 
 /// Starts the JVM on a thread of its own; what becomes of it arrives through [`Host`].
-pub(super) fn start(shared: Arc<Shared>) {
-    let for_error = Arc::clone(&shared);
+pub(super) fn start(executor: Arc<RegisteredExecutor>) {
+    let for_error = Arc::clone(&executor);
     let spawned = std::thread::Builder::new()
         .name("jvm-start".to_owned())
         .spawn(move || {
-            if let Err(why) = create(&shared) {
-                shared.input(Input::JvmFailed(why));
+            if let Err(why) = create(&executor) {
+                executor.input(Input::JvmFailed(why));
             }
         });
     if let Err(error) = spawned {
@@ -99,22 +152,16 @@ pub(super) fn start(shared: Arc<Shared>) {
     }
 }
 
-fn create(shared: &Arc<Shared>) -> Result<(), String> {
-    let jdk = Jdk::find_on_this_machine().map_err(|error| error.to_string())?;
-    if !jdk.is_supported() {
-        warn!(target: "Firesteel", "JDK {} at {} is not one of the supported versions 17 and 21", jdk.version(), jdk.home().display());
+fn create(executor: &Arc<RegisteredExecutor>) -> Result<(), String> {
+    if let Some(early) = executor.jvm.take_early() {
+        early.hand_over(executor);
+        return Ok(());
     }
-    let bridge = bridge_jar(&shared.version.spark_version)?;
-    info!(target: "Firesteel", "Creating a JVM from {} with {}", jdk.home().display(), bridge.display());
-    let config = JvmConfig {
-        libjvm: jdk.libjvm().to_owned(),
-        options: shared.jvm_launch.command.jvm_options(&[bridge]),
-        stack_size: shared.jvm_launch.command.main_thread_stack(),
-    };
-    let lane = JvmLane::start(config, Arc::new(Host(Arc::clone(shared))))
-        .map_err(|error| error.to_string())?;
-    // Only this function sets it, and it runs once: the state machine asks for one JVM.
-    let _ = shared.lane.set(lane);
+    let lane = executor
+        .jvm
+        .launch
+        .create(Arc::new(Host(Arc::clone(executor))))?;
+    executor.jvm.created(lane);
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! `ExecutorMetrics` of an executor without a JVM, and the peaks that heartbeats and task results carry (Spark's `ExecutorMetricsPoller` and
-//! `ProcfsMetricsGetter`).
+//! `ExecutorMetrics` of an executor without a JVM, and the peaks that heartbeats and task results carry (Spark's
+//! `ExecutorMetricsPoller` and `ProcfsMetricsGetter`).
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use wire::messages::{ExecutorMetrics, StageAttempt};
 use wire::version::EXECUTOR_METRICS;
 
-use crate::config::{SettingError, SparkProperties};
+use crate::config::{SettingError, SparkProperties, declared};
 
 /// Memory of the executor's own pools in bytes, as the driver knows them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,7 +67,8 @@ struct Stat {
 }
 
 impl Stat {
-    /// `pid (name) state ppid … vsize rss …`: proc(5), fields 1, 2, 4, 23 and 24. The name may hold blanks and parentheses.
+    /// `pid (name) state ppid … vsize rss …`: proc(5), fields 1, 2, 4, 23 and 24. The name may hold blanks and
+    /// parentheses.
     fn parse(line: &str) -> Option<Self> {
         let (pid, rest) = line.split_once('(')?;
         let (name, rest) = rest.rsplit_once(')')?;
@@ -125,7 +126,8 @@ fn tree_in(proc_dir: &Path, root: i32, page_size: u64) -> ProcessTree {
     tree
 }
 
-/// Present values in the order of [`EXECUTOR_METRICS`]. What only a JVM has (heap, buffer pools, garbage collection) is 0.
+/// Present values in the order of [`EXECUTOR_METRICS`]. What only a JVM has (heap, buffer pools, garbage collection) is
+/// 0.
 fn present_values(pools: &PoolMemory, tree: &ProcessTree) -> [i64; EXECUTOR_METRICS.len()] {
     EXECUTOR_METRICS.map(|name| {
         let value = match name {
@@ -178,19 +180,21 @@ fn raise(peaks: &mut [i64], values: &[i64]) {
 }
 
 impl MetricsPeaks {
-    /// `count` is how many values the driver's version has: [`WireVersion::executor_metrics`](wire::WireVersion::executor_metrics).
+    /// `count` is how many values the driver's version has:
+    /// [`WireVersion::executor_metrics`](wire::WireVersion::executor_metrics).
     ///
     /// # Errors
     /// `spark.executor.processTreeMetrics.enabled` is neither `true` nor `false`.
     pub fn new(properties: &SparkProperties, count: usize) -> Result<Self, SettingError> {
         Ok(Self {
             count: count.min(EXECUTOR_METRICS.len()),
-            process_tree: properties.switch("spark.executor.processTreeMetrics.enabled", false)?,
+            process_tree: properties.switch(&declared::PROCESS_TREE_METRICS)?,
             peaks: Mutex::default(),
         })
     }
 
-    /// Present values in the driver's order. Those of the process tree are 0 unless `spark.executor.processTreeMetrics.enabled` is on.
+    /// Present values in the driver's order. Those of the process tree are 0 unless
+    /// `spark.executor.processTreeMetrics.enabled` is on.
     pub fn current(&self, pools: &PoolMemory) -> ExecutorMetrics {
         let tree = match self.process_tree {
             true => process_tree(),
@@ -213,7 +217,8 @@ impl MetricsPeaks {
         entry.running += 1;
     }
 
-    /// A task has ended: its peaks, for its result (`metricPeaks`). Zeros for a task that was not announced or saw no [`MetricsPeaks::poll`].
+    /// A task has ended: its peaks, for its result (`metricPeaks`). Zeros for a task that was not announced or saw no
+    /// [`MetricsPeaks::poll`].
     pub fn task_ended(&self, task_id: i64) -> Vec<i64> {
         let mut peaks = self.peaks.lock();
         let Some((stage, values)) = peaks.tasks.remove(&task_id) else {
@@ -225,8 +230,8 @@ impl MetricsPeaks {
         values
     }
 
-    /// Takes the present values into the peaks of everything that runs: before each heartbeat, and every `spark.executor.metrics.pollingInterval` if that
-    /// is not 0. Gives the present values.
+    /// Takes the present values into the peaks of everything that runs: before each heartbeat, and every
+    /// `spark.executor.metrics.pollingInterval` if that is not 0. Gives the present values.
     pub fn poll(&self, pools: &PoolMemory) -> ExecutorMetrics {
         let current = self.current(pools);
         let mut peaks = self.peaks.lock();
@@ -239,8 +244,8 @@ impl MetricsPeaks {
         current
     }
 
-    /// The peaks of stages since the last heartbeat, for `Heartbeat.executorUpdates`, ordered by stage. They begin anew, and stages without running tasks
-    /// are forgotten.
+    /// The peaks of stages since the last heartbeat, for `Heartbeat.executorUpdates`, ordered by stage. They begin
+    /// anew, and stages without running tasks are forgotten.
     pub fn take_updates(&self) -> Vec<(StageAttempt, ExecutorMetrics)> {
         let mut peaks = self.peaks.lock();
         let mut updates = Vec::with_capacity(peaks.stages.len());

@@ -2,24 +2,28 @@
 
 pub mod core;
 pub mod dependencies;
+mod discovery;
 pub mod distribution;
+mod driver_link;
+mod ending;
 mod error;
 pub mod events;
 pub mod exit_code;
 pub mod heartbeat;
 mod inbound;
 mod jvm_host;
+mod jvm_link;
 mod jvm_messages;
 mod jvm_start;
 pub mod metrics_peaks;
 mod native;
+mod registered;
+mod replies;
 mod resources;
 mod run;
-mod shared;
 mod source;
 mod startup;
 mod storage;
-pub mod task;
 mod verified;
 
 pub use error::ExecutorError;

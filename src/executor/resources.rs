@@ -1,16 +1,18 @@
 //! Custom resources (GPUs and the like) that the executor has and registers.
 //!
-//! Source: `org.apache.spark.resource.ResourceUtils.getOrDiscoverAllResourcesForResourceProfile`: what the launcher allocated is in the resources
-//! file; what is asked for and not in it is found by a discovery script.
+//! Source: `org.apache.spark.resource.ResourceUtils.getOrDiscoverAllResourcesForResourceProfile`: what the launcher
+//! allocated is in the resources file; what is asked for and not in it is found by a discovery script, or by plugins
+//! (see [`super::discovery`]).
 
 use std::collections::BTreeMap;
 
-use indexmap::IndexMap;
 use serde::Deserialize;
 use wire::messages::{ResourceInformation, ResourceProfile};
 
+use super::discovery::Resources;
 use super::error::ExecutorError;
 use crate::config::SparkProperties;
+use crate::config::declared::{self, EXECUTOR_COMPONENT};
 use crate::launch::ExecutorArguments;
 use crate::launch::executor_args::read_resources_file;
 
@@ -39,21 +41,8 @@ pub(super) async fn allocated(
     arguments: &ExecutorArguments,
     profile: &ResourceProfile,
     properties: &SparkProperties,
-) -> Result<IndexMap<String, ResourceInformation>, ExecutorError> {
-    let mut found = IndexMap::new();
-    if let Some(file) = &arguments.resources_file {
-        for resource in
-            read_resources_file(file).map_err(|why| ExecutorError::Setting(why.to_string()))?
-        {
-            found.insert(
-                resource.name.clone(),
-                ResourceInformation {
-                    name: resource.name,
-                    addresses: resource.addresses,
-                },
-            );
-        }
-    }
+) -> Result<Resources, ExecutorError> {
+    let mut found = given(arguments)?;
     for (name, request) in requests(profile, properties)? {
         let have = match found.get(&name) {
             Some(resource) => resource.addresses.len(),
@@ -73,6 +62,47 @@ pub(super) async fn allocated(
         }
     }
     Ok(found)
+}
+
+/// Whether something is asked for that the launcher has not allocated.
+///
+/// # Errors
+/// The resources file is missing or unreadable, or a setting is wrong.
+pub(super) fn are_to_be_discovered(
+    arguments: &ExecutorArguments,
+    profile: &ResourceProfile,
+    properties: &SparkProperties,
+) -> Result<bool, ExecutorError> {
+    let given = given(arguments)?;
+    let requests = requests(profile, properties)?;
+    Ok(requests.keys().any(|name| !given.contains_key(name)))
+}
+
+/// What the launcher allocated.
+fn given(arguments: &ExecutorArguments) -> Result<Resources, ExecutorError> {
+    let Some(file) = &arguments.resources_file else {
+        return Ok(Resources::new());
+    };
+    let given = read_resources_file(file).map_err(|why| ExecutorError::Setting(why.to_string()))?;
+    let named = given.into_iter().map(|resource| {
+        let information = ResourceInformation {
+            name: resource.name.clone(),
+            addresses: resource.addresses,
+        };
+        (resource.name, information)
+    });
+    Ok(named.collect())
+}
+
+/// Resources in the form of a launcher's resources file.
+pub(super) fn as_resources_file(resources: &Resources) -> String {
+    let allocations = resources.values().map(|resource| {
+        serde_json::json!({
+            "id": {"componentName": EXECUTOR_COMPONENT, "resourceName": resource.name},
+            "addresses": resource.addresses,
+        })
+    });
+    serde_json::Value::from_iter(allocations).to_string()
 }
 
 /// What is asked for: of the default profile by settings, of others in the profile.
@@ -96,19 +126,16 @@ fn requests(
         }
         return Ok(wanted);
     }
-    const PREFIX: &str = "spark.executor.resource.";
     let keys: Vec<String> = properties.iter().map(|(key, _)| key.to_owned()).collect();
     for key in keys {
-        let Some(name) = key
-            .strip_prefix(PREFIX)
-            .and_then(|rest| rest.strip_suffix(".amount"))
-        else {
+        let Some(name) = declared::RESOURCE_AMOUNT.member(&key) else {
             continue;
         };
         let amount = properties
-            .number(&key, 0_u64, 0, u64::MAX)
+            .number_of(&declared::RESOURCE_AMOUNT, name)
             .map_err(|why| ExecutorError::Setting(why.to_string()))?;
-        let script = properties.text(&format!("{PREFIX}{name}.discoveryScript"), "");
+        let script = properties.get(declared::RESOURCE_DISCOVERY_SCRIPT.key(name));
+        let script = script.unwrap_or_default();
         if amount > 0 {
             wanted.insert(name.to_owned(), Request { amount, script });
         }
@@ -167,6 +194,21 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn resources_go_to_the_jvm_in_a_file() {
+        let gpu = ResourceInformation {
+            name: "gpu".to_owned(),
+            addresses: vec!["0".to_owned(), "\"1\"".to_owned()],
+        };
+        let resources = Resources::from_iter([(gpu.name.clone(), gpu)]);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), as_resources_file(&resources)).unwrap();
+        let read = read_resources_file(file.path()).unwrap();
+        assert_eq!(read.len(), 1);
+        assert_eq!(read[0].name, "gpu");
+        assert_eq!(read[0].addresses, ["0", "\"1\""]);
+    }
 
     #[tokio::test]
     async fn a_discovery_script_names_the_addresses() {

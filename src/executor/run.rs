@@ -11,9 +11,10 @@ use wire::messages::{CheckExistence, reply};
 use super::error::ExecutorError;
 use super::events::{Input, RequestId};
 use super::inbound::{self, BLOCK_MANAGER, EXECUTOR, VERIFIER};
-use super::shared::{Shared, TaskHeader};
-use super::startup::{self, Options, Registered};
+use super::registered::RegisteredExecutor;
+use super::startup::{self, Options, Started};
 use super::storage;
+use crate::config::declared::DECOMMISSION_SIGNAL;
 use crate::launch::DriverUrl;
 use crate::logging::LevelHandle;
 use crate::report::{Counters, Report};
@@ -26,21 +27,21 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 /// How long an embedded executor's threads may take to end.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a process that cannot start lives at least. Cluster managers start a failed executor again at once; the seconds that a JVM
-/// needs to fail are what keeps them from doing so a hundred times a second.
+/// How long a process that cannot start lives at least. Cluster managers start a failed executor again at once; the
+/// seconds that a JVM needs to fail are what keeps them from doing so a hundred times a second.
 const LEAST_LIFE: Duration = Duration::from_secs(1);
 
 /// An executor that runs on threads of its own.
 pub struct ExecutorHandle {
     runtime: Option<tokio::runtime::Runtime>,
-    shared: Arc<Shared>,
+    executor: Arc<RegisteredExecutor>,
     exit: watch::Receiver<Option<i32>>,
 }
 
 impl std::fmt::Debug for ExecutorHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ExecutorHandle")
-            .field("executor_id", &self.shared.executor_id)
+            .field("executor_id", &self.executor.driver.executor_id)
             .finish_non_exhaustive()
     }
 }
@@ -74,33 +75,33 @@ impl ExecutorHandle {
             options.report.as_deref(),
         ));
         let worker_url = options.arguments.worker_url.clone();
-        let registered = runtime.block_on(startup::register(
+        let started = runtime.block_on(startup::start(
             options,
             report,
             Arc::new(level),
             own_process,
         ))?;
-        let Registered {
-            shared,
+        let Started {
+            executor,
             events,
             exit,
             settings,
             block_server,
-        } = registered;
-        runtime.spawn(listen(Arc::clone(&shared), events));
-        runtime.spawn(tick(Arc::clone(&shared)));
+        } = started;
+        runtime.spawn(listen(Arc::clone(&executor), events));
+        runtime.spawn(tick(Arc::clone(&executor)));
         if let Some(url) = worker_url {
-            runtime.spawn(watch_worker(Arc::clone(&shared), url));
+            runtime.spawn(watch_worker(Arc::clone(&executor), url));
         }
         if own_process {
             let decommission_signal = settings.decommission.signal.clone();
             let guard = runtime.enter();
-            watch_signals(&shared, &decommission_signal)
+            watch_signals(&executor, &decommission_signal)
                 .map_err(system("Cannot watch for signals"))?;
             drop(guard);
         }
         if let Some(why) = settings.jvm_from_start {
-            shared.input(Input::JvmWanted(why));
+            executor.input(Input::JvmWanted(why));
         }
         let mut until_exit = exit.clone();
         runtime.spawn(async move {
@@ -110,13 +111,13 @@ impl ExecutorHandle {
         });
         Ok(Self {
             runtime: Some(runtime),
-            shared,
+            executor,
             exit,
         })
     }
 
-    /// Waits until the executor has stopped, at most `patience`, and says with which exit code. The last messages have then been sent and the
-    /// report written.
+    /// Waits until the executor has stopped, at most `patience`, and says with which exit code. The last messages have
+    /// then been sent and the report written.
     pub fn wait(&self, patience: Option<Duration>) -> Option<i32> {
         let runtime = self.runtime.as_ref()?;
         let mut exit = self.exit.clone();
@@ -134,21 +135,22 @@ impl ExecutorHandle {
         })?;
         runtime.block_on(async {
             // A driver that does not read any more is not waited for.
-            let _ = tokio::time::timeout(FLUSH_PATIENCE, self.shared.driver.flush()).await;
+            let _ =
+                tokio::time::timeout(FLUSH_PATIENCE, self.executor.driver.endpoint.flush()).await;
         });
-        self.shared.finish(code);
-        self.shared.driver.close();
+        self.executor.ending.finish(code);
+        self.executor.driver.endpoint.close();
         Some(code)
     }
 
     /// Asks the executor to stop; [`ExecutorHandle::wait`] tells when it has.
     pub fn stop(&self) {
-        self.shared.input(Input::Stop);
+        self.executor.input(Input::Stop);
     }
 
     /// What it has done so far.
     pub fn counters(&self) -> Counters {
-        self.shared.report.snapshot()
+        self.executor.report.snapshot()
     }
 }
 
@@ -164,15 +166,16 @@ impl Drop for ExecutorHandle {
 /// Runs an executor as this process and returns its exit code.
 pub fn run(options: Options, level: LevelHandle) -> i32 {
     let process_start = options.process_start;
+    let jvms = options.assembly.jvms;
     let pid = std::process::id();
     info!(target: "CoarseGrainedExecutorBackend", "Started daemon with process name: {pid}@{}", options.arguments.hostname);
     raise_file_limit();
     match ExecutorHandle::start_with(options, level, true) {
         Ok(handle) => {
             let code = handle.wait(None).unwrap_or(super::exit_code::FAILURE);
-            if handle.shared.lane.get().is_some() {
+            if handle.executor.jvm.if_created().is_some() {
                 // A JVM lives in this process, and is not to be destroyed under its threads.
-                crate::lanes::jvm::end_process(code);
+                jvms.end_process(code);
             }
             // The process ends now: its threads are not waited for.
             std::mem::forget(handle);
@@ -181,7 +184,11 @@ pub fn run(options: Options, level: LevelHandle) -> i32 {
         Err(why) => {
             error!(target: "CoarseGrainedExecutorBackend", "{why}");
             std::thread::sleep(LEAST_LIFE.saturating_sub(process_start.elapsed()));
-            why.exit_code()
+            let code = why.exit_code();
+            if jvms.exists() {
+                jvms.end_process(code);
+            }
+            code
         }
     }
 }
@@ -201,7 +208,8 @@ pub fn process_start() -> Instant {
     let now = Instant::now();
     let age = || {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-        // Fields after the command, which is in parentheses and may contain blanks; the 22nd of all is the start in clock ticks after boot.
+        // Fields after the command, which is in parentheses and may contain blanks; the 22nd of all is the start in
+        // clock ticks after boot.
         let ticks: u64 = stat
             .rsplit_once(')')?
             .1
@@ -217,23 +225,23 @@ pub fn process_start() -> Instant {
     age().and_then(|age| now.checked_sub(age)).unwrap_or(now)
 }
 
-async fn listen(shared: Arc<Shared>, mut events: mpsc::UnboundedReceiver<Event>) {
+async fn listen(executor: Arc<RegisteredExecutor>, mut events: mpsc::UnboundedReceiver<Event>) {
     while let Some(event) = events.recv().await {
         match event {
-            Event::Incoming(incoming) => receive(&shared, incoming),
+            Event::Incoming(incoming) => receive(&executor, incoming),
             Event::Disconnected(why) => {
                 if let Some(why) = why {
                     warn!(target: "CoarseGrainedExecutorBackend", "The connection to the driver broke: {why}");
                 }
-                shared.input(Input::DriverLost {
-                    driver: shared.driver.driver().to_string(),
+                executor.input(Input::DriverLost {
+                    driver: executor.driver.endpoint.driver().to_string(),
                 });
             }
         }
     }
 }
 
-fn receive(shared: &Arc<Shared>, incoming: Incoming) {
+fn receive(executor: &Arc<RegisteredExecutor>, incoming: Incoming) {
     let Incoming {
         endpoint,
         envelope,
@@ -242,23 +250,18 @@ fn receive(shared: &Arc<Shared>, incoming: Incoming) {
     } = incoming;
     match endpoint.as_str() {
         EXECUTOR => {
-            let request = reply.map(|reply| shared.keep_reply(reply));
-            let has_native_lanes = shared.native.has_lanes();
+            let request = reply.map(|reply| executor.replies.keep(reply));
+            let has_native_lanes = executor.native.has_lanes();
             let (command, description) =
-                inbound::executor_message(&content, &shared.version, has_native_lanes);
-            if let Some(description) = description
-                && (has_native_lanes || shared.lane.get().is_none())
-            {
-                let header = TaskHeader {
-                    cpus: description.cpus,
-                    resources: description.resources.clone(),
-                };
-                shared.keep_header(description.task_id, header);
+                inbound::executor_message(&content, &executor.driver.version, has_native_lanes);
+            if let Some(description) = description {
+                // The embedded JVM does not look whether they are still there.
+                executor.local_dirs.restore();
                 if has_native_lanes {
-                    shared.native.launched(description);
+                    executor.native.launched(description);
                 }
             }
-            shared.input(Input::Driver {
+            executor.input(Input::Driver {
                 command,
                 envelope,
                 request,
@@ -269,15 +272,15 @@ fn receive(shared: &Arc<Shared>, incoming: Incoming) {
             let known = CheckExistence::decode(&content).is_ok_and(|check| {
                 [EXECUTOR, BLOCK_MANAGER, VERIFIER].contains(&check.name.as_str())
             });
-            match reply::boolean(known, &shared.catalog) {
+            match reply::boolean(known, &executor.driver.catalog) {
                 Ok(answer) => handle.success(answer.into()),
                 Err(error) => handle.failure(error.to_string()),
             }
         }
-        BLOCK_MANAGER => storage::receive(shared, content, envelope, reply),
+        BLOCK_MANAGER => storage::receive(executor, content, envelope, reply),
         _ => {
-            let request: Option<RequestId> = reply.map(|reply| shared.keep_reply(reply));
-            shared.input(Input::Endpoint {
+            let request: Option<RequestId> = reply.map(|reply| executor.replies.keep(reply));
+            executor.input(Input::Endpoint {
                 without_jvm: super::events::Reply::NoSuchEndpoint,
                 envelope,
                 request,
@@ -286,21 +289,21 @@ fn receive(shared: &Arc<Shared>, incoming: Incoming) {
     }
 }
 
-async fn tick(shared: Arc<Shared>) {
+async fn tick(executor: Arc<RegisteredExecutor>) {
     loop {
-        let Some(due) = shared.core.lock().next_tick() else {
+        let Some(due) = executor.core.lock().next_tick() else {
             return;
         };
-        let wait = due.saturating_sub(shared.now());
+        let wait = due.saturating_sub(executor.now());
         tokio::select! {
-            () = tokio::time::sleep(wait) => shared.input(Input::Tick),
-            () = shared.rearm.notified() => {}
+            () = tokio::time::sleep(wait) => executor.input(Input::Tick),
+            () = executor.rearm.notified() => {}
         }
     }
 }
 
 /// A standalone Worker that goes takes its executors with it: `org.apache.spark.deploy.worker.WorkerWatcher`.
-async fn watch_worker(shared: Arc<Shared>, url: String) {
+async fn watch_worker(executor: Arc<RegisteredExecutor>, url: String) {
     let connected = match DriverUrl::parse(&url) {
         Ok(parsed) => {
             info!(target: "WorkerWatcher", "Connecting to worker {url}");
@@ -324,13 +327,13 @@ async fn watch_worker(shared: Arc<Shared>, url: String) {
             error!(target: "WorkerWatcher", "Could not initialize connection to worker {url}. Exiting. {why}")
         }
     }
-    shared.input(Input::WorkerLost { url });
+    executor.input(Input::WorkerLost { url });
 }
 
-fn watch_signals(shared: &Arc<Shared>, decommission: &str) -> std::io::Result<()> {
+fn watch_signals(executor: &Arc<RegisteredExecutor>, decommission: &str) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
-    let for_terminate = Arc::clone(shared);
-    shared.runtime.spawn(async move {
+    let for_terminate = Arc::clone(executor);
+    executor.runtime.spawn(async move {
         while terminate.recv().await.is_some() {
             for_terminate.input(Input::Terminate);
         }
@@ -342,13 +345,17 @@ fn watch_signals(shared: &Arc<Shared>, decommission: &str) -> std::io::Result<()
         "HUP" => SignalKind::hangup(),
         "TERM" => return Ok(()),
         other => {
-            warn!(target: "CoarseGrainedExecutorBackend", "spark.executor.decommission.signal={other}: only PWR, USR1, USR2 and HUP are watched before a JVM runs");
+            warn!(
+                target: "CoarseGrainedExecutorBackend",
+                "{}={other}: only PWR, USR1, USR2 and HUP are watched before a JVM runs",
+                DECOMMISSION_SIGNAL.key
+            );
             return Ok(());
         }
     };
     let mut decommission = signal(kind)?;
-    let for_decommission = Arc::clone(shared);
-    shared.runtime.spawn(async move {
+    let for_decommission = Arc::clone(executor);
+    executor.runtime.spawn(async move {
         while decommission.recv().await.is_some() {
             for_decommission.input(Input::DecommissionSignal);
         }

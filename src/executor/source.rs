@@ -5,46 +5,46 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
+use wire::ids::BlockId;
 
-use super::shared::Shared;
-use crate::blocks::BlockSource;
+use super::jvm_link::JvmLink;
+use super::registered::RegisteredExecutor;
 use crate::blocks::store::BlockManager;
-use crate::lanes::jvm::{JvmBlock, JvmLane};
+use crate::blocks::{BlockSource, Upload};
+use crate::task::jvm::{Jvm, JvmBlock};
 use crate::transport::{Answer, Body};
 
-/// Both stores behind our block server: what the native lanes' does not have is the JVM's. It is connected after registration; before that there is no block.
+/// Both stores behind our block server: what the native lanes' does not have is the JVM's. It is connected after
+/// registration; before that there is no block.
 #[derive(Default)]
 pub(super) struct StoredBlocks {
-    shared: OnceLock<Weak<Shared>>,
+    executor: OnceLock<Weak<RegisteredExecutor>>,
 }
 
 impl StoredBlocks {
     /// Connects the executor; a second call changes nothing.
-    pub(super) fn connect(&self, shared: &Arc<Shared>) {
+    pub(super) fn connect(&self, executor: &Arc<RegisteredExecutor>) {
         // One executor has one block server.
-        let _ = self.shared.set(Arc::downgrade(shared));
+        let _ = self.executor.set(Arc::downgrade(executor));
     }
 
-    fn shared(&self) -> Option<Arc<Shared>> {
-        self.shared.get()?.upgrade()
+    fn executor(&self) -> Option<Arc<RegisteredExecutor>> {
+        self.executor.get()?.upgrade()
     }
 
     /// A replica goes to the JVM if there is one: it alone can store it as objects.
     fn upload_with(
         &self,
-        send: impl FnOnce(&JvmLane, i64),
+        send: impl FnOnce(&JvmLink, &dyn Jvm) -> oneshot::Receiver<Result<Vec<u8>, String>>,
         keep: impl FnOnce(&BlockManager) -> Answer<Result<Bytes, String>>,
     ) -> Answer<Result<Bytes, String>> {
-        let Some(shared) = self.shared() else {
+        let Some(executor) = self.executor() else {
             return Box::pin(async { Err(NOT_READY.to_owned()) });
         };
-        let Some(lane) = shared.ready_lane() else {
-            return keep(&shared.native.plane.blocks);
+        let Some(jvm) = executor.ready_jvm() else {
+            return keep(&executor.native.plane.blocks);
         };
-        let (sender, receiver) = oneshot::channel();
-        let id = shared.next_id();
-        shared.uploads.lock().insert(id, sender);
-        send(lane, id);
+        let receiver = send(&executor.jvm, jvm);
         Box::pin(async move {
             receiver
                 .await
@@ -58,22 +58,32 @@ const NOT_READY: &str = "This executor has no block store yet: no task has run o
 const GONE: &str = "The executor is shutting down.";
 
 impl BlockSource for StoredBlocks {
-    fn local_block(&self, name: String) -> Answer<Result<Body, String>> {
+    fn may_have(&self, id: &BlockId) -> bool {
+        self.executor().is_some_and(|executor| {
+            // The JVM would have to be waited for. What it does not have fails when it is read.
+            executor.native.plane.blocks.is_ready(id) || executor.ready_jvm().is_some()
+        })
+    }
+
+    fn stored_block(&self, id: &BlockId) -> Option<Answer<Result<Body, String>>> {
+        let executor = self.executor()?;
+        let blocks = &executor.native.plane.blocks;
+        blocks.is_lent(id).then(|| blocks.local_body(id)).flatten()
+    }
+
+    fn local_block(&self, block: BlockId) -> Answer<Result<Body, String>> {
         let not_found =
-            format!("org.apache.spark.storage.BlockNotFoundException: Block {name} not found");
-        let Some(shared) = self.shared() else {
+            format!("org.apache.spark.storage.BlockNotFoundException: Block {block} not found");
+        let Some(executor) = self.executor() else {
             return Box::pin(async { Err(not_found) });
         };
-        if let Some(body) = shared.native.plane.blocks.local_body(&name) {
+        if let Some(body) = executor.native.plane.blocks.local_body(&block) {
             return body;
         }
-        let Some(lane) = shared.ready_lane() else {
+        let Some(jvm) = executor.ready_jvm() else {
             return Box::pin(async { Err(not_found) });
         };
-        let (sender, receiver) = oneshot::channel();
-        let id = shared.next_id();
-        shared.blocks.lock().insert(id, sender);
-        lane.get_block(id, &name);
+        let receiver = executor.jvm.get_block(jvm, &block);
         Box::pin(async move {
             match receiver.await.map_err(|_| GONE.to_owned())? {
                 JvmBlock::Bytes(bytes) => Ok(Body::Bytes(bytes.into())),
@@ -87,18 +97,19 @@ impl BlockSource for StoredBlocks {
         })
     }
 
-    fn upload(&self, body: Bytes) -> Answer<Result<Bytes, String>> {
-        let copy = body.clone();
+    fn upload(&self, upload: Upload, data: Bytes) -> Answer<Result<Bytes, String>> {
+        let message = upload.message.clone();
         self.upload_with(
-            |lane, id| lane.upload(id, copy),
-            |blocks| blocks.upload(body),
+            |link, jvm| link.upload(jvm, message),
+            |blocks| blocks.upload(upload, data),
         )
     }
 
-    fn upload_stream(&self, header: Bytes, file: PathBuf) -> Answer<Result<Bytes, String>> {
+    fn upload_stream(&self, upload: Upload, file: PathBuf) -> Answer<Result<Bytes, String>> {
+        let (header, path) = (upload.message.clone(), file.clone());
         self.upload_with(
-            |lane, id| lane.upload_stream(id, &header, &file),
-            |blocks| blocks.upload_stream(header.clone(), file.clone()),
+            |link, jvm| link.upload_stream(jvm, &header, &path),
+            |blocks| blocks.upload_stream(upload, file),
         )
     }
 }

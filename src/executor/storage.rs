@@ -1,7 +1,7 @@
 //! What the driver asks of the executor's blocks: `org.apache.spark.storage.BlockManagerStorageEndpoint`.
 //!
-//! There are two stores, that of the native lanes and the embedded JVM's. What removes or marks blocks goes to both; what asks for one
-//! block is answered by the store that has it.
+//! There are two stores, that of the native lanes and the embedded JVM's. What removes or marks blocks goes to both;
+//! what asks for one block is answered by the store that has it.
 
 use std::sync::Arc;
 
@@ -10,38 +10,37 @@ use tracing::warn;
 use wire::messages::{StorageEndpointMessage, reply};
 
 use super::events::{Input, Reply};
-use super::shared::Shared;
-use crate::lanes::python::PythonLane;
+use super::registered::RegisteredExecutor;
 use crate::transport;
 
 /// Takes a message to the block manager's endpoint. `reply` is set for an ask. Never waits.
 pub(super) fn receive(
-    shared: &Arc<Shared>,
+    executor: &Arc<RegisteredExecutor>,
     content: Bytes,
     envelope: Bytes,
     reply: Option<transport::Reply>,
 ) {
-    let shared = Arc::clone(shared);
+    let executor = Arc::clone(executor);
     // What removes blocks deletes files and talks to the driver.
-    shared
+    executor
         .runtime
         .clone()
-        .spawn_blocking(move || handle(&shared, &content, envelope, reply));
+        .spawn_blocking(move || handle(&executor, &content, envelope, reply));
 }
 
-fn handle(shared: &Arc<Shared>, content: &Bytes, envelope: Bytes, reply: Option<transport::Reply>) {
-    let native = &shared.native;
+fn handle(
+    executor: &Arc<RegisteredExecutor>,
+    content: &Bytes,
+    envelope: Bytes,
+    reply: Option<transport::Reply>,
+) {
+    let native = &executor.native;
     let without_jvm = match StorageEndpointMessage::decode(content) {
         Ok(StorageEndpointMessage::RemoveRdd(m)) => {
             Reply::Integer(native.plane.blocks.remove_rdd(m.rdd_id))
         }
         Ok(StorageEndpointMessage::RemoveBroadcast(m)) => {
-            native.forget_stage(m.broadcast_id);
-            native.plane.broadcasts.remove(m.broadcast_id);
-            if let Some(sql) = &native.sql {
-                sql.broadcast_removed(m.broadcast_id);
-            }
-            PythonLane::remove_broadcast(&shared.local_dirs, m.broadcast_id);
+            native.broadcast_removed(m.broadcast_id);
             Reply::Integer(native.plane.blocks.remove_broadcast(m.broadcast_id))
         }
         Ok(StorageEndpointMessage::RemoveBlock(m)) => {
@@ -55,21 +54,24 @@ fn handle(shared: &Arc<Shared>, content: &Bytes, envelope: Bytes, reply: Option<
         Ok(StorageEndpointMessage::GetBlockStatus(m)) => {
             match (native.plane.blocks.block_status(&m.block_id), reply) {
                 (Some(status), Some(reply)) => {
-                    return match reply::block_status(Some(status), &shared.catalog) {
+                    return match reply::block_status(Some(status), &executor.driver.catalog) {
                         Ok(answer) => reply.success(answer.into()),
                         Err(error) => reply.failure(error.to_string()),
                     };
                 }
-                (_, reply) => return forward(shared, envelope, reply, Reply::None),
+                (_, reply) => return forward(executor, envelope, reply, Reply::None),
             }
         }
         Ok(StorageEndpointMessage::ReplicateBlock(m)) => {
             if !native.plane.blocks.contains(&m.block_id) {
                 // Spark, too, has nothing to object when the block is not there.
-                return forward(shared, envelope, reply, Reply::Boolean(true));
+                return forward(executor, envelope, reply, Reply::Boolean(true));
             }
-            let (blocks, catalog) = (native.plane.blocks.clone(), Arc::clone(&shared.catalog));
-            shared.runtime.spawn(async move {
+            let (blocks, catalog) = (
+                native.plane.blocks.clone(),
+                Arc::clone(&executor.driver.catalog),
+            );
+            executor.runtime.spawn(async move {
                 let done = blocks
                     .replicate_block(
                         &m.block_id,
@@ -100,18 +102,18 @@ fn handle(shared: &Arc<Shared>, content: &Bytes, envelope: Bytes, reply: Option<
             Reply::NoSuchEndpoint
         }
     };
-    forward(shared, envelope, reply, without_jvm);
+    forward(executor, envelope, reply, without_jvm);
 }
 
 /// Lets the JVM answer, if one runs.
 fn forward(
-    shared: &Arc<Shared>,
+    executor: &Arc<RegisteredExecutor>,
     envelope: Bytes,
     reply: Option<transport::Reply>,
     without_jvm: Reply,
 ) {
-    let request = reply.map(|reply| shared.keep_reply(reply));
-    shared.input(Input::Endpoint {
+    let request = reply.map(|reply| executor.replies.keep(reply));
+    executor.input(Input::Endpoint {
         without_jvm,
         envelope,
         request,

@@ -8,16 +8,16 @@ use wire::messages::StatusUpdate;
 
 use super::events::JvmMessage;
 use super::jvm_messages::classify;
-use super::shared::Shared;
-use super::task::{TaskError, outcome};
-use crate::lanes::sql::Verdict;
-use crate::report::TaskEnd;
+use super::registered::RegisteredExecutor;
+use crate::report::{TaskEnd, Verification};
+use crate::task::{TaskError, outcome};
 
 const LOG: &str = "Firesteel";
 
-/// What the JVM says, unless it is the end of a task that came to something else natively: then that the task failed. Waits for files.
-pub(super) fn verified(shared: &Shared, envelope: Bytes) -> Bytes {
-    let Some(sql) = shared.native.sql.as_ref().filter(|sql| sql.verifies()) else {
+/// What the JVM says, unless it is the end of a task that came to something else natively: then that the task failed.
+/// Waits for files.
+pub(super) fn verified(executor: &RegisteredExecutor, envelope: Bytes) -> Bytes {
+    let Some(verifier) = executor.native.verifier() else {
         return envelope;
     };
     let JvmMessage::StatusUpdate {
@@ -37,26 +37,27 @@ pub(super) fn verified(shared: &Shared, envelope: Bytes) -> Bytes {
         return envelope;
     };
     let verdict = match end {
-        TaskEnd::Finished => sql.finished_in_jvm(task_id, &update.data),
-        TaskEnd::Failed | TaskEnd::Killed => sql.failed_in_jvm(task_id, &update.data),
+        TaskEnd::Finished => verifier.finished_in_jvm(task_id, &update.data),
+        TaskEnd::Failed | TaskEnd::Killed => verifier.failed_in_jvm(task_id, &update.data),
     };
     let Some(verdict) = verdict else {
         return envelope;
     };
-    shared.report.count_verified(&verdict);
+    executor.report.count_verified(&verdict);
     match verdict {
-        Verdict::Equal => envelope,
-        Verdict::Unverified(why) => {
+        Verification::Equal => envelope,
+        Verification::Unverified(why) => {
             warn!(target: LOG, "Task {task_id} is not verified: {why}");
             envelope
         }
-        Verdict::Different(difference) => {
+        Verification::Different(difference) => {
             let what =
                 format!("The native and the JVM attempt of task {task_id} differ: {difference}");
             error!(target: LOG, "{what}");
             match end {
                 TaskEnd::Finished => {
-                    failed_instead(&shared.catalog, request, update, &what).unwrap_or(envelope)
+                    failed_instead(&executor.driver.catalog, request, update, &what)
+                        .unwrap_or(envelope)
                 }
                 // Spark's own words say more.
                 TaskEnd::Failed | TaskEnd::Killed => envelope,
@@ -82,15 +83,16 @@ fn failed_instead(
 
 #[cfg(test)]
 mod tests {
+    use testkit::{NEWEST, OLDEST};
     use wire::ids::TaskState;
     use wire::task_description::TaskCpus;
 
-    use super::super::task::accumulators::tests::catalog;
     use super::*;
+    use crate::task::accumulators::tests::catalog;
 
     #[test]
     fn a_difference_is_a_failed_task() {
-        for version in ["3.5.9", "4.3.0"] {
+        for version in [OLDEST, NEWEST] {
             let catalog = catalog(version);
             let update = StatusUpdate {
                 executor_id: "1".to_owned(),

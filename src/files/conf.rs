@@ -11,7 +11,8 @@ use javaser::stream::HEADER;
 
 use super::Environment;
 use super::writable::{read_text, read_vlong};
-use crate::config::SparkProperties;
+use crate::config::declared::HADOOP;
+use crate::config::{HadoopSite, SparkProperties};
 
 /// Most settings that are believed.
 const MAX_SETTINGS: usize = 1 << 20;
@@ -31,7 +32,8 @@ const MAX_SITE_BYTES: u64 = 16 << 20;
 /// Files that `new Configuration` reads, and those that the client of HDFS adds. Settings of later ones win.
 const SITES: [&str; 2] = ["core-site.xml", "hdfs-site.xml"];
 
-/// A Hadoop `Configuration`: settings with Hadoop's defaults among them, or without. Who asks for a setting knows its default.
+/// A Hadoop `Configuration`: settings with Hadoop's defaults among them, or without. Who asks for a setting knows its
+/// default.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HadoopConf(HashMap<String, String>);
 
@@ -49,10 +51,8 @@ impl HadoopConf {
     /// What it is instead.
     pub fn read(stream: &[u8], limits: &Limits) -> Result<Self, String> {
         // Kryo puts a class id before the stream, which it leaves to Java.
-        let begin = stream
-            .windows(HEADER.len())
-            .take(MAX_PREFIX + 1)
-            .position(|window| window == HEADER)
+        let prefix = stream.len().min(MAX_PREFIX + HEADER.len());
+        let begin = memchr::memmem::find(stream.get(..prefix).unwrap_or_default(), &HEADER)
             .unwrap_or_default();
         let stream = stream.get(begin..).unwrap_or_default();
         let graph = Graph::parse(stream, limits).map_err(|e| e.to_string())?;
@@ -69,7 +69,7 @@ impl HadoopConf {
     }
 
     /// `Configuration.write`: settings, each with where it came from, which is of no interest.
-    fn read_settings(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn read_settings(bytes: &[u8]) -> Option<Self> {
         let (count, mut rest) = read_vlong(bytes)?;
         let count = usize::try_from(count).ok().filter(|c| *c <= MAX_SETTINGS)?;
         let mut settings = HashMap::new();
@@ -82,8 +82,8 @@ impl HadoopConf {
         Some(Self(settings))
     }
 
-    /// What `SparkHadoopUtil.newConfiguration` gives on an executor: the site files on its class path, Amazon's keys in the environment, and
-    /// `spark.hadoop.*`.
+    /// What `SparkHadoopUtil.newConfiguration` gives on an executor: the site files on its class path, Amazon's keys in
+    /// the environment, and `spark.hadoop.*`.
     ///
     /// # Errors
     /// A file that cannot be read, or is more than a list of settings.
@@ -113,7 +113,7 @@ impl HadoopConf {
         }
         let of_spark = properties
             .iter()
-            .filter_map(|(key, value)| Some((key.strip_prefix("spark.hadoop.")?, value)));
+            .filter_map(|(key, value)| Some((HADOOP.member(key)?, value)));
         for (key, value) in of_spark {
             settings.insert(key.to_owned(), value.to_owned());
         }
@@ -180,7 +180,8 @@ impl HadoopConf {
     }
 }
 
-/// `WritableUtils.writeCompressedStringArray`: a count, and for each text its compressed length and bytes; -1 for what is null.
+/// `WritableUtils.writeCompressedStringArray`: a count, and for each text its compressed length and bytes; -1 for what
+/// is null.
 fn skip_sources(bytes: &[u8]) -> Option<&[u8]> {
     let (count, mut rest) = int(bytes)?;
     if count > MAX_SOURCES {
@@ -218,25 +219,21 @@ fn read_site(path: &Path, settings: &mut HashMap<String, String>) -> Result<(), 
         return Err(unreadable("it is too large".to_owned()));
     }
     let text = fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
-    let document = roxmltree::Document::parse(&text).map_err(|e| unreadable(e.to_string()))?;
-    for node in document.root_element().children() {
-        if !node.is_element() {
-            continue;
-        }
-        if !node.has_tag_name("property") {
-            return Err(format!("{name} has <{}>", node.tag_name().name()));
-        }
-        // Since Hadoop 3 names and values may be attributes, too.
-        let part = |tag: &str| {
-            let child = node.children().find(|child| child.has_tag_name(tag));
-            child
-                .map(|child| child.text().unwrap_or_default())
-                .or_else(|| node.attribute(tag))
-        };
-        if let (Some(key), Some(value)) = (part("name"), part("value")) {
-            settings.insert(key.trim().to_owned(), value.to_owned());
-        }
+    read_settings_of_site(&name, &text, settings)
+}
+
+/// The settings in the text of a file of that name.
+pub(super) fn read_settings_of_site(
+    name: &str,
+    text: &str,
+    settings: &mut HashMap<String, String>,
+) -> Result<(), String> {
+    let site =
+        HadoopSite::parse(text).map_err(|error| format!("{name} cannot be read: {error}"))?;
+    if let Some(element) = site.other_element {
+        return Err(format!("{name} has <{element}>"));
     }
+    settings.extend(site.settings);
     Ok(())
 }
 

@@ -196,8 +196,8 @@ impl HdfsFile {
         self.0.file_length() as u64
     }
 
-    /// The bytes of a range within the file, in the packets in which they come. They are checked against their checksums, and read from another
-    /// replica if one fails.
+    /// The bytes of a range within the file, in the packets in which they come. They are checked against their
+    /// checksums, and read from another replica if one fails.
     pub(super) fn chunks(&self, range: &Range<u64>) -> Chunks {
         let (start, length) = bounds(range);
         let chunks = self.0.read_range_stream(start, length);

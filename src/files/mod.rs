@@ -1,4 +1,5 @@
-//! File systems as Hadoop names them, without Hadoop: what a path and a configuration mean, and readers for what they mean.
+//! File systems as Hadoop names them, without Hadoop: what a path and a configuration mean, and readers for what they
+//! mean.
 //!
 //! ```text
 //!  path ──┐
@@ -6,11 +7,14 @@
 //!  conf ──┘       └─ what cannot be translated: the reason to leave the task to the JVM
 //! ```
 //!
-//! Settings that change what is read, or who reads, are translated or refused; those that change only how fast it goes are not looked at.
+//! Settings that change what is read, or who reads, are translated or refused; those that change only how fast it goes
+//! are not looked at.
 
 mod azure;
 mod conf;
 mod error;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod gcs;
 mod hdfs;
 mod object;
@@ -32,10 +36,11 @@ use tokio::runtime::Handle;
 use tracing::warn;
 
 use crate::cancel::Cancellation;
-use crate::config::SparkProperties;
+use crate::config::{SparkProperties, declared};
 
 pub use conf::HadoopConf;
 pub use error::FileError;
+pub use object::http_client;
 pub use path::FilePath;
 pub use ranges::RangeFile;
 pub use reader::FileInput;
@@ -176,10 +181,10 @@ impl std::fmt::Debug for FileSystems {
 
 /// One file system. Clones are the same.
 #[derive(Clone)]
-pub struct FileSystem(Kind);
+pub struct FileSystem(Backend);
 
 #[derive(Clone)]
-enum Kind {
+enum Backend {
     Local,
     Hdfs(Arc<Hdfs>),
     Objects(Arc<Objects>),
@@ -188,9 +193,9 @@ enum Kind {
 impl std::fmt::Debug for FileSystem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.0 {
-            Kind::Local => "Local",
-            Kind::Hdfs(_) => "Hdfs",
-            Kind::Objects(_) => "Objects",
+            Backend::Local => "Local",
+            Backend::Hdfs(_) => "Hdfs",
+            Backend::Objects(_) => "Objects",
         })
     }
 }
@@ -200,11 +205,8 @@ const JAVA_NETWORK: [&str; 4] = ["proxyHost", "ProxyHost", "trustStore", "useSys
 
 /// The option of the executor's JVM, if there is one, that says how it reaches or trusts servers.
 pub fn java_network(properties: &SparkProperties) -> Option<&'static str> {
-    let options = [
-        "spark.executor.defaultJavaOptions",
-        "spark.executor.extraJavaOptions",
-    ]
-    .map(|key| properties.get(key).unwrap_or_default());
+    let options = [declared::DEFAULT_JAVA_OPTIONS, declared::EXTRA_JAVA_OPTIONS]
+        .map(|setting| properties.get(setting).unwrap_or_default());
     JAVA_NETWORK
         .into_iter()
         .find(|option| options.iter().any(|options| options.contains(option)))
@@ -256,7 +258,7 @@ impl FileSystems {
                     &["org.apache.hadoop.fs.LocalFileSystem"][..],
                 )];
                 expect_settings(conf, &expected)?;
-                return Ok(FileSystem(Kind::Local));
+                return Ok(FileSystem(Backend::Local));
             }
             Protocol::Hdfs => {
                 HdfsSettings::translate(path, conf, &self.environment).map(Settings::Hdfs)
@@ -275,9 +277,11 @@ impl FileSystems {
             return Ok(known.clone());
         }
         let scheme = path.scheme.as_str();
-        let objects = |objects| Kind::Objects(Arc::new(objects));
+        let objects = |objects| Backend::Objects(Arc::new(objects));
         let kind = match &settings {
-            Settings::Hdfs(settings) => Kind::Hdfs(Arc::new(Hdfs::new(settings, &self.runtime)?)),
+            Settings::Hdfs(settings) => {
+                Backend::Hdfs(Arc::new(Hdfs::new(settings, &self.runtime)?))
+            }
             Settings::S3(settings) => objects(Objects::of_s3(settings.clone(), scheme)),
             Settings::Gcs(settings) => objects(Objects::new(settings.store()?, scheme)),
             Settings::Azure(settings) => objects(Objects::new(settings.store()?, scheme)),
@@ -302,7 +306,7 @@ impl FileSystems {
         cancellation: &Cancellation,
     ) -> Result<FileInput, FileError> {
         let file_system = self.of(path, conf)?;
-        if let Kind::Local = file_system.0 {
+        if let Backend::Local = file_system.0 {
             return FileInput::local(&path.local(), part.start)
                 .map_err(|error| local_failure(path, &error));
         }
@@ -312,12 +316,12 @@ impl FileSystems {
                 false => part.end.saturating_add(BEHIND),
             };
             let (file, begun) = match &file_system.0 {
-                Kind::Hdfs(client) => (Opened::Hdfs(client.open(path).await?), None),
-                Kind::Objects(objects) => {
+                Backend::Hdfs(client) => (Opened::Hdfs(client.open(path).await?), None),
+                Backend::Objects(objects) => {
                     let (file, begun) = objects.open(path, &wanted).await?;
                     (Opened::Object(file), begun)
                 }
-                Kind::Local => return Err(FileError::unsupported("files of file:")),
+                Backend::Local => return Err(FileError::unsupported("files of file:")),
             };
             let remote = Remote::new(file, wanted, begun, &self.runtime, cancellation);
             Ok(FileInput::remote(remote))
@@ -385,13 +389,13 @@ impl FileSystem {
     /// [`FileError::NotFound`]; what the servers or the operating system say.
     pub async fn status(&self, path: &FilePath) -> Result<FileStatus, FileError> {
         match &self.0 {
-            Kind::Local => {
+            Backend::Local => {
                 let found =
                     fs::metadata(path.local()).map_err(|error| local_failure(path, &error))?;
                 Ok(local_status(path.clone(), &found))
             }
-            Kind::Hdfs(client) => client.status(path).await,
-            Kind::Objects(objects) => objects.status(path).await,
+            Backend::Hdfs(client) => client.status(path).await,
+            Backend::Objects(objects) => objects.status(path).await,
         }
     }
 
@@ -401,7 +405,7 @@ impl FileSystem {
     /// As [`FileSystem::status`]
     pub async fn list(&self, dir: &FilePath) -> Result<Vec<FileStatus>, FileError> {
         match &self.0 {
-            Kind::Local => {
+            Backend::Local => {
                 let failed = |error: io::Error| local_failure(dir, &error);
                 let entries = fs::read_dir(dir.local()).map_err(failed)?;
                 entries
@@ -413,8 +417,8 @@ impl FileSystem {
                     })
                     .collect()
             }
-            Kind::Hdfs(client) => client.list(dir).await,
-            Kind::Objects(objects) => objects.list(dir).await,
+            Backend::Hdfs(client) => client.list(dir).await,
+            Backend::Objects(objects) => objects.list(dir).await,
         }
     }
 }

@@ -250,13 +250,16 @@ impl HttpConnector for Connector {
     }
 }
 
-/// A client of web servers, which reads the machine's certificates.
-pub(super) fn client() -> reqwest::Result<reqwest::Client> {
+/// What clients of web servers are made from: no proxy, and the machine's certificates.
+pub fn http_client() -> reqwest::ClientBuilder {
     // Only the first call has an effect.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
-        .no_proxy()
-        .http1_only()
+    reqwest::Client::builder().no_proxy().http1_only()
+}
+
+/// A client of object stores.
+pub(super) fn client() -> reqwest::Result<reqwest::Client> {
+    http_client()
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
         .build()

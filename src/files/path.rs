@@ -35,8 +35,8 @@ impl FilePath {
         }
     }
 
-    /// Reads a URI, which is percent-encoded, as `new Path(new URI(text))` does. `None` if what it encodes is not UTF-8, or it has a query or
-    /// fragment.
+    /// Reads a URI, which is percent-encoded, as `new Path(new URI(text))` does. `None` if what it encodes is not
+    /// UTF-8, or it has a query or fragment.
     pub fn of_uri(text: &str) -> Option<Self> {
         if text.contains(['?', '#']) {
             return None;

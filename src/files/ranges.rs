@@ -10,13 +10,14 @@ use tokio::runtime::Handle;
 
 use super::path::FilePath;
 use super::reader::{Chunks, Opened};
-use super::{FileError, FileSystem, Kind, wait};
+use super::{Backend, FileError, FileSystem, wait};
 use crate::cancel::Cancellation;
 
 /// Ranges that are asked for at a time.
 const AT_ONCE: usize = 8;
 
-/// A file of which ranges are read. It is opened by the first of them: that tells, too, whether the file is the one that is meant.
+/// A file of which ranges are read. It is opened by the first of them: that tells, too, whether the file is the one
+/// that is meant.
 pub struct RangeFile {
     file_system: FileSystem,
     path: FilePath,
@@ -91,12 +92,12 @@ impl RangeFile {
 
     async fn open(&self, range: &Range<u64>) -> Result<(Opened, Option<Chunks>), FileError> {
         match &self.file_system.0 {
-            Kind::Hdfs(client) => Ok((Opened::Hdfs(client.open(&self.path).await?), None)),
-            Kind::Objects(objects) => {
+            Backend::Hdfs(client) => Ok((Opened::Hdfs(client.open(&self.path).await?), None)),
+            Backend::Objects(objects) => {
                 let (file, begun) = objects.open(&self.path, range).await?;
                 Ok((Opened::Object(file), begun))
             }
-            Kind::Local => Err(FileError::unsupported("files of file:")),
+            Backend::Local => Err(FileError::unsupported("files of file:")),
         }
     }
 }
@@ -141,7 +142,7 @@ mod tests {
         runtime.block_on(put).unwrap();
         let objects = Objects::new(Arc::clone(&store) as Arc<dyn ObjectStore>, "s3a");
         let file = RangeFile::new(
-            FileSystem(Kind::Objects(Arc::new(objects))),
+            FileSystem(Backend::Objects(Arc::new(objects))),
             FilePath::parse("s3a://b/d/x"),
             length,
             runtime.handle(),

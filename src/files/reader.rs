@@ -28,7 +28,8 @@ const PIECES: usize = 1024;
 /// Bytes asked for at a time behind the part that the reader was opened for.
 const MORE: u64 = 4 << 20;
 
-/// A file that is read in order, from a position on. Reads block the thread; that of a remote file ends when the task is told to stop.
+/// A file that is read in order, from a position on. Reads block the thread; that of a remote file ends when the task
+/// is told to stop.
 #[derive(Debug)]
 pub struct FileInput(Source);
 
@@ -130,7 +131,8 @@ impl std::fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// Reads from the start of `wanted` on; its end says how far the reader will probably go. `begun` has the first bytes, if they have been asked for.
+    /// Reads from the start of `wanted` on; its end says how far the reader will probably go. `begun` has the first
+    /// bytes, if they have been asked for.
     pub(super) fn new(
         file: Opened,
         wanted: Range<u64>,

@@ -1,6 +1,7 @@
 //! Numbers and texts as Hadoop's `WritableUtils` and `Text` write them.
 
-/// `WritableUtils.readVLong`: small numbers are one byte, others are a length and sign, then big-endian bytes. Gives the number and what follows it.
+/// `WritableUtils.readVLong`: small numbers are one byte, others are a length and sign, then big-endian bytes. Gives
+/// the number and what follows it.
 pub fn read_vlong(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     let first = i8::from_be_bytes([first]);

@@ -1,8 +1,10 @@
-//! `@argfiles` and `JDK_JAVA_OPTIONS`: what the `java` launcher does to its argument vector before it looks at any option.
+//! `@argfiles` and `JDK_JAVA_OPTIONS`: what the `java` launcher does to its argument vector before it looks at any
+//! option.
 //!
-//! Rules (OpenJDK 17 and 21, `libjli`): an argument `@FILE` in front of the main class is replaced by the words of FILE; words of a file are
-//! never expanded again; `@@x` is the argument `@x`; after the main class, or after `--disable-@files`, nothing is expanded. The words of the
-//! environment variable `JDK_JAVA_OPTIONS` go in front of the command line and may not choose what is run.
+//! Rules (OpenJDK 17 and 21, `libjli`): an argument `@FILE` in front of the main class is replaced by the words of
+//! FILE; words of a file are never expanded again; `@@x` is the argument `@x`; after the main class, or after
+//! `--disable-@files`, nothing is expanded. The words of the environment variable `JDK_JAVA_OPTIONS` go in front of the
+//! command line and may not choose what is run.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -62,8 +64,8 @@ impl Progress {
     }
 }
 
-/// The argument vector after expansion: words of `java_options` (the value of `JDK_JAVA_OPTIONS`), then `args`, each `@FILE` replaced.
-/// `args` does not contain the program's own name.
+/// The argument vector after expansion: words of `java_options` (the value of `JDK_JAVA_OPTIONS`), then `args`, each
+/// `@FILE` replaced. `args` does not contain the program's own name.
 ///
 /// # Errors
 /// An unreadable or over-long file, an open quote in the variable, or a variable that chooses what is run.
@@ -136,7 +138,7 @@ fn read_argfile(path: &Path) -> Result<Vec<String>, JavaCommandError> {
     Ok(words(&String::from_utf8_lossy(&bytes)))
 }
 
-enum State {
+enum Lexer {
     Between,
     Comment,
     Quote(char),
@@ -148,12 +150,14 @@ enum State {
 
 /// The words of an argument file.
 ///
-/// Two oddities of the JDK are kept, because files exist that depend on them or at least load with them: an unquoted `#` inside a word
-/// starts a comment and drops the unquoted text in front of it, and an empty quoted word at the very end of the file is not a word.
+/// Two oddities of the JDK are kept, because files exist that depend on them or at least load with them: an unquoted
+/// `#` inside a word starts a comment and drops the unquoted text in front of it, and an empty quoted word at the very
+/// end of the file is not a word.
 fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut state = State::Between;
-    // `kept` are finished pieces of the word (before quotes and escapes), `piece` the run of plain characters being read.
+    let mut state = Lexer::Between;
+    // `kept` are finished pieces of the word (before quotes and escapes), `piece` the run of plain characters being
+    // read.
     let mut kept = String::new();
     let mut has_kept = false;
     let mut piece = String::new();
@@ -161,19 +165,19 @@ fn words(text: &str) -> Vec<String> {
     while let Some(ch) = input.pop_front() {
         let blank = matches!(ch, ' ' | '\n' | '\r' | '\t' | '\u{c}');
         match state {
-            State::Between if blank => {}
-            State::Continuation(_) if blank => {}
-            State::Between => {
-                state = State::Word;
+            Lexer::Between if blank => {}
+            Lexer::Continuation(_) if blank => {}
+            Lexer::Between => {
+                state = Lexer::Word;
                 piece.clear();
                 input.push_front(ch);
             }
-            State::Continuation(quote) => {
-                state = State::Quote(quote);
+            Lexer::Continuation(quote) => {
+                state = Lexer::Quote(quote);
                 input.push_front(ch);
             }
-            State::Escape(quote) if matches!(ch, '\n' | '\r') => state = State::Continuation(quote),
-            State::Escape(quote) => {
+            Lexer::Escape(quote) if matches!(ch, '\n' | '\r') => state = Lexer::Continuation(quote),
+            Lexer::Escape(quote) => {
                 kept.push(match ch {
                     'n' => '\n',
                     'r' => '\r',
@@ -182,15 +186,15 @@ fn words(text: &str) -> Vec<String> {
                     other => other,
                 });
                 has_kept = true;
-                state = State::Quote(quote);
+                state = Lexer::Quote(quote);
             }
-            State::Comment => {
+            Lexer::Comment => {
                 if matches!(ch, '\n' | '\r') {
-                    state = State::Between;
+                    state = Lexer::Between;
                 }
             }
-            State::Word | State::Quote(_) => {
-                let quote = if let State::Quote(quote) = state {
+            Lexer::Word | Lexer::Quote(_) => {
+                let quote = if let Lexer::Quote(quote) = state {
                     Some(quote)
                 } else {
                     None
@@ -204,13 +208,13 @@ fn words(text: &str) -> Vec<String> {
                     }
                     '#' if quote.is_none() => {
                         piece.clear();
-                        state = State::Comment;
+                        state = Lexer::Comment;
                     }
                     '\\' if let Some(quote) = quote => {
                         kept.push_str(&piece);
                         has_kept = true;
                         piece.clear();
-                        state = State::Escape(quote);
+                        state = Lexer::Escape(quote);
                     }
                     '\'' | '"' if quote.is_none_or(|open| open == ch) => {
                         if !piece.is_empty() {
@@ -219,9 +223,9 @@ fn words(text: &str) -> Vec<String> {
                             piece.clear();
                         }
                         state = if quote.is_none() {
-                            State::Quote(ch)
+                            Lexer::Quote(ch)
                         } else {
-                            State::Word
+                            Lexer::Word
                         };
                     }
                     other => piece.push(other),
@@ -229,7 +233,7 @@ fn words(text: &str) -> Vec<String> {
             }
         }
     }
-    if matches!(state, State::Word | State::Quote(_)) && (has_kept || !piece.is_empty()) {
+    if matches!(state, Lexer::Word | Lexer::Quote(_)) && (has_kept || !piece.is_empty()) {
         found.push(kept + &piece);
     }
     found
@@ -240,13 +244,13 @@ fn end_word(
     has_kept: &mut bool,
     piece: &mut String,
     found: &mut Vec<String>,
-    state: &mut State,
+    state: &mut Lexer,
 ) {
     kept.push_str(piece);
     piece.clear();
     *has_kept = false;
     found.push(std::mem::take(kept));
-    *state = State::Between;
+    *state = Lexer::Between;
 }
 
 /// The words of `JDK_JAVA_OPTIONS`: separated by blanks, with quotes but without escapes.

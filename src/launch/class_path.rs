@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 /// The separator of class path entries.
 const SEPARATOR: char = ':';
 
-/// Replaces each entry `DIR/*` by the `.jar` and `.JAR` files of DIR, in the directory's own order, as the launcher does. An entry that
-/// names an existing file, an unreadable directory, or a directory without jars stays as it is.
+/// Replaces each entry `DIR/*` by the `.jar` and `.JAR` files of DIR, in the directory's own order, as the launcher
+/// does. An entry that names an existing file, an unreadable directory, or a directory without jars stays as it is.
 pub fn expand_wildcards(class_path: &str) -> String {
     if !class_path.contains('*') {
         return class_path.to_owned();

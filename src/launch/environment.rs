@@ -23,9 +23,9 @@ pub struct ExecutorDetails {
 impl ExecutorDetails {
     /// Collects them from the environment variables `vars`.
     ///
-    /// Standalone and Kubernetes pass them ready-made; on YARN they are put together from the container's variables and two settings of
-    /// Hadoop (`yarn.http.policy`, `yarn.resourcemanager.cluster-id`), looked up with `hadoop`. A YARN executor outside a container
-    /// has none, as in Spark.
+    /// Standalone and Kubernetes pass them ready-made; on YARN they are put together from the container's variables and
+    /// two settings of Hadoop (`yarn.http.policy`, `yarn.resourcemanager.cluster-id`), looked up with `hadoop`. A YARN
+    /// executor outside a container has none, as in Spark.
     pub fn collect(
         backend: Backend,
         vars: impl IntoIterator<Item = (String, String)>,
@@ -108,8 +108,9 @@ pub fn user_name(env: impl Fn(&str) -> Option<String>) -> String {
         .unwrap_or_default()
 }
 
-/// The name this host announces, as Spark's `Utils.localHostName`: `SPARK_LOCAL_HOSTNAME`, else an address: `SPARK_LOCAL_IP`, else that of
-/// the machine's own name, unless it is a loopback address and an interface has a better one. An IPv6 address is in brackets.
+/// The name this host announces, as Spark's `Utils.localHostName`: `SPARK_LOCAL_HOSTNAME`, else an address:
+/// `SPARK_LOCAL_IP`, else that of the machine's own name, unless it is a loopback address and an interface has a better
+/// one. An IPv6 address is in brackets.
 pub fn local_host_name(env: impl Fn(&str) -> Option<String>) -> String {
     if let Some(name) = env("SPARK_LOCAL_HOSTNAME") {
         return name;

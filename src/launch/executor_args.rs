@@ -1,10 +1,13 @@
-//! Arguments of Spark's executor backends, as `CoarseGrainedExecutorBackend.parseArguments` reads them (the same in Spark 3.5 to 4.3).
+//! Arguments of Spark's executor backends, as `CoarseGrainedExecutorBackend.parseArguments` reads them (the same in
+//! Spark 3.5 to 4.3).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
+
+use crate::config::declared::EXECUTOR_COMPONENT;
 
 /// Main class of a Spark executor that Firesteel can stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -305,8 +308,8 @@ pub enum ResourcesFileError {
     },
 }
 
-/// Reads a `--resourcesFile`: a JSON array of `{"id":{"componentName":…,"resourceName":…},"addresses":[…]}`. Only what is meant for
-/// executors is returned.
+/// Reads a `--resourcesFile`: a JSON array of `{"id":{"componentName":…,"resourceName":…},"addresses":[…]}`. Only what
+/// is meant for executors is returned.
 ///
 /// # Errors
 /// See [`ResourcesFileError`].
@@ -333,7 +336,7 @@ pub fn read_resources_file(path: &Path) -> Result<Vec<AllocatedResource>, Resour
         })?;
     let own = allocations
         .into_iter()
-        .filter(|allocation| allocation.id.component_name == "spark.executor");
+        .filter(|allocation| allocation.id.component_name == EXECUTOR_COMPONENT);
     Ok(own
         .map(|allocation| AllocatedResource {
             name: allocation.id.resource_name,

@@ -62,7 +62,8 @@ impl ExecutorCommand {
 
     /// Reads the arguments of `firesteel executor`: the backend's own, and in front of or among them
     ///
-    /// * `--class-path CP`: the JVM's class path, wildcards as for `java`; else `CLASSPATH`, else the jars and `conf` of `SPARK_HOME`;
+    /// * `--class-path CP`: the JVM's class path, wildcards as for `java`; else `CLASSPATH`, else the jars and `conf`
+    ///   of `SPARK_HOME`;
     /// * `--java-option OPTION`: one option of the JVM; may be repeated;
     /// * `--backend KIND`: `coarse-grained` (the default), `yarn` or `kubernetes`.
     ///

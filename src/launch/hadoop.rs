@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crate::config::HadoopSite;
+
 /// Files that hold settings of YARN, the later ones winning over the earlier.
 const FILES: [&str; 2] = ["core-site.xml", "yarn-site.xml"];
 /// Larger files are not read; real ones have some kilobytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The value of the setting `name`, as Hadoop finds it: in the first directory of the class path that has the file. `None` if it is not set
-/// or the file cannot be read: such a setting only decorates links in the UI.
+/// The value of the setting `name`, as Hadoop finds it: in the first directory of the class path that has the file.
+/// `None` if it is not set or the file cannot be read: such a setting only decorates links in the UI.
 pub fn setting(class_path: &[PathBuf], name: &str) -> Option<String> {
     FILES.iter().rev().find_map(|file| {
         let path = class_path
@@ -25,22 +27,10 @@ pub fn setting(class_path: &[PathBuf], name: &str) -> Option<String> {
 
 /// The last value that a configuration file gives to `name`.
 fn value_in(xml: &str, name: &str) -> Option<String> {
-    let document = roxmltree::Document::parse(xml).ok()?;
-    let properties = document
-        .root_element()
-        .children()
-        .filter(|node| node.has_tag_name("property"));
-    let mut matching = properties.filter_map(|property| {
-        let child = |tag: &str| {
-            property
-                .children()
-                .find(|node| node.has_tag_name(tag))?
-                .text()
-        };
-        (child("name")?.trim() == name)
-            .then(|| child("value").unwrap_or_default().trim().to_owned())
-    });
-    matching.next_back()
+    let site = HadoopSite::parse(xml).ok()?;
+    let mut values = site.settings.into_iter().rev();
+    let found = values.find(|(key, _)| key == name);
+    found.map(|(_, value)| value.trim().to_owned())
 }
 
 #[cfg(test)]

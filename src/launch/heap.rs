@@ -1,7 +1,8 @@
 //! How large the heap of a HotSpot JVM will be, from its options and the machine, without starting it.
 //!
-//! An executor announces its storage memory to the driver before any JVM exists, and Spark computes that from `Runtime.maxMemory()`. The
-//! rules are those of HotSpot 17 and 21 (heap ergonomics, generation sizing); a test compares them with a real JVM.
+//! An executor announces its storage memory to the driver before any JVM exists, and Spark computes that from
+//! `Runtime.maxMemory()`. The rules are those of HotSpot 17 and 21 (heap ergonomics, generation sizing); a test
+//! compares them with a real JVM.
 
 use super::machine::Machine;
 
@@ -50,7 +51,8 @@ pub struct HeapSize {
     pub max_memory: u64,
 }
 
-/// A size as HotSpot writes it: digits and at most one of `k m g t` (either case). `None` if it is not one or too large.
+/// A size as HotSpot writes it: digits and at most one of `k m g t` (either case). `None` if it is not one or too
+/// large.
 pub fn parse_size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..)? {
@@ -182,8 +184,8 @@ impl Flags {
 }
 
 impl HeapSize {
-    /// Works out the heap of a JVM that is started with `options` on `machine`. `JAVA_TOOL_OPTIONS` and `_JAVA_OPTIONS`, which the JVM reads
-    /// by itself, are looked up with `env`.
+    /// Works out the heap of a JVM that is started with `options` on `machine`. `JAVA_TOOL_OPTIONS` and
+    /// `_JAVA_OPTIONS`, which the JVM reads by itself, are looked up with `env`.
     pub fn of(options: &[String], machine: &Machine, env: impl Fn(&str) -> Option<String>) -> Self {
         let before = env("JAVA_TOOL_OPTIONS").unwrap_or_default();
         let after = env("_JAVA_OPTIONS").unwrap_or_default();
@@ -317,8 +319,8 @@ fn serial_survivor(flags: &Flags, max_heap: u64) -> u64 {
     align_down(survivor, ALIGNMENT).max(ALIGNMENT)
 }
 
-/// The Parallel collector's `maxMemory()` leaves out the largest survivor space it may come to use, but never says less than what the
-/// heap has at the start.
+/// The Parallel collector's `maxMemory()` leaves out the largest survivor space it may come to use, but never says less
+/// than what the heap has at the start.
 fn parallel_unusable(flags: &Flags, max_heap: u64, physical: u64) -> u64 {
     const ALIGNMENT: u64 = 512 * KIB;
     const INITIAL_SHARE: f64 = 1.5625;

@@ -1,8 +1,8 @@
 //! The `java` command line, read as the launchers of JDK 17 and 21 read it.
 //!
-//! The launcher of the JDK stays the judge of anything unusual: whatever is not plainly "run this main class from the class path" is
-//! [`JavaLaunch::Other`], and a command line with a mistake is a [`JavaCommandError`]; in both cases the caller `exec`s the real launcher,
-//! which prints its own messages.
+//! The launcher of the JDK stays the judge of anything unusual: whatever is not plainly "run this main class from the
+//! class path" is [`JavaLaunch::Other`], and a command line with a mistake is a [`JavaCommandError`]; in both cases the
+//! caller `exec`s the real launcher, which prints its own messages.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,8 @@ use thiserror::Error;
 
 use super::{argfile, class_path};
 
-/// Why a `java` command line cannot be read. The real launcher words these for the user; here they matter for the log and for tests.
+/// Why a `java` command line cannot be read. The real launcher words these for the user; here they matter for the log
+/// and for tests.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum JavaCommandError {
@@ -52,7 +53,8 @@ pub enum JavaCommandError {
 /// A command line that runs a main class from the class path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JavaCommand {
-    /// Options for `JNI_CreateJavaVM` in the order given, without those that only the launcher understands and without the class path.
+    /// Options for `JNI_CreateJavaVM` in the order given, without those that only the launcher understands and without
+    /// the class path.
     pub options: Vec<String>,
     /// The class path with wildcards expanded: `-cp`, else `CLASSPATH`, else `.`.
     pub class_path: String,
@@ -67,7 +69,8 @@ pub struct JavaCommand {
 pub enum JavaLaunch {
     /// Run a main class from the class path.
     Class(JavaCommand),
-    /// Anything else (`-version`, `-jar`, a module, a source file, no main class at all, …), with the word that decided it.
+    /// Anything else (`-version`, `-jar`, a module, a source file, no main class at all, …), with the word that decided
+    /// it.
     Other(String),
 }
 
@@ -197,8 +200,8 @@ impl JavaCommand {
             .last()
     }
 
-    /// All options for `JNI_CreateJavaVM`, in the launcher's form: the options, the class path with `first` in front of it, and the property
-    /// that makes `jps` and the JVM's own reports show the command.
+    /// All options for `JNI_CreateJavaVM`, in the launcher's form: the options, the class path with `first` in front of
+    /// it, and the property that makes `jps` and the JVM's own reports show the command.
     pub fn jvm_options(&self, first: &[PathBuf]) -> Vec<String> {
         let mut path: Vec<String> = first
             .iter()
@@ -217,7 +220,8 @@ impl JavaCommand {
         options
     }
 
-    /// Stack size in bytes of the thread that creates the JVM and runs its main code: the last `-Xss`, else the JDK's default.
+    /// Stack size in bytes of the thread that creates the JVM and runs its main code: the last `-Xss`, else the JDK's
+    /// default.
     pub fn main_thread_stack(&self) -> usize {
         const SMALLEST: u64 = 64 * 1024;
         let default = if cfg!(target_arch = "aarch64") {

@@ -149,7 +149,8 @@ fn the_stack_of_the_main_thread_follows_xss() -> TestResult {
     Ok(())
 }
 
-/// The JVM options, main class and arguments that the real launcher makes of a command line; it prints them when asked for a trace.
+/// The JVM options, main class and arguments that the real launcher makes of a command line; it prints them when asked
+/// for a trace.
 fn real_launcher(
     jdk: &Jdk,
     words: &[String],

@@ -105,8 +105,8 @@ impl Jdk {
         })
     }
 
-    /// Finds the JDK to use: `FIRESTEEL_JAVA_HOME`, the `jdk` directory beside our own `bin`, then `JAVA_HOME`, `java` on the `PATH` and
-    /// the machine's usual places, of which the newest supported version wins.
+    /// Finds the JDK to use: `FIRESTEEL_JAVA_HOME`, the `jdk` directory beside our own `bin`, then `JAVA_HOME`, `java`
+    /// on the `PATH` and the machine's usual places, of which the newest supported version wins.
     ///
     /// # Errors
     /// [`JdkError::Named`] or [`JdkError::NotFound`].
@@ -231,8 +231,8 @@ impl Jdk {
     }
 }
 
-/// The Firesteel directory that this code was loaded from: the one whose `bin` has the executable or, inside a host program, whose
-/// `lib` has the library.
+/// The Firesteel directory that this code was loaded from: the one whose `bin` has the executable or, inside a host
+/// program, whose `lib` has the library.
 pub fn own_dist() -> Option<PathBuf> {
     let own = own_file().or_else(|| std::env::current_exe().ok())?;
     let own = own.canonicalize().ok()?;
@@ -248,7 +248,8 @@ fn own_file() -> Option<PathBuf> {
     file_at(address, &std::fs::read("/proc/self/maps").ok()?)
 }
 
-/// The file mapped at `address`, from lines such as `55d0a000-55d0b000 r-xp 00001000 fe:01 1234   /opt/firesteel/bin/java`.
+/// The file mapped at `address`, from lines such as `55d0a000-55d0b000 r-xp 00001000 fe:01 1234  
+/// /opt/firesteel/bin/java`.
 fn file_at(address: usize, maps: &[u8]) -> Option<PathBuf> {
     let hex = |text| usize::from_str_radix(text, 16).ok();
     maps.split(|byte| *byte == b'\n').find_map(|line| {

@@ -68,7 +68,8 @@ fn physical_memory(root: &Path) -> Option<u64> {
         .checked_mul(1024)
 }
 
-/// `available_parallelism` already honours quotas; the mask alone is needed for `-XX:-UseContainerSupport` and to round as the JVM does.
+/// `available_parallelism` already honours quotas; the mask alone is needed for `-XX:-UseContainerSupport` and to round
+/// as the JVM does.
 fn scheduled_cpus() -> u64 {
     rustix::thread::sched_getaffinity(None).map_or(1, |mask| u64::from(mask.count()))
 }

@@ -38,8 +38,8 @@ pub enum Launch {
     },
 }
 
-/// Decides what `bin/java` does. Only a command line that certainly runs one of Spark's executor backends from the class path makes an
-/// executor; everything else, mistakes included, is the real launcher's.
+/// Decides what `bin/java` does. Only a command line that certainly runs one of Spark's executor backends from the
+/// class path makes an executor; everything else, mistakes included, is the real launcher's.
 ///
 /// `args` are the arguments without the program's name; `env` looks up an environment variable.
 pub fn decide(args: &[OsString], env: impl Fn(&str) -> Option<String>) -> Launch {

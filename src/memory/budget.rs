@@ -1,11 +1,12 @@
 //! Memory for execution, shared with that for blocks: Spark's `UnifiedMemoryManager` and `ExecutionMemoryPool`.
 //!
-//! Both take from one pool. Blocks may fill what execution does not use; execution may throw blocks out, down to the region that
-//! `spark.memory.storageFraction` keeps for them. Of N tasks that use execution memory each may have 1/N of the pool that blocks leave to
-//! execution. Where Spark lets a task wait until it has 1/2N, here it goes to disk with what it has: no task waits for another one.
+//! Both take from one pool. Blocks may fill what execution does not use; execution may throw blocks out, down to the
+//! region that `spark.memory.storageFraction` keeps for them. Of N tasks that use execution memory each may have 1/N of
+//! the pool that blocks leave to execution. Where Spark lets a task wait until it has 1/2N, here it goes to disk with
+//! what it has: no task waits for another one.
 //!
-//! What tasks share, such as tables made of broadcasts, is no task's: [`CommonMemory`]. It leaves tasks at least half of their memory, and
-//! what of it no task uses goes when memory is short.
+//! What tasks share, such as tables made of broadcasts, is no task's: [`CommonMemory`]. It leaves tasks at least half
+//! of their memory, and what of it no task uses goes when memory is short.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
@@ -17,7 +18,8 @@ use parking_lot::Mutex;
 /// What a task gets in any case, so that it never spills crumbs. It counts, but is not asked for.
 pub const LEAST: u64 = 1 << 20;
 
-/// This part of the pool is there for what tasks share even if tasks have taken everything: small tables are not worth a JVM.
+/// This part of the pool is there for what tasks share even if tasks have taken everything: small tables are not worth
+/// a JVM.
 const OVERDRAWN: u64 = 16;
 
 /// Where execution memory comes from.
@@ -28,7 +30,8 @@ pub trait SharedPool: Send + Sync + 'static {
     /// Bytes that blocks take.
     fn storage_used(&self) -> u64;
 
-    /// Lends up to `bytes` to execution. Blocks go for it as long as they take more than `region` bytes. May write blocks to disk.
+    /// Lends up to `bytes` to execution. Blocks go for it as long as they take more than `region` bytes. May write
+    /// blocks to disk.
     fn lend(&self, bytes: u64, region: u64) -> u64;
 
     /// Counts bytes as lent that are taken anyway.
@@ -50,10 +53,10 @@ pub trait Idle: Send + Sync + 'static {
 /// The execution memory of an executor. Clones are the same.
 #[derive(Clone)]
 pub struct ExecutionMemory {
-    shared: Arc<Shared>,
+    shared: Arc<Budget>,
 }
 
-struct Shared {
+struct Budget {
     pool: Arc<dyn SharedPool>,
     /// `spark.memory.storageFraction`
     storage_fraction: f64,
@@ -82,7 +85,7 @@ impl std::fmt::Debug for ExecutionMemory {
     }
 }
 
-impl Shared {
+impl Budget {
     /// Bytes that are the blocks' against execution.
     fn region(&self) -> u64 {
         // A product of a share and a size that fits.
@@ -137,7 +140,7 @@ impl ExecutionMemory {
 
     pub(crate) fn with_least(pool: Arc<dyn SharedPool>, storage_fraction: f64, least: u64) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(Budget {
                 pool,
                 storage_fraction,
                 least,
@@ -184,7 +187,7 @@ impl ExecutionMemory {
 
 /// Memory of one user in a task; given back when it is dropped.
 pub struct TaskMemory {
-    shared: Arc<Shared>,
+    shared: Arc<Budget>,
     task_id: i64,
     held: u64,
 }
@@ -204,8 +207,8 @@ impl TaskMemory {
         self.held
     }
 
-    /// Asks for memory until there are `bytes`; more is asked for than needed, so that not every record asks. `false` if there is not as much:
-    /// then the user should write what it has to disk, and give the memory back.
+    /// Asks for memory until there are `bytes`; more is asked for than needed, so that not every record asks. `false`
+    /// if there is not as much: then the user should write what it has to disk, and give the memory back.
     pub fn grow_to(&mut self, bytes: u64) -> bool {
         if bytes <= self.held {
             return true;
@@ -273,7 +276,7 @@ impl Drop for TaskMemory {
 
 /// Memory of something that tasks share; given back when it is dropped.
 pub struct CommonMemory {
-    shared: Arc<Shared>,
+    shared: Arc<Budget>,
     held: u64,
 }
 

@@ -16,7 +16,8 @@ use wire::envelope::{RequestEnvelope, RpcAddress};
 pub enum Event {
     /// A message to one of this process's endpoints.
     Incoming(Incoming),
-    /// The connection is gone, with the reason unless the driver closed it between two messages. Nothing comes after this.
+    /// The connection is gone, with the reason unless the driver closed it between two messages. Nothing comes after
+    /// this.
     Disconnected(Option<String>),
 }
 
@@ -34,7 +35,8 @@ pub struct Incoming {
 }
 
 /// The driver as seen by an executor: one connection in client mode, so messages carry no sender address and the
-/// driver knows this process by its end of the connection. Clones share the connection, which ends with the last of them.
+/// driver knows this process by its end of the connection. Clones share the connection, which ends with the last of
+/// them.
 ///
 /// Methods that do not wait keep their order: what is told or asked first is sent first.
 #[derive(Clone, Debug)]
@@ -58,8 +60,8 @@ impl DriverEndpoint {
                 format!("{driver} has no valid port"),
             )
         })?;
-        // Unbounded: the driver is trusted with the executor's memory anyway, and the connection must be read on or asks of this
-        // end would not be answered.
+        // Unbounded: the driver is trusted with the executor's memory anyway, and the connection must be read on or
+        // asks of this end would not be answered.
         let (events, receiver) = mpsc::unbounded_channel();
         let handler = Arc::new(Inbox { events });
         let client = Client::connect(&driver.host, port, &conf.transport, handler).await?;

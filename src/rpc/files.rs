@@ -28,7 +28,8 @@ pub enum FetchError {
     },
 }
 
-/// Fetches files. Every download has a connection for itself while it lasts, so that a slow consumer holds up nobody else.
+/// Fetches files. Every download has a connection for itself while it lasts, so that a slow consumer holds up nobody
+/// else.
 #[derive(Clone, Debug)]
 pub struct FileServer {
     conf: TransportConf,
@@ -70,7 +71,7 @@ impl FileServer {
             })?;
         let len = stream.len();
         let done = Some((self.idle.clone(), Idle { host, port, client }));
-        let mut state = State {
+        let mut state = OpenStream {
             stream,
             current: Bytes::new(),
             done,
@@ -108,18 +109,18 @@ fn parse(uri: &str) -> Option<(String, u16, String)> {
 #[derive(Debug)]
 pub struct FileStream {
     len: u64,
-    state: Mutex<State>,
+    state: Mutex<OpenStream>,
 }
 
 #[derive(Debug)]
-struct State {
+struct OpenStream {
     stream: Stream,
     current: Bytes,
     /// The connection, and where it goes when the file is complete. A file that is given up closes it.
     done: Option<(Arc<Mutex<Vec<Idle>>>, Idle)>,
 }
 
-impl State {
+impl OpenStream {
     fn release_if_complete(&mut self) {
         if !self.stream.is_complete() {
             return;

@@ -10,7 +10,7 @@ mod files;
 pub use driver::{DriverEndpoint, Event, Incoming};
 pub use files::{FetchError, FileServer, FileStream};
 
-use crate::config::units::{TimeUnit, parse_time};
+use crate::config::declared::{self, Kind};
 use crate::transport::{ConfError, TransportConf};
 use std::time::Duration;
 
@@ -31,16 +31,18 @@ impl RpcConf {
     /// # Errors
     /// The setting that is no time or number.
     pub fn new(property: impl Fn(&str) -> Option<String>) -> Result<Self, ConfError> {
-        let keys = ["spark.rpc.askTimeout", "spark.network.timeout"];
-        let ask_timeout = match keys.into_iter().find_map(|key| Some((key, property(key)?))) {
-            Some((key, value)) => {
-                parse_time(&value, TimeUnit::Seconds).ok_or_else(|| ConfError {
-                    key: key.to_owned(),
-                    value,
-                    expected: "a time such as 120s",
-                })?
-            }
-            None => Duration::from_secs(120),
+        let settings = [declared::ASK_TIMEOUT, declared::NETWORK_TIMEOUT];
+        let mut set = settings.into_iter();
+        let set = set.find_map(|setting| Some((setting, property(setting.key)?)));
+        let ask_timeout = match set {
+            Some((setting, value)) => setting.kind.parse(&value).ok_or_else(|| ConfError {
+                key: setting.key.to_owned(),
+                value,
+                expected: "a time such as 120s",
+            })?,
+            None => declared::NETWORK_TIMEOUT
+                .default_value()
+                .unwrap_or_default(),
         };
         Ok(Self {
             transport: TransportConf::for_module("rpc", &property)?,

@@ -117,8 +117,8 @@ impl Client {
         answer.unwrap_or_else(|_| Err(self.disconnected()))
     }
 
-    /// Queues a request for one chunk without waiting; chunks are asked for in the order of these calls. The future is its answer, as of
-    /// [`Client::fetch_chunk`].
+    /// Queues a request for one chunk without waiting; chunks are asked for in the order of these calls. The future is
+    /// its answer, as of [`Client::fetch_chunk`].
     pub fn start_fetch_chunk(
         &self,
         stream_id: i64,

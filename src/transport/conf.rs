@@ -1,14 +1,14 @@
 //! Settings of a connection, under Spark's names.
 
-use crate::config::units::{TimeUnit, parse_time};
+use crate::config::declared::{self, Family, Kind};
 use std::time::Duration;
 use wire::frame::MAX_FRAME;
 
 /// Settings of the connections of one module: `rpc` (control), `files` (downloads), `shuffle` (blocks).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportConf {
-    /// `spark.<module>.io.connectionTimeout`, else `spark.network.timeout`: how long a connection may be silent while this end waits for an answer.
-    /// 0 means for ever.
+    /// `spark.<module>.io.connectionTimeout`, else `spark.network.timeout`: how long a connection may be silent while
+    /// this end waits for an answer. 0 means for ever.
     pub connection_timeout: Duration,
     /// `spark.<module>.io.connectionCreationTimeout`, else the connection timeout. 0 means as long as the system tries.
     pub connection_creation_timeout: Duration,
@@ -22,12 +22,15 @@ pub struct TransportConf {
     pub close_idle_connections: bool,
     /// The largest frame taken, in bytes without its length field.
     pub max_frame: usize,
-    /// Bytes queued for sending (files not counted) from which on senders wait and, on a server, requests are no longer read.
+    /// Bytes queued for sending (files not counted) from which on senders wait and, on a server, requests are no longer
+    /// read.
     pub max_outgoing_bytes: usize,
-    /// Bytes that the large requests of all connections of a server may occupy together.
-    pub max_incoming_bytes: usize,
-    /// Connections a server holds at a time; more wait to be accepted.
+    /// Bytes that all peers of a server may make it hold together; those from one address half of it.
+    pub max_held_bytes: usize,
+    /// Connections a server holds at a time; beyond that the one goes that was idle for the longest time.
     pub max_connections: usize,
+    /// Time in which a peer must send 1 MiB of the frame or stream that it has begun, or finish it.
+    pub progress_window: Duration,
 }
 
 /// A setting that cannot be understood.
@@ -59,15 +62,17 @@ impl Default for TransportConf {
             close_idle_connections: false,
             max_frame: MAX_FRAME,
             max_outgoing_bytes: 16 << 20,
-            max_incoming_bytes: 512 << 20,
+            max_held_bytes: 512 << 20,
             max_connections: 8192,
+            progress_window: Duration::from_secs(60),
         }
     }
 }
 
 impl TransportConf {
     /// Settings of `module`; `property` looks up a Spark property. What is not set has Spark's default.
-    /// The module `files` inherits the settings of `rpc` that it does not have itself, and its idle connections are closed.
+    /// The module `files` inherits the settings of `rpc` that it does not have itself, and its idle connections are
+    /// closed.
     ///
     /// # Errors
     /// The setting that is no time or number.
@@ -76,22 +81,22 @@ impl TransportConf {
         property: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfError> {
         let files = module == "files";
-        let io = |name: &str| {
-            let inherited = || files.then(|| format!("spark.rpc.io.{name}"));
-            [Some(format!("spark.{module}.io.{name}")), inherited()]
-                .into_iter()
-                .flatten()
+        let network = declared::NETWORK_TIMEOUT;
+        let io = |setting: &dyn Fn(&str) -> String| {
+            let modules = [Some(module), files.then_some("rpc")];
+            let keys = modules.into_iter().flatten().map(setting);
+            keys.into_iter()
                 .find_map(|key| property(&key).map(|value| (key, value)))
         };
         let time = |found: Option<(String, String)>, default: Duration| match found {
-            Some((key, value)) => parse_time(&value, TimeUnit::Seconds).ok_or(ConfError {
+            Some((key, value)) => network.kind.parse(&value).ok_or(ConfError {
                 key,
                 value,
                 expected: TIME,
             }),
             None => Ok(default),
         };
-        let number = |name: &str| match io(name) {
+        let number = |setting: Family<declared::Whole>| match io(&|module| setting.key(module)) {
             Some((key, value)) => match value.trim().parse::<i64>() {
                 Ok(number) => Ok(usize::try_from(number).ok()),
                 Err(_) => Err(ConfError {
@@ -104,19 +109,24 @@ impl TransportConf {
         };
         let unlimited = |time: Duration| if time.is_zero() { FOR_EVER } else { time };
         let default = Self::default();
-        let network = "spark.network.timeout";
         let network_timeout = time(
-            property(network).map(|value| (network.to_owned(), value)),
+            property(network.key).map(|value| (network.key.to_owned(), value)),
             default.connection_timeout,
         )?;
-        let connection_timeout = time(io("connectionTimeout"), network_timeout)?;
-        let creation_timeout = time(io("connectionCreationTimeout"), connection_timeout)?;
+        let connection_timeout = time(
+            io(&|module| declared::IO_CONNECTION_TIMEOUT.key(module)),
+            network_timeout,
+        )?;
+        let creation_timeout = time(
+            io(&|module| declared::IO_CONNECTION_CREATION_TIMEOUT.key(module)),
+            connection_timeout,
+        )?;
         Ok(Self {
             connection_timeout: unlimited(connection_timeout),
             connection_creation_timeout: unlimited(creation_timeout),
-            send_buffer: number("sendBuffer")?.filter(|size| *size > 0),
-            receive_buffer: number("receiveBuffer")?.filter(|size| *size > 0),
-            back_log: number("backLog")?
+            send_buffer: number(declared::IO_SEND_BUFFER)?.filter(|size| *size > 0),
+            receive_buffer: number(declared::IO_RECEIVE_BUFFER)?.filter(|size| *size > 0),
+            back_log: number(declared::IO_BACK_LOG)?
                 .and_then(|size| u32::try_from(size).ok())
                 .filter(|size| *size > 0)
                 .unwrap_or(default.back_log),
@@ -142,6 +152,10 @@ mod tests {
     #[test]
     fn a_module_falls_back_to_the_network_timeout() {
         let secs = Duration::from_secs;
+        assert_eq!(
+            declared::NETWORK_TIMEOUT.default_value(),
+            Some(TransportConf::default().connection_timeout)
+        );
         assert_eq!(conf("rpc", &[]).unwrap(), TransportConf::default());
         assert_eq!(
             conf("rpc", &[("spark.network.timeout", "30s")])

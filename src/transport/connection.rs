@@ -1,28 +1,22 @@
-//! One connection: its state, and the task that reads it.
+//! One connection: its state.
 
+use super::ledger::{Account, Held, Ledger, Reason};
 use super::outgoing::{Activity, Outgoing};
-use super::reader::{Event, ReadError, Reader};
+use super::reader::Reader;
+use super::reading::ReadTask;
 use super::stream::Stream;
-use super::{Answer, AskError, Body, Peer, Reply, RequestHandler, TransportConf};
+use super::{Answer, AskError, Body, Peer, RequestHandler, TransportConf};
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream::{FuturesOrdered, FuturesUnordered};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
-use tokio::time::{Instant, sleep_until};
-use wire::frame::{Frame, FrameKind, MAX_FRAME};
-
-/// Chunks and streams of one connection that are being opened at a time.
-const MAX_OPENING: usize = 32;
-/// Bytes of a chunk frame that are not the chunk.
-const CHUNK_HEAD: u64 = 13;
+use tokio::sync::{Mutex as AsyncMutex, oneshot, watch};
+use tokio::time::Instant;
+use wire::frame::{Frame, MAX_FRAME};
 
 static NEXT_CONNECTION: AtomicU64 = AtomicU64::new(1);
 
@@ -32,29 +26,33 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
     pub(super) local_addr: SocketAddr,
     pub(super) outgoing: Outgoing,
-    outstanding: Mutex<Outstanding>,
+    pub(super) outstanding: Mutex<Outstanding>,
     /// Why the connection is closed, once it is.
     closed: watch::Sender<Option<Closed>>,
-    activity: Arc<Activity>,
+    pub(super) activity: Arc<Activity>,
+    /// What the other end may hold, if it is a stranger.
+    pub(super) account: Option<Arc<Account>>,
+    /// Content that takes memory is made for one chunk at a time.
+    pub(super) making: AsyncMutex<()>,
 }
 
 /// How a connection ended: the reason, or `None` if the other end closed it between two frames.
-type Closed = Option<Arc<str>>;
-type Asker<T> = oneshot::Sender<Result<T, AskError>>;
+pub(super) type Closed = Option<Arc<str>>;
+pub(super) type Asker<T> = oneshot::Sender<Result<T, AskError>>;
 
 /// Requests of this end that have no answer yet.
 #[derive(Debug, Default)]
-struct Outstanding {
+pub(super) struct Outstanding {
     next_id: i64,
-    rpcs: HashMap<i64, Asker<Bytes>>,
-    chunks: HashMap<(i64, i32), Asker<Bytes>>,
+    pub(super) rpcs: HashMap<i64, Asker<Bytes>>,
+    pub(super) chunks: HashMap<(i64, i32), Asker<Bytes>>,
     /// Answered in the order of the requests.
-    streams: VecDeque<Asker<Stream>>,
+    pub(super) streams: VecDeque<Asker<Stream>>,
     closed: Option<AskError>,
 }
 
 impl Outstanding {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.rpcs.is_empty() && self.chunks.is_empty() && self.streams.is_empty()
     }
 }
@@ -74,18 +72,28 @@ impl Connection {
         };
         let socket = Arc::new(socket);
         let activity = Arc::new(Activity::new());
-        let connection = Arc::new(Self {
-            peer,
-            local_addr: socket.local_addr()?,
-            outgoing: Outgoing::new(conf.max_outgoing_bytes, socket.clone(), activity.clone()),
-            outstanding: Mutex::default(),
-            closed: watch::channel(None).0,
-            activity,
-        });
-        let (accepted, budget) = match side {
-            Side::Client => (None, None),
-            Side::Server { accepted, budget } => (Some(accepted), Some(budget)),
+        let local_addr = socket.local_addr()?;
+        let ledger = match side {
+            Side::Client => None,
+            Side::Server(ledger) => Some(ledger),
         };
+        let connection = Arc::new_cyclic(|this| {
+            let account = ledger.as_ref().map(|ledger| {
+                let ip = peer.addr.ip();
+                ledger.open(peer.connection, ip, this.clone(), activity.clone())
+            });
+            let (limit, queue) = (conf.max_outgoing_bytes, account.clone());
+            Self {
+                peer,
+                local_addr,
+                outgoing: Outgoing::new(limit, socket.clone(), activity.clone(), queue),
+                outstanding: Mutex::default(),
+                closed: watch::channel(None).0,
+                account,
+                making: AsyncMutex::new(()),
+                activity: activity.clone(),
+            }
+        });
         tokio::spawn({
             let (connection, socket) = (connection.clone(), socket.clone());
             async move {
@@ -101,20 +109,13 @@ impl Connection {
                 let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Both);
             }
         });
-        let task = ReadTask {
-            reader: Reader::new(socket, conf.max_frame, budget),
-            connection: connection.clone(),
-            handler,
-            opening: FuturesUnordered::new(),
-            streams: FuturesOrdered::new(),
-            idle_after: conf.connection_timeout,
-            close_idle: conf.close_idle_connections,
-            holds_back: accepted.is_some(),
-            holds_answers: false,
-        };
+        let reader = Reader::new(socket, conf.max_frame, activity, connection.account.clone());
+        let task = ReadTask::new(connection.clone(), reader, handler, conf);
         tokio::spawn(async move {
             task.run().await;
-            drop(accepted);
+            if let Some(ledger) = ledger {
+                ledger.close(peer.connection);
+            }
         });
         Ok(connection)
     }
@@ -218,6 +219,38 @@ impl Connection {
         self.outgoing.push(&Frame::RpcFailure { request_id, error });
     }
 
+    /// When something was last sent or received.
+    pub(super) fn quiet_since(&self) -> Instant {
+        self.activity.quiet_since()
+    }
+
+    /// Holds memory for the other end until it asks for it, if it does not hold too much already.
+    pub(super) fn keep_for_peer(&self, bytes: usize) -> Option<Held> {
+        let account = self.account.as_ref()?;
+        account
+            .fits(bytes)
+            .then(|| account.hold(bytes, Reason::Kept))
+    }
+
+    /// Makes content that takes memory, when there is some and the other end has taken most of what it was sent before.
+    pub(super) async fn make(
+        &self,
+        make: impl FnOnce() -> Answer<Result<Body, String>>,
+    ) -> Result<Body, String> {
+        self.outgoing.room().await;
+        let Some(account) = &self.account else {
+            return make().await;
+        };
+        account.room(0, &mut None).await;
+        match make().await? {
+            Body::Bytes(bytes) => {
+                let held = account.hold(bytes.len(), Reason::Untaken);
+                Ok(Body::Bytes(held.with(bytes)))
+            }
+            body => Ok(body),
+        }
+    }
+
     pub(super) fn promise(&self) {
         self.outgoing.promise();
     }
@@ -231,7 +264,8 @@ impl Connection {
         self.end(Some(reason.into()));
     }
 
-    fn end(&self, reason: Closed) {
+    /// Ends the connection, with a reason unless the other end closed it between two frames.
+    pub(super) fn end(&self, reason: Closed) {
         let first = self.closed.send_if_modified(|closed| {
             let first = closed.is_none();
             if first {
@@ -268,7 +302,8 @@ impl Connection {
         self.closed.borrow().is_some()
     }
 
-    /// Waits for the end of the connection and says how it came: the reason, or `None` if the other end closed it between two frames.
+    /// Waits for the end of the connection and says how it came: the reason, or `None` if the other end closed it
+    /// between two frames.
     pub(super) async fn wait_closed(&self) -> Option<Arc<str>> {
         let mut closed = self.closed.subscribe();
         // The sender lives as long as `self`, so waiting cannot fail.
@@ -281,7 +316,7 @@ impl Connection {
 }
 
 /// The asker may have given up; then the answer is for nobody.
-fn answer_asker<T>(asker: Asker<T>, answer: Result<T, AskError>) {
+pub(super) fn answer_asker<T>(asker: Asker<T>, answer: Result<T, AskError>) {
     let _ = asker.send(answer);
 }
 
@@ -301,278 +336,7 @@ fn prepare(socket: &TcpStream, conf: &TransportConf) -> io::Result<()> {
 pub(super) enum Side {
     /// The end that connected. It always reads, so that two ends can never wait for each other.
     Client,
-    /// The end that was connected to. It reads no requests while their answers pile up.
-    Server {
-        /// The server's permission to hold this connection.
-        accepted: OwnedSemaphorePermit,
-        /// Memory for large requests, shared by all connections.
-        budget: Arc<Semaphore>,
-    },
-}
-
-/// Reads a connection until it ends.
-struct ReadTask {
-    connection: Arc<Connection>,
-    reader: Reader,
-    handler: Arc<dyn RequestHandler>,
-    /// Chunks being opened and uploads being taken.
-    opening: FuturesUnordered<Answer<()>>,
-    /// Streams being opened; answered in the order of their requests.
-    streams: FuturesOrdered<Answer<(String, Result<Body, String>)>>,
-    idle_after: Duration,
-    close_idle: bool,
-    /// Whether requests wait while answers pile up.
-    holds_back: bool,
-    /// Whether answers wait for others.
-    holds_answers: bool,
-}
-
-impl ReadTask {
-    async fn run(mut self) {
-        let ended = self.read().await;
-        self.connection.outgoing.hold(false);
-        let error = match ended {
-            Ok(()) => None,
-            Err(error) => {
-                tracing::warn!(
-                    "Closing the connection to {}: {error}",
-                    self.connection.peer.addr
-                );
-                Some(Arc::<str>::from(error.to_string()))
-            }
-        };
-        self.connection.end(error);
-        let reason = self.connection.wait_closed().await;
-        // Whatever is being opened is dropped before the handler hears of the end.
-        let Self {
-            connection,
-            handler,
-            opening,
-            streams,
-            ..
-        } = self;
-        drop((opening, streams));
-        handler.on_close(connection.peer, reason.as_deref());
-    }
-
-    async fn read(&mut self) -> Result<(), ReadError> {
-        let connection = self.connection.clone();
-        let closed = connection.wait_closed();
-        tokio::pin!(closed);
-        let mut idle_at = Instant::now() + self.idle_after;
-        loop {
-            let waits = self.holds_back && !connection.outgoing.has_room();
-            let full = self.opening.len() + self.streams.len() >= MAX_OPENING;
-            // Answers to requests that are here already go out together.
-            let more = self.holds_back && !waits && !full && self.reader.has_frame();
-            if more || self.holds_answers {
-                self.holds_answers = more;
-                connection.outgoing.hold(more);
-            }
-            tokio::select! {
-                biased;
-                _ = &mut closed => return Ok(()),
-                Some(()) = self.opening.next(), if !self.opening.is_empty() => {}
-                Some((stream_id, body)) = self.streams.next(), if !self.streams.is_empty() => {
-                    self.answer_stream(stream_id, body);
-                }
-                () = connection.outgoing.room(), if waits => {}
-                event = self.reader.next(), if !waits && !full => match event? {
-                    Event::Frame(frame, memory) => self.dispatch(frame, memory)?,
-                    Event::Progress => connection.activity.touch(),
-                    Event::End => return Ok(()),
-                },
-                () = sleep_until(idle_at) => {
-                    let quiet_since = connection.activity.quiet_since();
-                    idle_at = quiet_since + self.idle_after;
-                    if idle_at <= Instant::now() {
-                        let held_up = waits || full || self.reader.is_held_up();
-                        if !held_up && let Some(reason) = self.idle_reason() {
-                            connection.close(&reason);
-                            return Ok(());
-                        }
-                        idle_at = Instant::now() + self.idle_after;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Why a connection that was silent for the timeout must end, if it must.
-    fn idle_reason(&self) -> Option<String> {
-        let quiet = self.idle_after.as_millis();
-        if !self.connection.outstanding.lock().is_empty() {
-            return Some(format!(
-                "it was quiet for {quiet} ms while there were outstanding requests"
-            ));
-        }
-        if self.reader.is_inside() {
-            return Some(format!(
-                "it was quiet for {quiet} ms in the middle of a frame"
-            ));
-        }
-        self.close_idle
-            .then(|| format!("it was idle for {quiet} ms"))
-    }
-
-    fn dispatch(
-        &mut self,
-        frame: Frame,
-        memory: Option<OwnedSemaphorePermit>,
-    ) -> Result<(), ReadError> {
-        let connection = &self.connection;
-        let peer = connection.peer;
-        match frame {
-            Frame::RpcRequest { request_id, body } => {
-                let reply = Reply::new(connection.clone(), request_id, memory);
-                self.handler.on_rpc(peer, body, reply);
-            }
-            Frame::OneWayMessage { body } => self.handler.on_one_way(peer, body),
-            Frame::ChunkFetchRequest {
-                stream_id,
-                chunk_index,
-            } => self.open_chunk(stream_id, chunk_index),
-            Frame::StreamRequest { stream_id } => {
-                let body = self.handler.open_stream(peer, stream_id.clone());
-                self.streams
-                    .push_back(Box::pin(async move { (stream_id, body.await) }));
-            }
-            Frame::UploadStream {
-                request_id,
-                meta,
-                byte_count,
-            } => {
-                let (data, consumer) = Stream::new(byte_count);
-                self.reader.divert(byte_count, consumer);
-                let reply = Reply::new(connection.clone(), request_id, memory);
-                self.opening
-                    .push(self.handler.on_upload(peer, meta, data, reply));
-            }
-            Frame::MergedBlockMetaRequest { request_id, .. } => {
-                let error =
-                    "Merged shuffle blocks are served by the external shuffle service only."
-                        .to_owned();
-                connection.respond_failure(request_id, error);
-            }
-            Frame::RpcResponse { request_id, body } => self.answer_rpc(request_id, Ok(body)),
-            Frame::RpcFailure { request_id, error } => {
-                self.answer_rpc(request_id, Err(AskError::RpcFailure(error)))
-            }
-            Frame::ChunkFetchSuccess {
-                stream_id,
-                chunk_index,
-                body,
-            } => {
-                self.answer_chunk(stream_id, chunk_index, Ok(body));
-            }
-            Frame::ChunkFetchFailure {
-                stream_id,
-                chunk_index,
-                error,
-            } => {
-                self.answer_chunk(stream_id, chunk_index, Err(AskError::RpcFailure(error)));
-            }
-            Frame::StreamResponse { byte_count, .. } => {
-                let (stream, consumer) = Stream::new(byte_count);
-                self.reader.divert(byte_count, consumer);
-                self.answer_stream_request(Ok(stream))?;
-            }
-            Frame::StreamFailure { error, .. } => {
-                self.answer_stream_request(Err(AskError::RpcFailure(error)))?
-            }
-            Frame::MergedBlockMetaSuccess { .. } => {
-                return Err(unexpected(FrameKind::MergedBlockMetaSuccess));
-            }
-            Frame::Unknown { kind, .. } => return Err(unexpected(kind)),
-        }
-        Ok(())
-    }
-
-    fn open_chunk(&self, stream_id: i64, chunk_index: i32) {
-        let body = self
-            .handler
-            .open_chunk(self.connection.peer, stream_id, chunk_index);
-        let connection = self.connection.clone();
-        self.opening.push(Box::pin(async move {
-            let body = body.await.and_then(|body| match body.len() {
-                len if len > MAX_FRAME as u64 - CHUNK_HEAD => {
-                    Err(format!("A chunk of {len} bytes does not fit into a frame."))
-                }
-                _ => Ok(body),
-            });
-            match body {
-                Ok(body) => {
-                    let frame = Frame::ChunkFetchSuccess {
-                        stream_id,
-                        chunk_index,
-                        body: Bytes::new(),
-                    };
-                    connection.outgoing.push_with(&frame, &body);
-                }
-                Err(error) => connection.outgoing.push(&Frame::ChunkFetchFailure {
-                    stream_id,
-                    chunk_index,
-                    error,
-                }),
-            }
-        }));
-    }
-
-    fn answer_stream(&self, stream_id: String, body: Result<Body, String>) {
-        match body {
-            Ok(body) => {
-                let frame = Frame::StreamResponse {
-                    stream_id,
-                    byte_count: body.len(),
-                };
-                self.connection.outgoing.push_with(&frame, &body);
-            }
-            Err(error) => self
-                .connection
-                .outgoing
-                .push(&Frame::StreamFailure { stream_id, error }),
-        }
-    }
-
-    fn answer_rpc(&self, request_id: i64, answer: Result<Bytes, AskError>) {
-        let asker = self.connection.outstanding.lock().rpcs.remove(&request_id);
-        match asker {
-            Some(asker) => answer_asker(asker, answer),
-            None => tracing::debug!(
-                "Ignoring the answer to RPC {request_id} from {} since it is not outstanding",
-                self.connection.peer.addr
-            ),
-        }
-    }
-
-    fn answer_chunk(&self, stream_id: i64, chunk_index: i32, answer: Result<Bytes, AskError>) {
-        let asker = self
-            .connection
-            .outstanding
-            .lock()
-            .chunks
-            .remove(&(stream_id, chunk_index));
-        match asker {
-            Some(asker) => answer_asker(asker, answer),
-            None => tracing::debug!(
-                "Ignoring chunk {chunk_index} of stream {stream_id} from {} since it is not outstanding",
-                self.connection.peer.addr
-            ),
-        }
-    }
-
-    fn answer_stream_request(&self, answer: Result<Stream, AskError>) -> Result<(), ReadError> {
-        let asker = self.connection.outstanding.lock().streams.pop_front();
-        let asker = asker.ok_or_else(|| unexpected(FrameKind::StreamResponse))?;
-        answer_asker(asker, answer);
-        Ok(())
-    }
-}
-
-/// A frame that nobody who follows the protocol would send.
-fn unexpected(kind: FrameKind) -> ReadError {
-    ReadError::Io(io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("{kind} was not expected"),
-    ))
+    /// The end that was connected to. It reads no requests while their answers pile up, and keeps account of what the
+    /// other end holds.
+    Server(Arc<Ledger>),
 }

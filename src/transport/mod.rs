@@ -5,21 +5,28 @@
 //! task writes it: it sends everything that is queued in as few system calls as possible, and files straight from
 //! the page cache. [`Client`] opens connections, [`Server`] accepts them.
 //!
-//! Memory is bounded everywhere a stranger could fill it: frames have a maximum, a server's connections share a
-//! budget for large frames, and a peer that does not read its answers is not read either.
+//! Memory is bounded everywhere a stranger could fill it: frames have a maximum, a server keeps a ledger of what
+//! all its peers hold, and a peer that does not read its answers is not read either.
 
 mod client;
+mod complaints;
 mod conf;
 mod connection;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
+mod ledger;
 mod outgoing;
 mod pacing;
 mod reader;
+mod reading;
 mod sending;
 mod server;
 mod stream;
 
 pub use client::{Asked, Client};
+pub use complaints::complain;
 pub use conf::{ConfError, TransportConf};
+pub use ledger::Held;
 pub use server::Server;
 pub use stream::Stream;
 
@@ -31,7 +38,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
+use wire::printable::Printable;
 
 /// A future that a [`RequestHandler`] gives away. It is dropped when the connection closes.
 pub type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -73,6 +80,22 @@ impl From<Bytes> for Body {
     }
 }
 
+/// Content that is to be sent.
+pub enum Opening {
+    /// It is on its way, and takes no memory to speak of until it is sent.
+    Begun(Answer<Result<Body, String>>),
+    /// It takes memory. It is made when the other end has taken most of what it was sent before, one such at a time.
+    Waiting(Box<dyn FnOnce() -> Answer<Result<Body, String>> + Send>),
+}
+
+impl Opening {
+    /// There is no such content.
+    pub fn failed(error: impl Into<String>) -> Self {
+        let error = error.into();
+        Self::Begun(Box::pin(async { Err(error) }))
+    }
+}
+
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer {
@@ -83,8 +106,8 @@ pub struct Peer {
 }
 
 /// What a process does with the requests that reach it. Methods are called on the task that reads the
-/// connection, in the order of the requests, and must not block; whatever takes time goes into the returned future or to
-/// another task. Every method has a default that refuses the request.
+/// connection, in the order of the requests, and must not block; whatever takes time goes into the returned future or
+/// to another task. Every method has a default that refuses the request.
 pub trait RequestHandler: Send + Sync + 'static {
     /// A request that wants an answer. It may be answered at any time, in any order.
     fn on_rpc(&self, _peer: Peer, _body: Bytes, reply: Reply) {
@@ -93,22 +116,19 @@ pub trait RequestHandler: Send + Sync + 'static {
 
     /// A message without an answer.
     fn on_one_way(&self, peer: Peer, _body: Bytes) {
-        tracing::warn!("Ignored a one-way message from {}", peer.addr);
+        complain(peer.addr.ip(), || {
+            tracing::warn!("Ignored a one-way message from {}", peer.addr);
+        });
     }
 
     /// A chunk of a stream. Chunks are answered as they become ready.
-    fn open_chunk(
-        &self,
-        _peer: Peer,
-        _stream_id: i64,
-        _chunk_index: i32,
-    ) -> Answer<Result<Body, String>> {
-        Box::pin(async { Err("This process serves no chunks on this connection.".to_owned()) })
+    fn open_chunk(&self, _peer: Peer, _stream_id: i64, _chunk_index: i32) -> Opening {
+        Opening::failed("This process serves no chunks on this connection.")
     }
 
     /// A whole stream. Streams are answered in the order of their requests.
-    fn open_stream(&self, _peer: Peer, stream_id: String) -> Answer<Result<Body, String>> {
-        Box::pin(async move { Err(format!("Stream '{stream_id}' was not found.")) })
+    fn open_stream(&self, _peer: Peer, stream_id: String) -> Opening {
+        Opening::failed(format!("Stream '{}' was not found.", Printable(&stream_id)))
     }
 
     /// A request whose data follow. Dropping `data` early discards the rest of it.
@@ -117,7 +137,8 @@ pub trait RequestHandler: Send + Sync + 'static {
         Box::pin(async {})
     }
 
-    /// The connection is closed, `error` says why unless the other end closed it between two frames. Nothing of it is called afterwards.
+    /// The connection is closed, `error` says why unless the other end closed it between two frames. Nothing of it is
+    /// called afterwards.
     fn on_close(&self, _peer: Peer, _error: Option<&str>) {}
 }
 
@@ -127,22 +148,19 @@ pub struct NoRequests;
 
 impl RequestHandler for NoRequests {}
 
-/// The right to answer one request. Dropped without an answer, it answers with a failure, so that the other end never waits in vain.
+/// The right to answer one request. Dropped without an answer, it answers with a failure, so that the other end never
+/// waits in vain.
 #[derive(Debug)]
 pub struct Reply {
     connection: Arc<Connection>,
     request_id: i64,
     answered: bool,
-    /// Share of the server's memory that the request occupies.
-    _memory: Option<OwnedSemaphorePermit>,
+    /// Memory that the request holds.
+    _memory: Option<Held>,
 }
 
 impl Reply {
-    fn new(
-        connection: Arc<Connection>,
-        request_id: i64,
-        memory: Option<OwnedSemaphorePermit>,
-    ) -> Self {
+    fn new(connection: Arc<Connection>, request_id: i64, memory: Option<Held>) -> Self {
         connection.promise();
         Self {
             connection,
@@ -150,6 +168,12 @@ impl Reply {
             answered: false,
             _memory: memory,
         }
+    }
+
+    /// Enters memory into the ledger that is kept for the other end until it asks for it, or goes; it is the caller's
+    /// to drop. `None` if the other end holds too much already.
+    pub fn keep(&self, bytes: usize) -> Option<Held> {
+        self.connection.keep_for_peer(bytes)
     }
 
     /// Answers.

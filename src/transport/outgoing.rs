@@ -1,6 +1,7 @@
 //! What waits to be sent on a connection, and the task that sends it.
 
 use super::Body;
+use super::ledger::{Account, Held, Reason};
 use super::sending::{self, Limits, Part, Piece, Sent, Stop};
 use bytes::{Buf, BytesMut};
 use parking_lot::{Mutex, MutexGuard};
@@ -18,13 +19,17 @@ use wire::frame::Frame;
 
 /// Bodies up to this size are copied behind their heads instead of being sent as a piece of their own.
 const COPIED_BODY: usize = 8 << 10;
-/// What is sent by whoever queues it: it saves small messages and small blocks of shuffles, with what framing and compression add to them, the way through
-/// another thread.
+/// What is sent by whoever queues it: it saves small messages and small blocks of shuffles, with what framing and
+/// compression add to them, the way through another thread.
 const AT_ONCE: Limits = Limits {
     bytes: 64 << 10,
     part: 256 << 10,
     read_ahead: false,
 };
+/// What is queued is entered into the ledger in units of this size.
+const COUNTED: usize = 1 << 20;
+/// Bytes queued from which on requests are no longer read when the ledger is full.
+const FEW_BYTES: usize = 64 << 10;
 /// Open files that may wait on one connection.
 const MAX_FILES: usize = 32;
 /// Requests of the other end that may be unanswered.
@@ -36,6 +41,8 @@ pub(super) struct Activity {
     started: Instant,
     /// Milliseconds after `started`.
     last: AtomicU64,
+    received: AtomicU64,
+    sent: AtomicU64,
 }
 
 impl Activity {
@@ -43,12 +50,29 @@ impl Activity {
         Self {
             started: Instant::now(),
             last: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
         }
     }
 
     pub(super) fn touch(&self) {
         self.last
             .store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Bytes arrived.
+    pub(super) fn receive(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Bytes that arrived so far.
+    pub(super) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were sent so far.
+    pub(super) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
     }
 
     pub(super) fn quiet_since(&self) -> Instant {
@@ -59,27 +83,30 @@ impl Activity {
 /// The queue of one connection.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    state: Mutex<State>,
+    state: Mutex<Queue>,
     activity: Arc<Activity>,
     /// There is something to send, or the queue is closed.
     ready: Notify,
     /// Something was sent or answered, or the queue is closed.
     room: Notify,
     max_bytes: usize,
+    account: Option<Arc<Account>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct Queue {
     /// The socket, until the queue is closed.
     socket: Option<Arc<TcpStream>>,
     sender: Sender,
     /// More is about to be queued: nothing is sent yet.
-    held: bool,
+    waits: bool,
     pieces: VecDeque<Piece>,
     /// Heads and small bodies behind the last piece.
     tail: BytesMut,
     /// Bytes queued or being sent, files not counted.
     bytes: usize,
+    /// The memory of `bytes`, if the other end is a stranger.
+    held: Option<Held>,
     /// Files queued or being sent.
     files: usize,
     /// Requests of the other end that still will be answered.
@@ -97,11 +124,21 @@ enum Sender {
     Caller,
 }
 
-impl State {
+impl Queue {
     fn cut_tail(&mut self) {
         if !self.tail.is_empty() {
             let tail = self.tail.split().freeze();
             self.pieces.push_back(Piece::Bytes(tail));
+        }
+    }
+
+    /// Enters what is queued into the ledger, roughly: whoever takes what he is sent has little in the queue.
+    fn count(&mut self) {
+        let counted = self.bytes / COUNTED * COUNTED;
+        if let Some(held) = &mut self.held
+            && held.bytes() != counted
+        {
+            held.resize(counted);
         }
     }
 
@@ -125,23 +162,34 @@ impl State {
             || (self.bytes < max_bytes && self.files < MAX_FILES && self.promises < MAX_PROMISES)
     }
 
-    /// Whether whoever waits for room is to go on. Not as soon as there is some: for a single file they and the sending task would wake each other all the
-    /// time. Answers that were promised may take long, though, and must not hold up requests that there is room for.
+    /// Whether whoever waits for room is to go on. Not as soon as there is some: for a single file they and the sending
+    /// task would wake each other all the time. Answers that were promised may take long, though, and must not hold up
+    /// requests that there is room for.
     fn has_much_room(&self, max_bytes: usize) -> bool {
         self.has_room(max_bytes) && self.bytes <= max_bytes / 2 && self.files <= MAX_FILES / 2
     }
 }
 
 impl Outgoing {
-    pub(super) fn new(max_bytes: usize, socket: Arc<TcpStream>, activity: Arc<Activity>) -> Self {
+    /// With an account, the other end is a stranger.
+    pub(super) fn new(
+        max_bytes: usize,
+        socket: Arc<TcpStream>,
+        activity: Arc<Activity>,
+        account: Option<Arc<Account>>,
+    ) -> Self {
+        let held = account
+            .as_ref()
+            .map(|account| account.hold(0, Reason::Untaken));
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(Queue {
                 socket: Some(socket),
                 sender: Sender::Nobody,
-                held: false,
+                waits: false,
                 pieces: VecDeque::new(),
                 tail: BytesMut::new(),
                 bytes: 0,
+                held,
                 files: 0,
                 promises: 0,
                 closed: false,
@@ -150,6 +198,7 @@ impl Outgoing {
             ready: Notify::new(),
             room: Notify::new(),
             max_bytes,
+            account,
         }
     }
 
@@ -192,23 +241,24 @@ impl Outgoing {
                 }));
             }
         }
-        if !state.held {
+        state.count();
+        if !state.waits {
             self.send_now(state);
         }
     }
 
-    /// Whether whoever calls this has more to queue at once. What is queued is sent when they have not: one behind the other it costs less, and the other end
-    /// does not go to sleep in between.
+    /// Whether whoever calls this has more to queue at once. What is queued is sent when they have not: one behind the
+    /// other it costs less, and the other end does not go to sleep in between.
     pub(super) fn hold(&self, held: bool) {
         let mut state = self.state.lock();
-        state.held = held;
+        state.waits = held;
         if !held {
             self.send_now(state);
         }
     }
 
     /// Sends what waits, if it is little and nobody else is sending. What is left is the sending task's.
-    fn send_now<'a>(&'a self, mut state: MutexGuard<'a, State>) {
+    fn send_now<'a>(&'a self, mut state: MutexGuard<'a, Queue>) {
         // Whoever is sending goes on with it.
         if state.sender != Sender::Nobody || state.is_empty() {
             return;
@@ -250,14 +300,22 @@ impl Outgoing {
         self.release(self.state.lock(), Sent::default(), 1);
     }
 
+    /// Bytes that may be queued.
+    fn limit(&self) -> usize {
+        match &self.account {
+            Some(account) if !account.fits(COUNTED) => self.max_bytes.min(FEW_BYTES),
+            _ => self.max_bytes,
+        }
+    }
+
     /// Whether more should be queued now. Nothing breaks if it is; the limits say when to stop.
     pub(super) fn has_room(&self) -> bool {
-        self.state.lock().has_room(self.max_bytes)
+        self.state.lock().has_room(self.limit())
     }
 
     /// Waits until more should be queued; returns at once when the queue is closed.
     pub(super) async fn room(&self) {
-        self.wait(|state| state.has_room(self.max_bytes)).await;
+        self.wait(|state| state.has_room(self.limit())).await;
     }
 
     /// Waits until everything queued so far has been given to the system, or the queue is closed.
@@ -266,7 +324,7 @@ impl Outgoing {
             .await;
     }
 
-    async fn wait(&self, until: impl Fn(&State) -> bool) {
+    async fn wait(&self, until: impl Fn(&Queue) -> bool) {
         loop {
             let changed = self.room.notified();
             tokio::pin!(changed);
@@ -286,22 +344,27 @@ impl Outgoing {
         state.socket = None;
         state.pieces.clear();
         state.tail.clear();
+        state.held = None;
         drop(state);
         self.ready.notify_one();
         self.room.notify_waiters();
     }
 
     /// Counts what was sent and answered, and wakes whoever waits for it.
-    fn release(&self, mut state: MutexGuard<'_, State>, sent: Sent, promises: usize) {
+    fn release(&self, mut state: MutexGuard<'_, Queue>, sent: Sent, promises: usize) {
         if sent != Sent::default() {
             self.activity.touch();
+            let bytes = sent.bytes as u64 + sent.file_bytes;
+            self.activity.sent.fetch_add(bytes, Ordering::Relaxed);
         }
-        let had_room = state.has_much_room(self.max_bytes);
+        let limit = self.limit();
+        let had_room = state.has_much_room(limit);
         state.bytes -= sent.bytes;
+        state.count();
         state.files -= sent.files;
         state.promises -= promises;
-        let wake = (!had_room && state.has_much_room(self.max_bytes))
-            || (state.bytes == 0 && state.files == 0);
+        let wake =
+            (!had_room && state.has_much_room(limit)) || (state.bytes == 0 && state.files == 0);
         drop(state);
         if wake {
             self.room.notify_waiters();
@@ -386,7 +449,7 @@ mod tests {
         let socket = TcpStream::connect(listener.local_addr().unwrap())
             .await
             .unwrap();
-        let outgoing = Outgoing::new(1 << 20, Arc::new(socket), Arc::new(Activity::new()));
+        let outgoing = Outgoing::new(1 << 20, Arc::new(socket), Arc::new(Activity::new()), None);
         let head = Frame::ChunkFetchSuccess {
             stream_id: 1,
             chunk_index: 0,
@@ -432,7 +495,7 @@ mod tests {
         let socket = TcpStream::connect(listener.local_addr().unwrap());
         let (socket, accepted) = tokio::join!(socket, listener.accept());
         let socket = Arc::new(socket.unwrap());
-        let outgoing = Outgoing::new(1 << 20, socket.clone(), Arc::new(Activity::new()));
+        let outgoing = Outgoing::new(1 << 20, socket.clone(), Arc::new(Activity::new()), None);
         (Arc::new(outgoing), socket, accepted.unwrap().0)
     }
 

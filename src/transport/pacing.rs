@@ -1,8 +1,9 @@
 //! Congestion control of accepted connections.
 //!
-//! What is sent inside a machine meets no congestion. Algorithms that pace what they send (BBR) set a timer for each packet there, which costs more than to send it, and
-//! a connection that was paced once stays so. So the listening socket hands the plainest algorithm to all connections, and those from other machines get the
-//! system's own again before anything is sent on them.
+//! What is sent inside a machine meets no congestion. Algorithms that pace what they send (BBR) set a timer for each
+//! packet there, which costs more than to send it, and a connection that was paced once stays so. So the listening
+//! socket hands the plainest algorithm to all connections, and those from other machines get the system's own again
+//! before anything is sent on them.
 
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use tokio::net::{TcpSocket, TcpStream};

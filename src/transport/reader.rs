@@ -1,18 +1,19 @@
 //! The reading half of a connection: frames, and the raw bytes that follow some of them.
 
+use super::ledger::{Account, Held, Reason, Turn};
+use super::outgoing::Activity;
 use bytes::{Bytes, BytesMut};
-use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio_util::sync::PollSemaphore;
-use wire::frame::{Frame, FrameError};
+use tokio::sync::mpsc;
+use wire::frame::{Frame, FrameError, FrameKind};
 
-/// Bytes asked of the system at a time.
+/// Bytes asked of the system at a time. Frames above this size are in the ledger while they arrive.
 const READ_SIZE: usize = 64 << 10;
-/// Frames above this size take part in the server's memory budget, which counts in units of this size.
-pub(super) const BUDGET_UNIT: usize = 64 << 10;
+/// Bytes of the longest request for data: the names of streams are short, and the metadata of uploads have at most 64
+/// KiB.
+const MAX_REQUEST: usize = 68 << 10;
 /// Raw bytes that nobody wants are read and thrown away up to this number; beyond it the connection is given up.
 const MAX_DISCARDED: u64 = 1 << 20;
 
@@ -21,12 +22,19 @@ pub(super) struct Reader {
     socket: Arc<TcpStream>,
     buffer: BytesMut,
     max_frame: usize,
-    budget: Option<PollSemaphore>,
-    /// Memory granted to the frame that is being read.
-    granted: Option<OwnedSemaphorePermit>,
-    /// The frame that is being read waits for memory.
-    waits_for_memory: bool,
+    activity: Arc<Activity>,
+    /// What the other end may hold, if it is a stranger.
+    account: Option<Arc<Account>>,
+    /// Memory of the frame that is being read.
+    held: Option<Held>,
+    turn: Option<Turn>,
+    /// This end does not read on: there is no memory, or nobody takes what has arrived.
+    held_up: bool,
+    /// As `held_up`, at any time since [`Reader::was_held_up`] was called last.
+    was_held_up: bool,
     raw: Option<Raw>,
+    /// Frames and runs of raw bytes that have come to their ends.
+    finished: u64,
 }
 
 /// Bytes outside of frames.
@@ -37,8 +45,8 @@ struct Raw {
 
 /// What was read.
 pub(super) enum Event {
-    /// A frame, with its share of the memory budget.
-    Frame(Frame, Option<OwnedSemaphorePermit>),
+    /// A frame, with the memory that it holds.
+    Frame(Frame, Option<Held>),
     /// Some bytes of a frame or behind it.
     Progress,
     /// The other end closed the connection between two frames.
@@ -56,24 +64,30 @@ pub(super) enum ReadError {
     Truncated,
     #[error("nobody wants the {0} bytes of a stream that are still to come")]
     Unwanted(u64),
+    #[error("{0} bytes are too many for a {1}")]
+    TooLarge(usize, FrameKind),
 }
 
 impl Reader {
-    /// `budget` counts units of [`BUDGET_UNIT`] bytes.
+    /// Without an account whatever comes is taken: this end has asked for it.
     pub(super) fn new(
         socket: Arc<TcpStream>,
         max_frame: usize,
-        budget: Option<Arc<Semaphore>>,
+        activity: Arc<Activity>,
+        account: Option<Arc<Account>>,
     ) -> Self {
-        let budget = budget.map(PollSemaphore::new);
         Self {
             socket,
             buffer: BytesMut::new(),
             max_frame,
-            budget,
-            granted: None,
-            waits_for_memory: false,
+            activity,
+            account,
+            held: None,
+            turn: None,
+            held_up: false,
+            was_held_up: false,
             raw: None,
+            finished: 0,
         }
     }
 
@@ -90,17 +104,28 @@ impl Reader {
         self.raw.is_some() || !self.buffer.is_empty()
     }
 
+    /// How many things the other end has finished.
+    pub(super) fn finished(&self) -> u64 {
+        self.finished
+    }
+
     /// Whether a frame is here that [`Reader::next`] gives at once.
     pub(super) fn has_frame(&self) -> bool {
         self.raw.is_none()
             && Frame::announced(&self.buffer, self.max_frame).is_ok_and(|size| {
-                size.is_some_and(|size| size <= BUDGET_UNIT && size <= self.buffer.len())
+                size.is_some_and(|size| size <= READ_SIZE && size <= self.buffer.len())
             })
     }
 
-    /// Whether it is this end that does not read on: nobody takes what has arrived, or there is no memory for what is to come.
+    /// Whether it is this end that does not read on: nobody takes what has arrived, or there is no memory for what is
+    /// to come.
     pub(super) fn is_held_up(&self) -> bool {
-        self.waits_for_memory || (self.raw.is_some() && !self.buffer.is_empty())
+        self.held_up || (self.raw.is_some() && !self.buffer.is_empty())
+    }
+
+    /// As [`Reader::is_held_up`], at any time since this was called last.
+    pub(super) fn was_held_up(&mut self) -> bool {
+        std::mem::replace(&mut self.was_held_up, false) | self.is_held_up()
     }
 
     /// Reads on. May be dropped at any point without losing bytes.
@@ -109,23 +134,37 @@ impl Reader {
             return self.next_raw().await;
         }
         let size = Frame::announced(&self.buffer, self.max_frame)?.unwrap_or_default();
-        if size > BUDGET_UNIT
-            && self.granted.is_none()
-            && let Some(budget) = &mut self.budget
-        {
-            self.waits_for_memory = true;
-            let units = size.div_ceil(BUDGET_UNIT) as u32;
-            self.granted = poll_fn(|cx| budget.poll_acquire_many(cx, units)).await;
-            self.waits_for_memory = false;
+        if self.account.is_some() && size > MAX_REQUEST {
+            self.check_large(size)?;
         }
         if let Some(frame) = Frame::decode(&mut self.buffer, self.max_frame)? {
-            return Ok(Event::Frame(frame, self.granted.take()));
+            self.finished += 1;
+            self.turn = None;
+            let mut held = self.held.take();
+            if let Some(held) = &mut held {
+                held.because(Reason::Busy);
+            }
+            return Ok(Event::Frame(frame, held));
         }
         self.fill(size.saturating_sub(self.buffer.len())).await
     }
 
+    /// Messages may be large, requests for data never are.
+    fn check_large(&self, size: usize) -> Result<(), ReadError> {
+        match Frame::announced_kind(&self.buffer) {
+            Some(
+                kind @ (FrameKind::ChunkFetchRequest
+                | FrameKind::StreamRequest
+                | FrameKind::UploadStream),
+            ) => Err(ReadError::TooLarge(size, kind)),
+            _ => Ok(()),
+        }
+    }
+
     async fn next_raw(&mut self) -> Result<Event, ReadError> {
         if self.buffer.is_empty() {
+            self.room(READ_SIZE).await;
+            self.turn = None;
             return self.fill(0).await;
         }
         let Some(Raw { missing, consumer }) = &mut self.raw else {
@@ -135,35 +174,107 @@ impl Reader {
             .buffer
             .len()
             .min(usize::try_from(*missing).unwrap_or(usize::MAX));
+        if consumer.capacity() == 0 {
+            self.was_held_up = true;
+        }
         match consumer.reserve().await {
-            Ok(slot) => slot.send(self.buffer.split_to(count).freeze()),
+            Ok(slot) => {
+                let piece = self.buffer.split_to(count).freeze();
+                slot.send(match &self.account {
+                    Some(account) => account.hold(count, Reason::Busy).with(piece),
+                    None => piece,
+                });
+            }
             Err(_) if *missing > MAX_DISCARDED => return Err(ReadError::Unwanted(*missing)),
             Err(_) => drop(self.buffer.split_to(count)),
         }
         *missing -= count as u64;
         if *missing == 0 {
             self.raw = None;
+            self.finished += 1;
         }
+        // What is left may be a frame that is not whole.
+        self.held = None;
         Ok(Event::Progress)
     }
 
-    /// Reads what the socket has into a buffer with room for the `missing` bytes of a frame; the system gives memory to
-    /// it only as they arrive. An idle connection has no buffer.
+    /// Waits until that many more bytes may be held.
+    async fn room(&mut self, bytes: usize) {
+        let Some(account) = &self.account else {
+            return;
+        };
+        if !account.fits(bytes) {
+            (self.held_up, self.was_held_up) = (true, true);
+            account.hold_up(true);
+            account.room(bytes, &mut self.turn).await;
+        }
+        // Also if the waiting was dropped and begun again.
+        if std::mem::take(&mut self.held_up) {
+            account.hold_up(false);
+        }
+    }
+
+    /// Makes room for what comes next, of which the frame has `missing` bytes.
+    async fn reserve(&mut self, missing: usize) {
+        if self.account.is_none() {
+            // The system gives memory only as bytes arrive.
+            return self.buffer.reserve(missing.max(READ_SIZE));
+        }
+        // As much again as has arrived: a frame of which nothing comes has no memory.
+        let step = missing.min(self.buffer.len()).max(READ_SIZE);
+        let wanted = self.buffer.len() + step;
+        let held = self.held.as_ref().map_or(0, Held::bytes);
+        // Most frames are smaller than what is read at a time, and gone at once.
+        if wanted > 2 * READ_SIZE && wanted > held {
+            self.room(wanted - held).await;
+            self.hold(wanted);
+        }
+        self.buffer.reserve(step);
+    }
+
+    /// Enters the frame that is being read into the ledger with at least that many bytes.
+    fn hold(&mut self, bytes: usize) {
+        match (&mut self.held, &self.account) {
+            (Some(held), _) => held.resize(bytes.max(held.bytes())),
+            (held, Some(account)) => *held = Some(account.hold(bytes, Reason::Unfinished)),
+            (None, None) => {}
+        }
+    }
+
+    /// Reads what the socket has. An idle connection has no buffer, and one in the middle of a small frame one of its
+    /// size.
     async fn fill(&mut self, missing: usize) -> Result<Event, ReadError> {
         loop {
-            self.buffer.reserve(missing.max(READ_SIZE));
+            self.reserve(missing).await;
             match self.socket.try_read_buf(&mut self.buffer) {
                 Ok(0) if self.is_inside() => return Err(ReadError::Truncated),
                 Ok(0) => return Ok(Event::End),
-                Ok(_) => return Ok(Event::Progress),
+                Ok(count) => {
+                    self.activity.receive(count);
+                    return Ok(Event::Progress);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if self.buffer.is_empty() {
-                        self.buffer = BytesMut::new();
-                    }
+                    self.settle();
                     self.socket.readable().await?;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Nothing more is here for now: gives back what the buffer has too much, and enters the rest into the ledger.
+    fn settle(&mut self) {
+        let len = self.buffer.len();
+        if len == 0 {
+            self.buffer = BytesMut::new();
+            return;
+        }
+        if self.account.is_none() {
+            return;
+        }
+        if len < READ_SIZE && self.buffer.capacity() > 2 * len {
+            self.buffer = BytesMut::from(self.buffer.as_ref());
+        }
+        self.hold(len);
     }
 }

@@ -195,8 +195,8 @@ pub(super) fn next_part(pieces: &VecDeque<Piece>) -> Option<Part> {
     }
 }
 
-/// Whether the end of what is sent next, and of large parts the beginning, can be read without waiting for a disk. What lies in between is taken to be there, too. A
-/// file system that cannot tell counts as cached.
+/// Whether the end of what is sent next, and of large parts the beginning, can be read without waiting for a disk. What
+/// lies in between is taken to be there, too. A file system that cannot tell counts as cached.
 fn is_cached(part: &Part) -> bool {
     let is_there = |at| {
         let mut byte = [0];
@@ -208,7 +208,8 @@ fn is_cached(part: &Part) -> bool {
     is_there(part.offset + len.saturating_sub(1)) && (len <= SMALL_PART || is_there(part.offset))
 }
 
-/// Brings a part of a file into the page cache without holding up the tasks that move bytes. Errors show when the part is sent.
+/// Brings a part of a file into the page cache without holding up the tasks that move bytes. Errors show when the part
+/// is sent.
 pub(super) async fn read_ahead(part: Part) {
     let read = tokio::task::spawn_blocking(move || {
         use std::os::unix::fs::FileExt;

@@ -1,18 +1,18 @@
 //! The accepting end.
 
 use super::connection::{Connection, Side};
+use super::ledger::Ledger;
 use super::pacing::Pacing;
-use super::reader::BUDGET_UNIT;
-use super::{RequestHandler, TransportConf};
+use super::{RequestHandler, TransportConf, complaints};
+use rustix::io::Errno;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// Pause after a failure to accept, which mostly means that the process is out of file descriptors.
+/// Pause when the process or the machine has no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Accepts connections until it is dropped. Connections that were accepted live on.
@@ -74,30 +74,35 @@ async fn accept(
     conf: TransportConf,
     handler: Arc<dyn RequestHandler>,
 ) {
-    let connections = Arc::new(Semaphore::new(conf.max_connections));
-    // One frame of the largest size must fit, or it would wait for ever.
-    let budget = conf
-        .max_incoming_bytes
-        .max(conf.max_frame)
-        .div_ceil(BUDGET_UNIT)
-        + 1;
-    let budget = Arc::new(Semaphore::new(budget.min(Semaphore::MAX_PERMITS)));
-    // The semaphore is never closed.
-    while let Ok(accepted) = connections.clone().acquire_owned().await {
-        let side = Side::Server {
-            accepted,
-            budget: budget.clone(),
-        };
-        let started = match listener.accept().await {
-            Ok((socket, _)) => {
-                pacing.accepted(&socket);
-                Connection::start(socket, &conf, handler.clone(), side).map(drop)
-            }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = started {
-            tracing::warn!("Cannot accept a connection: {error}");
+    let ledger = Ledger::new(conf.max_held_bytes, conf.max_frame);
+    loop {
+        let accepted = listener.accept().await;
+        if let Err(error) = &accepted
+            && is_exhausted(error)
+        {
+            complaints::complain_at_large(|| tracing::warn!("Cannot accept a connection: {error}"));
+            ledger.close_longest_idle("this process has no room for another connection");
             tokio::time::sleep(ACCEPT_PAUSE).await;
         }
+        let Ok((socket, addr)) = accepted else {
+            // One connection that broke before it was accepted.
+            continue;
+        };
+        if ledger.connections() >= conf.max_connections {
+            let limit = conf.max_connections;
+            ledger.close_longest_idle(&format!("more than {limit} are connected, and it was idle"));
+        }
+        pacing.accepted(&socket);
+        let side = Side::Server(ledger.clone());
+        if let Err(error) = Connection::start(socket, &conf, handler.clone(), side) {
+            // It was closed meanwhile.
+            tracing::debug!("Cannot take the connection from {addr}: {error}");
+        }
     }
+}
+
+/// Whether it is this process or machine that has no room, and not the connection that is broken.
+fn is_exhausted(error: &io::Error) -> bool {
+    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| exhausted.contains(&error))
 }

@@ -56,6 +56,13 @@ impl Stream {
         self.took(piece)
     }
 
+    /// The next bytes, if they have arrived already.
+    pub fn next_at_hand(&mut self) -> Option<Bytes> {
+        let piece = self.pieces.try_recv().ok()?;
+        self.missing = self.missing.saturating_sub(piece.len() as u64);
+        Some(piece)
+    }
+
     /// As [`Stream::next`], for threads outside the runtime.
     ///
     /// # Errors

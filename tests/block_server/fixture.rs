@@ -1,7 +1,7 @@
 //! A block server with files, blocks and peers.
 
 use bytes::Bytes;
-use firesteel::blocks::{BlockServer, BlockSource, LocalDirs};
+use firesteel::blocks::{BlockServer, BlockSource, LocalDirs, Upload};
 use firesteel::transport::{Answer, AskError, Body, Client, NoRequests, TransportConf};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks};
+use wire::ids::BlockId;
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) const APP: &str = "app-20260101000000-0000";
@@ -17,8 +18,8 @@ pub(crate) const APP: &str = "app-20260101000000-0000";
 #[derive(Default)]
 pub(crate) struct Source {
     pub(crate) asked: AtomicUsize,
-    pub(crate) uploads: Mutex<Vec<Bytes>>,
-    pub(crate) streams: Mutex<Vec<(Bytes, PathBuf, Vec<u8>)>>,
+    pub(crate) uploads: Mutex<Vec<(Upload, Bytes)>>,
+    pub(crate) streams: Mutex<Vec<(Upload, PathBuf, Vec<u8>)>>,
 }
 
 pub(crate) struct Shared(pub(crate) Arc<Source>);
@@ -30,29 +31,34 @@ pub(crate) fn content(seed: usize, len: usize) -> Vec<u8> {
 }
 
 impl BlockSource for Shared {
-    fn local_block(&self, name: String) -> Answer<Result<Body, String>> {
+    fn may_have(&self, id: &BlockId) -> bool {
+        matches!(id, BlockId::Rdd { .. })
+    }
+
+    fn stored_block(&self, _id: &BlockId) -> Option<Answer<Result<Body, String>>> {
+        None
+    }
+
+    fn local_block(&self, id: BlockId) -> Answer<Result<Body, String>> {
         self.0.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             tokio::task::yield_now().await;
-            match name
-                .strip_prefix("rdd_")
-                .and_then(|rest| rest.split('_').next()?.parse().ok())
-            {
-                Some(len) => Ok(Body::Bytes(content(1, len).into())),
-                None => Err(format!("Block {name} not found")),
+            match id {
+                BlockId::Rdd { rdd_id, .. } => Ok(Body::Bytes(content(1, rdd_id as usize).into())),
+                _ => Err(format!("Block {id} not found")),
             }
         })
     }
 
-    fn upload(&self, body: Bytes) -> Answer<Result<Bytes, String>> {
-        self.0.uploads.lock().push(body);
+    fn upload(&self, upload: Upload, data: Bytes) -> Answer<Result<Bytes, String>> {
+        self.0.uploads.lock().push((upload, data));
         Box::pin(async { Ok(Bytes::new()) })
     }
 
-    fn upload_stream(&self, header: Bytes, file: PathBuf) -> Answer<Result<Bytes, String>> {
+    fn upload_stream(&self, upload: Upload, file: PathBuf) -> Answer<Result<Bytes, String>> {
         let data = std::fs::read(&file).unwrap();
         let failed = data.len() == 13;
-        self.0.streams.lock().push((header, file, data));
+        self.0.streams.lock().push((upload, file, data));
         Box::pin(async move {
             if failed {
                 Err("not stored".into())
@@ -61,6 +67,15 @@ impl BlockSource for Shared {
             }
         })
     }
+}
+
+/// Metadata of an upload as Spark's serializer writes them.
+pub(crate) fn metadata() -> Bytes {
+    let path = testkit::fixtures().join("upload-metadata.json");
+    let all: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let hex = all[testkit::of_series("4.1")].as_str().unwrap();
+    testkit::from_hex(hex).into()
 }
 
 pub(crate) struct Fixture {
@@ -109,7 +124,7 @@ impl Fixture {
     }
 
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
-        let path = self.dirs.path(name);
+        let path = self.dirs.path(&name.parse().unwrap());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }

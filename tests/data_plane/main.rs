@@ -8,42 +8,8 @@ mod streams;
 
 use std::path::PathBuf;
 
-const VERSIONS: [&str; 5] = ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"];
-
-/// The `pyspark` directory of a distribution, and the `python` that it was installed for.
-fn distribution(version: &str) -> (PathBuf, PathBuf) {
-    let variable = format!("FIRESTEEL_SPARK_DIR_{}", version.replace('.', "_"));
-    if let Some(dir) = std::env::var_os(&variable) {
-        return (dir.into(), "python3".into());
-    }
-    let cache = std::env::var_os("FIRESTEEL_CACHE").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").expect("HOME is set")).join(".cache/firesteel"),
-        PathBuf::from,
-    );
-    let home = cache.join(format!("spark-{version}"));
-    let pythons = std::fs::read_dir(home.join("lib"));
-    let pythons = pythons.unwrap_or_else(|error| panic!("Spark {version} is missing: {error}"));
-    let mut dirs = pythons.map(|python| python.unwrap().path().join("site-packages/pyspark"));
-    let dir = dirs.find(|dir| dir.join("jars").is_dir());
-    (dir.expect("an installed pyspark"), home.join("bin/python"))
-}
-
 fn java() -> PathBuf {
-    let home = ["FIRESTEEL_JAVA_HOME", "JAVA_HOME"]
-        .iter()
-        .find_map(std::env::var_os);
-    home.map_or("java".into(), |home| PathBuf::from(home).join("bin/java"))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn from_hex(text: &str) -> Vec<u8> {
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-        .collect()
+    testkit::jdk().join("bin/java")
 }
 
 /// Data as they come: runs, text, noise.

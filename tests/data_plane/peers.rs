@@ -1,9 +1,9 @@
 //! Our client with our block server.
 
-use super::{distribution, sample};
+use super::sample;
 use bytes::Bytes;
 use firesteel::blocks::fetch::{BlockFetchError, BlockFetcher, Destination, FetchedBlock};
-use firesteel::blocks::{BlockEnv, BlockServer, BlockSource, LocalDirs};
+use firesteel::blocks::{BlockEnv, BlockServer, BlockSource, LocalDirs, Upload};
 use firesteel::config::SparkProperties;
 use firesteel::rpc::{DriverEndpoint, RpcConf};
 use firesteel::transport::{Answer, Body, Peer, Reply, RequestHandler, Server, TransportConf};
@@ -16,44 +16,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use wire::WireVersion;
-use wire::block_transfer::{BlockTransferMessage as Message, Cause};
+use wire::block_transfer::Cause;
 use wire::envelope::{RequestEnvelope, RpcAddress};
-use wire::ids::{BlockId, BlockManagerId};
-use wire::messages::{IsExecutorAlive, reply};
+use wire::ids::{BlockId, BlockManagerId, StorageLevel};
+use wire::messages::{BlockReplicationMetadata, IsExecutorAlive, reply};
 
 const APP: &str = "app-20260101000000-0000";
 
 /// Keeps uploads.
 #[derive(Default)]
 struct Source {
-    uploads: Mutex<Vec<(String, Bytes, Bytes)>>,
+    uploads: Mutex<Vec<(Upload, Bytes)>>,
 }
 
 impl BlockSource for Source {
-    fn local_block(&self, name: String) -> Answer<Result<Body, String>> {
-        Box::pin(async move { Err(format!("Block {name} not found")) })
+    fn may_have(&self, _id: &BlockId) -> bool {
+        false
     }
 
-    fn upload(&self, body: Bytes) -> Answer<Result<Bytes, String>> {
-        let Ok(Message::UploadBlock {
-            block_id,
-            metadata,
-            block_data,
-            ..
-        }) = Message::read(&body)
-        else {
-            return Box::pin(async { Err("not an upload".to_owned()) });
-        };
-        self.uploads.lock().push((block_id, metadata, block_data));
+    fn stored_block(&self, _id: &BlockId) -> Option<Answer<Result<Body, String>>> {
+        None
+    }
+
+    fn local_block(&self, id: BlockId) -> Answer<Result<Body, String>> {
+        Box::pin(async move { Err(format!("Block {id} not found")) })
+    }
+
+    fn upload(&self, upload: Upload, data: Bytes) -> Answer<Result<Bytes, String>> {
+        self.uploads.lock().push((upload, data));
         Box::pin(async { Ok(Bytes::new()) })
     }
 
-    fn upload_stream(&self, header: Bytes, file: PathBuf) -> Answer<Result<Bytes, String>> {
-        let Ok(Message::UploadBlockStream { block_id, metadata }) = Message::read(&header) else {
-            return Box::pin(async { Err("not an upload".to_owned()) });
-        };
+    fn upload_stream(&self, upload: Upload, file: PathBuf) -> Answer<Result<Bytes, String>> {
         let data = std::fs::read(file).unwrap();
-        self.uploads.lock().push((block_id, metadata, data.into()));
+        self.uploads.lock().push((upload, data.into()));
         Box::pin(async { Ok(Bytes::new()) })
     }
 }
@@ -61,16 +57,24 @@ impl BlockSource for Source {
 struct Shared(Arc<Source>);
 
 impl BlockSource for Shared {
-    fn local_block(&self, name: String) -> Answer<Result<Body, String>> {
-        self.0.local_block(name)
+    fn may_have(&self, id: &BlockId) -> bool {
+        self.0.may_have(id)
     }
 
-    fn upload(&self, body: Bytes) -> Answer<Result<Bytes, String>> {
-        self.0.upload(body)
+    fn stored_block(&self, id: &BlockId) -> Option<Answer<Result<Body, String>>> {
+        self.0.stored_block(id)
     }
 
-    fn upload_stream(&self, header: Bytes, file: PathBuf) -> Answer<Result<Bytes, String>> {
-        self.0.upload_stream(header, file)
+    fn local_block(&self, id: BlockId) -> Answer<Result<Body, String>> {
+        self.0.local_block(id)
+    }
+
+    fn upload(&self, upload: Upload, data: Bytes) -> Answer<Result<Bytes, String>> {
+        self.0.upload(upload, data)
+    }
+
+    fn upload_stream(&self, upload: Upload, file: PathBuf) -> Answer<Result<Bytes, String>> {
+        self.0.upload_stream(upload, file)
     }
 }
 
@@ -105,8 +109,8 @@ struct Fixture {
 
 impl Fixture {
     async fn start(settings: &[(&str, &str)], key: Option<&[u8]>) -> Self {
-        let (dir, _) = distribution("4.3.0");
-        let catalog = Arc::new(Catalog::from_class_path(&[dir.join("jars/*")]).unwrap());
+        let class_path = testkit::Distribution::find(testkit::NEWEST).class_path();
+        let catalog = Arc::new(Catalog::from_class_path(&[class_path.into()]).unwrap());
         let alive = Arc::new(AtomicBool::new(true));
         let handler = Driver {
             catalog: catalog.clone(),
@@ -147,7 +151,7 @@ impl Fixture {
             catalog,
             limits: Limits::default(),
             properties: Arc::new(properties),
-            driver: endpoint,
+            driver: endpoint.into(),
             ask_timeout: Duration::from_secs(20),
             local_dirs: local_dirs("ours"),
             runtime: tokio::runtime::Handle::current(),
@@ -167,7 +171,7 @@ impl Fixture {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {
-        let path = self.dirs.path(name);
+        let path = self.dirs.path(&name.parse().unwrap());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
@@ -194,7 +198,10 @@ impl Fixture {
         names: &[&str],
         destination: Destination,
     ) -> Vec<Result<FetchedBlock, BlockFetchError>> {
-        let blocks: Vec<_> = names.iter().map(|name| BlockId::parse(name)).collect();
+        let blocks: Vec<_> = names
+            .iter()
+            .map(|name| BlockId::parse(name).unwrap())
+            .collect();
         let mut results: Vec<_> = blocks.iter().map(|_| None).collect();
         self.fetcher
             .fetch_blocks(&self.peer, &blocks, destination, |index, result| {
@@ -254,17 +261,25 @@ async fn shuffle_blocks_come_in_whatever_order_they_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_block_that_is_not_there_does_not_hurt_others() {
+async fn a_block_that_is_not_there_fails_its_request_as_in_spark() {
     let fixture = Fixture::start(&[], None).await;
     let one = fixture.map_output(10, &[100, 0, 3000]);
-    let names = ["shuffle_3_10_0", "shuffle_3_12_0", "shuffle_3_10_2"];
+    // This one is found out when it is read.
+    let unreadable = ["shuffle_3_10_0", "shuffle_3_10_7", "shuffle_3_10_2"];
+    let absent = ["shuffle_3_10_0", "shuffle_3_12_0", "shuffle_3_10_2"];
     for destination in [Destination::Memory, Destination::Disk] {
-        let results = fixture.fetch(&names, destination).await;
+        let results = fixture.fetch(&unreadable, destination).await;
         assert!(bytes(&results[0]) == one[0] && bytes(&results[2]) == one[2]);
         let Err(BlockFetchError::Remote(why)) = &results[1] else {
             panic!("{:?}", results[1])
         };
-        assert!(why.contains("shuffle_3_12_0"), "{why}");
+        assert!(why.contains("has no reducers 7 to 8"), "{why}");
+        for result in fixture.fetch(&absent, destination).await {
+            let Err(BlockFetchError::Remote(why)) = &result else {
+                panic!("{result:?}")
+            };
+            assert!(why.contains("shuffle_3_12_0"), "{why}");
+        }
     }
     let results = fixture.fetch(&["rdd_1_1"], Destination::Memory).await;
     assert!(matches!(&results[0], Err(BlockFetchError::Remote(why)) if why.contains("rdd_1_1")));
@@ -296,7 +311,14 @@ async fn downloads_are_encrypted_if_files_are() {
 async fn uploads_arrive_in_one_piece_or_as_streams() {
     let settings = [("spark.network.maxRemoteBlockSizeFetchToMem", "1m")];
     let fixture = Fixture::start(&settings, None).await;
-    let metadata = Bytes::from_static(b"metadata");
+    let catalog = &fixture.env.catalog;
+    let metadata = BlockReplicationMetadata {
+        level: StorageLevel::DISK_ONLY,
+        class_tag: None,
+        checksum: None,
+        verify_sealed_checksum: false,
+    };
+    let encoded = Bytes::from(metadata.encode(catalog).unwrap());
     let large = sample(5 << 20, 3);
     let path = fixture.root.path().join("file");
     std::fs::write(&path, &large).unwrap();
@@ -311,18 +333,21 @@ async fn uploads_arrive_in_one_piece_or_as_streams() {
         ("shuffle_3_9_0.data", file),
     ];
     for (name, body) in &bodies {
-        let id = BlockId::parse(name);
+        let id = BlockId::parse(name).unwrap();
         let stored = fixture
             .fetcher
-            .upload_block(&fixture.peer, &id, metadata.clone(), body);
+            .upload_block(&fixture.peer, &id, encoded.clone(), body);
         stored.await.unwrap();
     }
     let uploads = fixture.source.uploads.lock();
     let expected = [&b"small"[..], &large, &large[1..101]];
     assert_eq!(uploads.len(), 3);
-    for (upload, ((name, _), expected)) in uploads.iter().zip(bodies.iter().zip(expected)) {
-        assert_eq!((&*upload.0, &upload.1), (*name, &metadata));
-        assert!(upload.2 == expected);
+    for ((upload, data), ((name, _), expected)) in uploads.iter().zip(bodies.iter().zip(expected)) {
+        assert_eq!(
+            (&*upload.id.to_string(), &upload.metadata),
+            (*name, &metadata)
+        );
+        assert!(data == expected);
     }
 }
 

@@ -1,20 +1,20 @@
 //! Streams that Spark's own classes read and write.
 
-use super::{VERSIONS, distribution, from_hex, hex, java, sample};
+use super::{java, sample};
 use firesteel::blocks::codec::Codec;
 use firesteel::blocks::crypto::IoEncryption;
-use firesteel::config::SparkProperties;
+use firesteel::config::{SparkProperties, declared};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use testkit::{Distribution, VERSIONS, from_hex, to_hex};
 
 /// Answers of a JVM to commands of `SparkStreams.java`.
 fn run(version: &str, settings: &[&str], commands: &[String]) -> Vec<Vec<u8>> {
-    let (dir, _) = distribution(version);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/SparkStreams.java");
     let mut jvm = Command::new(java())
         .args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp"])
-        .arg(dir.join("jars/*"))
+        .arg(Distribution::find(version).class_path())
         .arg(source)
         .args(settings)
         .stdin(Stdio::piped())
@@ -47,8 +47,12 @@ fn spark_reads_our_streams_and_we_read_spark_s() {
     let settings = ["spark.io.compression.zstd.level=3"];
     let mut properties = SparkProperties::default();
     properties.set("spark.io.compression.zstd.level", "3");
-    let codecs = ["lz4", "lzf", "snappy", "zstd"]
-        .map(|name| (name, Codec::by_name(name, "codec", &properties).unwrap()));
+    let codecs = ["lz4", "lzf", "snappy", "zstd"].map(|name| {
+        (
+            name,
+            Codec::by_name(name, &declared::CODEC, &properties).unwrap(),
+        )
+    });
     let encryption = IoEncryption::new(&KEY, &properties).unwrap();
     let samples = [
         Vec::new(),
@@ -62,14 +66,14 @@ fn spark_reads_our_streams_and_we_read_spark_s() {
         for (name, codec) in &codecs {
             let mut ours = codec.compress(data).unwrap();
             ours.extend(codec.compress(b"another stream").unwrap());
-            commands.push(format!("decompress {name} {}", hex(&ours)));
-            commands.push(format!("compress {name} {}", hex(data)));
+            commands.push(format!("decompress {name} {}", to_hex(&ours)));
+            commands.push(format!("compress {name} {}", to_hex(data)));
         }
         let mut ours = encryption.writer(Vec::new()).unwrap();
         ours.write_all(data).unwrap();
-        let ours = hex(&ours.into_inner());
-        commands.push(format!("decrypt {} {ours}", hex(&KEY)));
-        commands.push(format!("encrypt {} {}", hex(&KEY), hex(data)));
+        let ours = to_hex(&ours.into_inner());
+        commands.push(format!("decrypt {} {ours}", to_hex(&KEY)));
+        commands.push(format!("encrypt {} {}", to_hex(&KEY), to_hex(data)));
     }
     for version in VERSIONS {
         let mut answers = run(version, &settings, &commands).into_iter();

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
+use testkit::{Distribution, NEWEST, OLDEST};
 
 use crate::hold::{Hold, executor_command};
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::process::{Running, one_at_a_time, read_lossy};
 
 const BACKEND: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
@@ -35,16 +36,16 @@ fn java(java_home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(java_home.join("bin/java"));
     command
         .args(arguments)
-        .env("FIRESTEEL_JAVA_HOME", places::jdk())
+        .env("FIRESTEEL_JAVA_HOME", testkit::jdk())
         .stdin(std::process::Stdio::null());
     command
 }
 
 #[test]
 fn wrong_arguments_print_sparks_usage() {
-    for version in ["3.5.9", "4.3.0"] {
+    for version in [OLDEST, NEWEST] {
         let distribution = Distribution::find(version);
-        let jars = distribution.jars();
+        let jars = distribution.class_path();
         let cases: [&[&str]; 3] = [
             &["-cp", &jars, BACKEND, "--nonsense", "1"],
             &[
@@ -59,8 +60,8 @@ fn wrong_arguments_print_sparks_usage() {
             &["-cp", &jars, BACKEND],
         ];
         for case in cases {
-            let plain = end_of("usage-plain", &mut java(&places::jdk(), case), 60);
-            let native = end_of("usage", &mut java(&places::firesteel(), case), 10);
+            let plain = end_of("usage-plain", &mut java(&testkit::jdk(), case), 60);
+            let native = end_of("usage", &mut java(&testkit::firesteel(), case), 10);
             assert_eq!(native.0, 1, "{case:?}");
             assert_eq!(plain.0, 1, "{case:?}");
             let usage = |log: &str| {
@@ -85,7 +86,7 @@ fn wrong_arguments_print_sparks_usage() {
 #[test]
 fn other_main_classes_reach_the_jdk() {
     let version = |home: &Path| java(home, &["-version"]).output().unwrap();
-    let (plain, native) = (version(&places::jdk()), version(&places::firesteel()));
+    let (plain, native) = (version(&testkit::jdk()), version(&testkit::firesteel()));
     assert_eq!(native.status.code(), Some(0));
     assert_eq!(
         String::from_utf8_lossy(&native.stderr),
@@ -95,7 +96,7 @@ fn other_main_classes_reach_the_jdk() {
 
 #[test]
 fn missing_jdk_names_the_setting() {
-    let mut command = java(&places::firesteel(), &["-version"]);
+    let mut command = java(&testkit::firesteel(), &["-version"]);
     command.env("FIRESTEEL_JAVA_HOME", "/nowhere/jdk");
     let (code, log) = end_of("no-jdk", &mut command, 10);
     assert_ne!(code, 0);
@@ -107,7 +108,7 @@ fn missing_spark_jars_are_named() {
     let dir = places::fresh_dir("bad-input-empty-jars");
     let class_path = format!("{}/*", dir.display());
     let mut command = executor_command(
-        &places::firesteel(),
+        &testkit::firesteel(),
         &class_path,
         "spark://CoarseGrainedScheduler@localhost:9",
         "0",
@@ -120,10 +121,10 @@ fn missing_spark_jars_are_named() {
 
 #[test]
 fn mixed_spark_jars_are_named() {
-    let (old, new) = (Distribution::find("3.5.9"), Distribution::find("4.3.0"));
-    let class_path = format!("{}:{}", old.jars(), new.jars());
+    let (old, new) = (Distribution::find(OLDEST), Distribution::find(NEWEST));
+    let class_path = format!("{}:{}", old.class_path(), new.class_path());
     let mut command = executor_command(
-        &places::firesteel(),
+        &testkit::firesteel(),
         &class_path,
         "spark://CoarseGrainedScheduler@localhost:9",
         "0",
@@ -131,22 +132,17 @@ fn mixed_spark_jars_are_named() {
     );
     let (code, log) = end_of("mixed-jars", &mut command, 10);
     assert_eq!(code, 1, "{log}");
-    assert_says(&log, &["3.5.9", "4.3.0"]);
+    assert_says(&log, &[OLDEST, NEWEST]);
 }
 
 #[test]
 fn unreachable_driver_is_named() {
-    // A port that was free a moment ago.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let distribution = Distribution::find("4.3.0");
+    let port = testkit::free_port();
+    let distribution = Distribution::find(NEWEST);
     let url = format!("spark://CoarseGrainedScheduler@localhost:{port}");
     let mut command = executor_command(
-        &places::firesteel(),
-        &distribution.jars(),
+        &testkit::firesteel(),
+        &distribution.class_path(),
         &url,
         "0",
         "app-1",
@@ -167,11 +163,11 @@ fn driver_that_is_no_driver_is_named() {
             let _ = socket.write_all(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n");
         }
     });
-    let distribution = Distribution::find("4.3.0");
+    let distribution = Distribution::find(NEWEST);
     let url = format!("spark://CoarseGrainedScheduler@localhost:{port}");
     let mut command = executor_command(
-        &places::firesteel(),
-        &distribution.jars(),
+        &testkit::firesteel(),
+        &distribution.class_path(),
         &url,
         "0",
         "app-1",
@@ -184,15 +180,15 @@ fn driver_that_is_no_driver_is_named() {
 #[test]
 fn driver_of_another_version_is_named() {
     let _turn = one_at_a_time();
-    let (driver, executor) = (Distribution::find("3.5.9"), Distribution::find("4.3.0"));
-    places::firesteel();
+    let (driver, executor) = (Distribution::find(OLDEST), Distribution::find(NEWEST));
+    testkit::firesteel();
     let mut hold = Hold::start(&driver, "other-version", &[]);
-    let mut command = hold.executor_command(&places::firesteel(), &executor.jars(), "0");
+    let mut command = hold.executor_command(&testkit::firesteel(), &executor.class_path(), "0");
     let (code, log) = end_of("other-version", &mut command, 60);
     assert_eq!(code, 1, "{log}");
-    assert_says(&log, &["4.3.0", "localhost:"]);
+    assert_says(&log, &[NEWEST, "localhost:"]);
     // The driver is as well as before: an executor of its own version registers.
-    let mut good = hold.add_executor(&driver, &places::firesteel(), "1", &[]);
+    let mut good = hold.add_executor(&driver, &testkit::firesteel(), "1", &[]);
     assert!(good.is_running());
     hold.ask(json!({"do": "stop"}));
     assert_eq!(good.exit_code(20), 0, "{}", read_lossy(&good.stderr));
@@ -203,17 +199,17 @@ fn driver_of_another_version_is_named() {
 #[test]
 fn missing_jdk_ends_the_executor_at_the_first_task() {
     let _turn = one_at_a_time();
-    let distribution = Distribution::find("4.3.0");
-    places::firesteel();
+    let distribution = Distribution::find(NEWEST);
+    testkit::firesteel();
     let mut hold = Hold::start(&distribution, "no-jdk", &["spark.firesteel.lanes=jvm"]);
-    let mut command = hold.executor_command(&places::firesteel(), &distribution.jars(), "0");
+    let mut command = hold.executor_command(&testkit::firesteel(), &distribution.class_path(), "0");
     command.env("FIRESTEEL_JAVA_HOME", "/nowhere/jdk");
     let mut lame = Running::start(&mut command, &hold.work, "executor-0", false);
     hold.wait_for_executors(&["0"]);
     hold.ask(json!({"do": "begin", "name": "job"}));
     assert_eq!(lame.exit_code(30), 1, "{}", lame.log());
     assert_says(&lame.log(), &["FIRESTEEL_JAVA_HOME", "/nowhere/jdk"]);
-    let mut good = hold.add_executor(&distribution, &places::firesteel(), "1", &[]);
+    let mut good = hold.add_executor(&distribution, &testkit::firesteel(), "1", &[]);
     assert_eq!(
         hold.ask(json!({"do": "finish", "name": "job"})),
         "332833500 of 1000"

@@ -59,8 +59,8 @@ fn walk(
     }
 }
 
-/// The number in `{"about": number}`: something whose exact value does not matter, such as the size of what a compressor made
-/// of the same bytes, which differs between its releases.
+/// The number in `{"about": number}`: something whose exact value does not matter, such as the size of what a
+/// compressor made of the same bytes, which differs between its releases.
 fn about(object: &serde_json::Map<String, Value>) -> Option<u64> {
     match object.len() {
         1 => object.get("about")?.as_u64(),

@@ -2,11 +2,11 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use testkit::{Distribution, NEWEST, each_version};
 
-use crate::each_version;
 use crate::hold::{Hold, plain_answers};
 use crate::lanes::Report;
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::process::{Running, one_at_a_time};
 use crate::report;
 use crate::submit::Side;
@@ -28,8 +28,8 @@ fn leave(hold: &mut Hold, id: &str, executor: &mut Running, by_signal: bool) {
     assert_eq!(executor.exit_code(60), 0, "{}", executor.log());
 }
 
-/// Waits until an executor has run a task. A driver hears of Spark's own executor before that can take blocks; one of 4.0 that gets some
-/// too early never finds its shuffle manager.
+/// Waits until an executor has run a task. A driver hears of Spark's own executor before that can take blocks; one of
+/// 4.0 that gets some too early never finds its shuffle manager.
 fn work_at(hold: &mut Hold, id: &str) {
     for _ in 0..100 {
         if hold.executor(id)["finished"].as_u64() > Some(0) {
@@ -43,10 +43,7 @@ fn work_at(hold: &mut Hold, id: &str) {
 /// What RDDs answered before and after executors left, first without and then with tasks of Java.
 fn leaving(distribution: &Distribution, side: Side) -> Vec<Value> {
     let name = format!("decommission-{}", side.name());
-    let home = match side {
-        Side::Plain => places::jdk(),
-        Side::Firesteel => places::firesteel(),
-    };
+    let home = side.java_home();
     let mut hold = Hold::start(distribution, &name, &CONF);
     let mut answers = Vec::new();
     for (java, ids) in [(false, ["0", "1", "2"]), (true, ["3", "4", "5"])] {
@@ -95,12 +92,12 @@ fn leaving(distribution: &Distribution, side: Side) -> Vec<Value> {
 }
 
 fn decommission(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
-    places::firesteel();
+    testkit::firesteel();
     let native = leaving(&distribution, Side::Firesteel);
     let sources = ["jobs/hold.py", "e2e/decommission.rs"];
     let plain = plain_answers(&distribution, "decommission", &sources, || {

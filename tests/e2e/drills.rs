@@ -1,4 +1,5 @@
-//! Executors started by hand against one driver: how they end, work beside plain Spark's executors, and stand strangers.
+//! Executors started by hand against one driver: how they end, work beside plain Spark's executors, and stand
+//! strangers.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -7,22 +8,22 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use testkit::{Distribution, NEWEST, each_version};
 
-use crate::each_version;
 use crate::hold::Hold;
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::process::{Running, one_at_a_time, wait_for};
 use crate::report;
 
 each_version!(executors_by_hand, super::drills);
 
 fn drills(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
-    places::firesteel();
+    testkit::firesteel();
     let mut hold = Hold::start(
         &distribution,
         "drills",
@@ -49,12 +50,12 @@ fn gated_answer() -> String {
 
 /// Two executors that never get a task: alike in the driver's eyes, and gone with code 0 when the driver stops.
 fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
-    let mut native = hold.add_executor(distribution, &places::firesteel(), "0", &[]);
-    let mut plain = hold.add_executor(distribution, &places::jdk(), "1", &["0"]);
+    let mut native = hold.add_executor(distribution, &testkit::firesteel(), "0", &[]);
+    let mut plain = hold.add_executor(distribution, &testkit::jdk(), "1", &["0"]);
     // Storage memory depends on the heap as the collector counts it, which Firesteel must know without a JVM.
-    let small: [(&str, &Path); 2] = [("2", &places::firesteel()), ("3", &places::jdk())];
+    let small: [(&str, &Path); 2] = [("2", &testkit::firesteel()), ("3", &testkit::jdk())];
     let others = small.map(|(id, java_home)| {
-        let mut command = hold.executor_command(java_home, &distribution.jars(), id);
+        let mut command = hold.executor_command(java_home, &distribution.class_path(), id);
         command.env("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -Xms300m");
         Running::start(&mut command, &hold.work, &format!("executor-{id}"), false)
     });
@@ -72,6 +73,7 @@ fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
         hold.executor("0")["max_memory"],
         hold.executor("2")["max_memory"]
     );
+    paths_as_names(hold, distribution.version);
     let dump = hold.ask(json!({"do": "threads", "id": "0"}));
     assert_eq!(
         dump["status"], 200,
@@ -99,10 +101,11 @@ fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
     );
 }
 
-/// One executor of each kind in one job; strangers at the block port; a duplicate; the ends by SIGTERM and by a lost driver.
+/// One executor of each kind in one job; strangers at the block port; a duplicate; the ends by SIGTERM and by a lost
+/// driver.
 fn mixed_fleet(hold: &mut Hold, distribution: &Distribution) {
-    let mut native = hold.add_executor(distribution, &places::firesteel(), "0", &[]);
-    let mut plain = hold.add_executor(distribution, &places::jdk(), "1", &["0"]);
+    let mut native = hold.add_executor(distribution, &testkit::firesteel(), "0", &[]);
+    let mut plain = hold.add_executor(distribution, &testkit::jdk(), "1", &["0"]);
 
     assert_eq!(
         hold.ask(json!({"do": "squares", "count": 1000})),
@@ -128,6 +131,7 @@ fn mixed_fleet(hold: &mut Hold, distribution: &Distribution) {
 
     hold.ask(json!({"do": "gated", "name": "strangers"}));
     strangers(hold, &native);
+    paths_as_names(hold, distribution.version);
     assert_eq!(
         hold.ask(json!({"do": "ungate", "name": "strangers"})),
         gated_answer()
@@ -135,7 +139,7 @@ fn mixed_fleet(hold: &mut Hold, distribution: &Distribution) {
     assert_eq!(hold.executor("0")["failed"], 0, "no task was affected");
 
     let mut duplicate = Running::start(
-        &mut hold.executor_command(&places::firesteel(), &distribution.jars(), "0"),
+        &mut hold.executor_command(&testkit::firesteel(), &distribution.class_path(), "0"),
         &hold.work.clone(),
         "executor-duplicate",
         false,
@@ -166,11 +170,12 @@ fn mixed_fleet(hold: &mut Hold, distribution: &Distribution) {
     );
     hold.wait_for_executors(&[]);
 
-    let mut native = hold.add_executor(distribution, &places::firesteel(), "2", &[]);
-    let mut plain = hold.add_executor(distribution, &places::jdk(), "3", &["2"]);
+    let mut native = hold.add_executor(distribution, &testkit::firesteel(), "2", &[]);
+    let mut plain = hold.add_executor(distribution, &testkit::jdk(), "3", &["2"]);
     hold.ask(json!({"do": "gated", "name": "lost driver"}));
     hold.kill();
-    // Spark's executor, once it is at work, leaves with 0 even then: the 1 that it gives to `exitExecutor` goes nowhere.
+    // Spark's executor, once it is at work, leaves with 0 even then: the 1 that it gives to `exitExecutor` goes
+    // nowhere.
     assert_eq!(
         (native.exit_code(10), plain.exit_code(10)),
         (0, 0),
@@ -247,14 +252,65 @@ fn attacks() -> Vec<Attack> {
     ]
 }
 
-/// Sends every attack over a connection of its own.
-fn strangers(hold: &mut Hold, executor: &Running) {
+/// Uploads of blocks whose names are paths: none of them reaches a store, be it ours or the JVM's.
+fn paths_as_names(hold: &mut Hold, version: &str) {
+    let outside = hold.work.join("outside");
+    let text = outside.to_str().expect("a text");
+    let fixture = testkit::fixtures().join("upload-metadata.json");
+    let fixture = std::fs::read_to_string(fixture).unwrap();
+    let metadata = serde_json::from_str::<Value>(&fixture).unwrap()[version].clone();
+    let metadata = testkit::from_hex(metadata.as_str().unwrap());
+    let mut socket = TcpStream::connect(block_server(hold)).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    for name in [
+        text,
+        &format!("test_{text}"),
+        "test_/a",
+        "test_/../../../../outside",
+        &format!("broadcast_1_{text}"),
+        "rdd_1_1/../../../outside",
+        "test_a\0",
+    ] {
+        let mut body = vec![1];
+        for part in [
+            b"app".as_slice(),
+            b"0",
+            name.as_bytes(),
+            &metadata,
+            b"theirs",
+        ] {
+            body.extend((part.len() as u32).to_be_bytes());
+            body.extend(part);
+        }
+        let mut rpc = 7_i64.to_be_bytes().to_vec();
+        rpc.extend((body.len() as u32).to_be_bytes());
+        rpc.extend(body);
+        socket.write_all(&frame(3, &rpc)).unwrap();
+        let mut length = [0; 8];
+        socket.read_exact(&mut length).unwrap();
+        let mut reply = vec![0; u64::from_be_bytes(length) as usize - 8];
+        socket.read_exact(&mut reply).unwrap();
+        let reply = String::from_utf8_lossy(&reply);
+        assert!(reply.contains("UnrecognizedBlockId"), "{name:?}: {reply}");
+        assert!(!outside.exists(), "{name:?} was written");
+    }
+}
+
+/// Where the first executor serves blocks.
+fn block_server(hold: &mut Hold) -> SocketAddr {
     let view: Value = hold.executor("0");
     let port = view["host_port"]
         .as_str()
         .and_then(|text| text.rsplit(':').next())
         .expect("a port");
-    let address: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
+    format!("127.0.0.1:{port}").parse().unwrap()
+}
+
+/// Sends every attack over a connection of its own.
+fn strangers(hold: &mut Hold, executor: &Running) {
+    let address = block_server(hold);
     for attack in attacks() {
         let mut socket = TcpStream::connect(address).unwrap();
         socket

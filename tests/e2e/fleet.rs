@@ -2,21 +2,21 @@
 
 use rustix::process::Signal;
 use serde_json::json;
+use testkit::{Distribution, NEWEST, each_version};
 
-use crate::each_version;
 use crate::hold::{Hold, plain_answers};
 use crate::lanes::Report;
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::process::one_at_a_time;
 use crate::report;
 
 fn fleet(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
-    places::firesteel();
+    testkit::firesteel();
     let mut hold = Hold::start(
         &distribution,
         "fleet",
@@ -25,8 +25,8 @@ fn fleet(version: &'static str) {
             "spark.task.maxDirectResultSize=64k",
         ],
     );
-    let native = hold.add_executor(&distribution, &places::firesteel(), "0", &[]);
-    let plain = hold.add_executor(&distribution, &places::jdk(), "1", &["0"]);
+    let native = hold.add_executor(&distribution, &testkit::firesteel(), "0", &[]);
+    let plain = hold.add_executor(&distribution, &testkit::jdk(), "1", &["0"]);
     let nothing_wrong = json!([]);
     assert_eq!(hold.ask(json!({"do": "exchange"})), nothing_wrong);
     for id in ["0", "1"] {
@@ -36,10 +36,10 @@ fn fleet(version: &'static str) {
 
     // Each in turn takes its map outputs along; another one makes them again.
     native.signal(Signal::KILL);
-    let mut second = hold.add_executor(&distribution, &places::firesteel(), "2", &["1"]);
+    let mut second = hold.add_executor(&distribution, &testkit::firesteel(), "2", &["1"]);
     assert_eq!(hold.ask(json!({"do": "exchange_again"})), true);
     plain.signal(Signal::KILL);
-    let _other = hold.add_executor(&distribution, &places::jdk(), "3", &["2"]);
+    let _other = hold.add_executor(&distribution, &testkit::jdk(), "3", &["2"]);
     assert_eq!(hold.ask(json!({"do": "exchange_again"})), true);
     assert_eq!(hold.ask(json!({"do": "exchange"})), nothing_wrong);
 
@@ -53,12 +53,12 @@ fn fleet(version: &'static str) {
 
 /// Every value that a driver gets of a task is in Kryo's format.
 fn kryo(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
-    places::firesteel();
+    testkit::firesteel();
     let settings = [
         "spark.serializer=org.apache.spark.serializer.KryoSerializer",
         "spark.task.maxDirectResultSize=64k",
@@ -78,13 +78,13 @@ fn kryo(version: &'static str) {
         "kryo",
         &["jobs/hold.py", "e2e/fleet.rs"],
         || {
-            let plain = hold.add_executor(&distribution, &places::jdk(), "0", &[]);
+            let plain = hold.add_executor(&distribution, &testkit::jdk(), "0", &[]);
             let answer = hold.ask(json!({"do": "results"}));
             plain.signal(Signal::KILL);
             vec![answer]
         },
     );
-    let mut native = hold.add_executor(&distribution, &places::firesteel(), "1", &[]);
+    let mut native = hold.add_executor(&distribution, &testkit::firesteel(), "1", &[]);
     assert_eq!(vec![hold.ask(json!({"do": "results"}))], expected);
     assert_eq!(hold.ask(json!({"do": "exchange"})), json!([]));
     let counted = hold.executor("1");

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use testkit::{Distribution, NEWEST, each_version};
 
-use crate::each_version;
 use crate::hold::Hold;
 use crate::lanes::Report;
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::process::{Running, one_at_a_time};
 use crate::report;
 
@@ -43,7 +43,7 @@ fn overfill(
     id: &str,
 ) -> Option<Value> {
     let disk = SmallDisk::mount(&hold.work.join(format!("small-{id}")))?;
-    let mut command = hold.executor_command(java_home, &distribution.jars(), id);
+    let mut command = hold.executor_command(java_home, &distribution.class_path(), id);
     command.env("SPARK_EXECUTOR_DIRS", disk.0.join("local"));
     let mut executor = Running::start(
         &mut command,
@@ -61,18 +61,18 @@ fn overfill(
 }
 
 fn full_disk(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
-    places::firesteel();
+    testkit::firesteel();
     let mut hold = Hold::start(&distribution, "full-disk", &["spark.task.maxFailures=2"]);
-    let Some(plain) = overfill(&mut hold, &distribution, &places::jdk(), "0") else {
+    let Some(plain) = overfill(&mut hold, &distribution, &testkit::jdk(), "0") else {
         eprintln!("not tested: mounting a small file system is not allowed here");
         return;
     };
-    let native = overfill(&mut hold, &distribution, &places::firesteel(), "1").expect("as before");
+    let native = overfill(&mut hold, &distribution, &testkit::firesteel(), "1").expect("as before");
     hold.ask(json!({"do": "stop"}));
     let report = Report::new(report::read(&hold.reports(), "1"));
     report.check_no_jvm();

@@ -7,12 +7,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::Distribution;
 
-use crate::places::{self, Distribution, Inputs};
+use crate::places::{self, Inputs};
 use crate::process::{Running, patience, tail};
 use crate::submit::{common_conf, environment};
 
-/// What plain Spark answers, which is kept from run to run: `name` and the files and directories `sources` below `tests` tell such answers apart.
+/// What plain Spark answers, which is kept from run to run: `name` and the files and directories `sources` below
+/// `tests` tell such answers apart.
 pub(crate) fn plain_answers(
     distribution: &Distribution,
     name: &str,
@@ -21,7 +23,7 @@ pub(crate) fn plain_answers(
 ) -> Vec<Value> {
     let fingerprint = places::fingerprint(sources);
     let version = distribution.version;
-    let known = places::cache().join(format!(
+    let known = testkit::cache_dir().join(format!(
         "e2e/plain-{version}-{name}-{fingerprint:016x}.json"
     ));
     if std::env::var_os("FIRESTEEL_E2E_FRESH").is_none()
@@ -197,6 +199,12 @@ impl Hold {
         command
     }
 
+    /// Starts an executor and does not wait for it.
+    pub(crate) fn start_executor(&self, java_home: &Path, class_path: &str, id: &str) -> Running {
+        let mut command = self.executor_command(java_home, class_path, id);
+        Running::start(&mut command, &self.work, &format!("executor-{id}"), false)
+    }
+
     /// Starts an executor of the given side's `java_home` and waits until it is registered beside those in `others`.
     pub(crate) fn add_executor(
         &mut self,
@@ -205,13 +213,7 @@ impl Hold {
         id: &str,
         others: &[&str],
     ) -> Running {
-        let mut command = self.executor_command(java_home, &distribution.jars(), id);
-        let executor = Running::start(
-            &mut command,
-            &self.work.clone(),
-            &format!("executor-{id}"),
-            false,
-        );
+        let executor = self.start_executor(java_home, &distribution.class_path(), id);
         let mut ids = others.to_vec();
         ids.push(id);
         self.wait_for_executors(&ids);
@@ -249,7 +251,7 @@ pub(crate) fn executor_command(
         .args(["--app-id", app_id, "--resourceProfileId", "0"])
         .env("SPARK_LOCAL_IP", "127.0.0.1")
         .env("SPARK_LOCAL_HOSTNAME", "localhost")
-        .env("FIRESTEEL_JAVA_HOME", places::jdk())
+        .env("FIRESTEEL_JAVA_HOME", testkit::jdk())
         .env_remove("FIRESTEEL_REPORT")
         .stdin(Stdio::null());
     command

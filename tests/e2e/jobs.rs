@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde_json::Value;
+use testkit::{Distribution, NEWEST, OLDEST, each_version};
 
 use crate::compare::differences;
-use crate::each_version;
-use crate::places::{self, Distribution, Inputs};
+use crate::places::{self, Inputs};
 use crate::report;
 use crate::submit::{Application, Outcome, Side, logs_below};
 
@@ -118,7 +118,7 @@ pub(crate) fn equal_sides(
     let distribution = Distribution::find(version);
     let myself = std::env::var_os("FIRESTEEL_E2E_SELF").is_some();
     if !myself {
-        places::firesteel();
+        testkit::firesteel();
     }
     let plain = plain.run(&distribution, Side::Plain);
     let other = application.run(
@@ -181,7 +181,7 @@ fn check_reports(outcome: &Outcome, version: &str, losses: usize, kind: Lost) {
 }
 
 fn parity(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     if let Some(outcome) = both_sides(&PARITY, version) {
@@ -190,7 +190,7 @@ fn parity(version: &'static str) {
 }
 
 fn shell(version: &'static str) {
-    if !places::asked_for(version, &[places::OLDEST]) {
+    if !places::asked_for(version, &[OLDEST]) {
         return;
     }
     if let Some(outcome) = both_sides(&SHELL, version) {

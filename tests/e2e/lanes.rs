@@ -1,6 +1,6 @@
 //! Which lanes ran the tasks, by the reports of executors, held against what the driver counted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ impl Report {
     }
 
     fn all_lanes(&self, end: &str) -> u64 {
-        ["python", "sql", "native", "jvm"]
+        ["python", "sql", "jvm"]
             .iter()
             .map(|lane| count(&self.0, &format!("/tasks/{lane}/{end}")))
             .sum()
@@ -76,7 +76,8 @@ impl Report {
         assert_eq!(self.ended("jvm"), 0, "{:#}", self.0);
     }
 
-    /// No task was left to a JVM, and none was started. A task that is killed before it has a lane is counted among the JVM's.
+    /// No task was left to a JVM, and none was started. A task that is killed before it has a lane is counted among the
+    /// JVM's.
     pub(crate) fn check_no_jvm(&self) {
         assert!(
             !self.jvm_started() && self.left_native().is_empty(),
@@ -110,23 +111,64 @@ pub(crate) fn ended(reports: &[Report], lane: &str) -> u64 {
     reports.iter().map(|report| report.ended(lane)).sum()
 }
 
-/// Every reason for which tasks ran in the JVM, in order.
-pub(crate) fn reasons(reports: &[Report]) -> Vec<String> {
-    let all = reports
-        .iter()
-        .flat_map(|report| report.left_native().into_keys());
-    let all: BTreeSet<String> = all.collect();
-    all.into_iter().collect()
+/// All tasks by one of the maps of their reports, such as [`Report::delegated`].
+fn count_by(
+    reports: &[Report],
+    reasons: impl Fn(&Report) -> BTreeMap<String, u64>,
+) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for (reason, count) in reports.iter().flat_map(reasons) {
+        *all.entry(reason).or_default() += count;
+    }
+    all
 }
 
-/// Tasks ran in the JVM for reasons that begin with one of `known` only: others would be in the wrong lane.
-pub(crate) fn check_reasons(reports: &[Report], known: &[&str]) {
-    for reason in reasons(reports) {
+/// Every reason for which tasks ran in the JVM, in order.
+pub(crate) fn reasons(reports: &[Report]) -> Vec<String> {
+    count_by(reports, Report::left_native).into_keys().collect()
+}
+
+/// Reasons that tests know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reason<'a> {
+    /// The whole texts.
+    Whole(&'a [&'a str]),
+    /// What texts begin with.
+    Start(&'a [&'a str]),
+    /// Parts of texts.
+    Part(&'a [&'a str]),
+}
+
+impl Reason<'_> {
+    fn has(self, reason: &str) -> bool {
+        match self {
+            Self::Whole(all) => all.contains(&reason),
+            Self::Start(all) => all.iter().any(|known| reason.starts_with(known)),
+            Self::Part(all) => all.iter().any(|known| reason.contains(known)),
+        }
+    }
+}
+
+/// Holds the reasons in one of the maps of the reports, such as [`Report::left_native`], against those that are known:
+/// others would be of tasks in the wrong lane. Gives the tasks by reason.
+pub(crate) fn check_reasons(
+    reports: &[Report],
+    of: impl Fn(&Report) -> BTreeMap<String, u64>,
+    known: &[Reason<'_>],
+) -> BTreeMap<String, u64> {
+    let counts = count_by(reports, of);
+    for reason in counts.keys() {
         assert!(
-            known.iter().any(|known| reason.starts_with(known)),
-            "left to the JVM for a new reason: {reason}"
+            known.iter().any(|known| known.has(reason)),
+            "left to the JVM for a new reason: {reason}: {reports:#?}"
         );
     }
+    counts
+}
+
+/// Every task of all executors ran in a native lane, and no JVM was started.
+pub(crate) fn check_native(reports: &[Report]) {
+    reports.iter().for_each(Report::check_native);
 }
 
 /// One of the contexts that an application had, one after the other (`tests/jobs/clustered.py`).
@@ -149,9 +191,7 @@ impl Context {
 
     /// Every task ran in a native lane, and no JVM was started.
     pub(crate) fn check_native(&self) {
-        for report in &self.reports {
-            report.check_native();
-        }
+        check_native(&self.reports);
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! They need the Spark distributions (`FIRESTEEL_SPARK_DIR_<VERSION>`, such as `FIRESTEEL_SPARK_DIR_4_3_0`, or
 //! `spark-<version>` under `FIRESTEEL_CACHE`, default `~/.cache/firesteel`) and a built distribution of Firesteel
-//! (`FIRESTEEL_DIST`, default `dist/firesteel`). What plain Spark answered is kept in the cache directory by version and
-//! content of the jobs; `FIRESTEEL_E2E_FRESH=1` asks it again. `FIRESTEEL_E2E_PATIENCE=3` makes all deadlines three times as long.
-//! By default most tests run on the newest version, some on the oldest one, too, and few on those between: `FIRESTEEL_E2E_ALL=1` runs them all on all. Jobs
-//! that read from other machines start servers that `setup_services` of `scripts/lib.sh` has put into the cache directory. Logs of the last run stay under `target/tmp/e2e`.
+//! (`FIRESTEEL_DIST`, default `dist/firesteel`). What plain Spark answered is kept in the cache directory by version
+//! and content of the jobs; `FIRESTEEL_E2E_FRESH=1` asks it again. `FIRESTEEL_E2E_PATIENCE=3` makes all deadlines three
+//! times as long. By default most tests run on the newest version, some on the oldest one, too, and few on those
+//! between: `FIRESTEEL_E2E_ALL=1` runs them all on all. Jobs that read from other machines start servers that
+//! `setup_services` of `scripts/lib.sh` has put into the cache directory. Logs of the last run stay under
+//! `target/tmp/e2e`.
 
 // Tests may panic; `allow-*-in-tests` of clippy.toml covers only functions that carry `#[test]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
@@ -14,6 +16,7 @@ mod bad_input;
 mod compare;
 mod decommission;
 mod drills;
+mod executor_rules;
 mod fleet;
 mod full_disk;
 mod hold;
@@ -32,52 +35,7 @@ mod sql_default;
 mod sql_expressions;
 mod sql_faults;
 mod sql_lane;
+mod sql_random;
 mod sql_schemas;
 mod standalone;
 mod submit;
-
-/// A module with one test per version, so that a failure names the version: `versions! { theme, function, v3_5_9 = "3.5.9" }` makes
-/// `theme::v3_5_9`.
-#[macro_export]
-macro_rules! versions {
-    ($name:ident, $body:path, $($test:ident = $version:literal),+) => {
-        mod $name {
-            $(
-                #[test]
-                fn $test() {
-                    $body($version);
-                }
-            )+
-        }
-    };
-}
-
-/// A test for every supported version.
-#[macro_export]
-macro_rules! each_version {
-    ($name:ident, $body:path) => {
-        $crate::versions!(
-            $name,
-            $body,
-            v3_5_9 = "3.5.9",
-            v4_0_5 = "4.0.5",
-            v4_1_4 = "4.1.4",
-            v4_2_1 = "4.2.1",
-            v4_3_0 = "4.3.0"
-        );
-    };
-}
-
-/// The same for the versions between the oldest and the newest.
-#[macro_export]
-macro_rules! each_middle_version {
-    ($name:ident, $body:path) => {
-        $crate::versions!(
-            $name,
-            $body,
-            v4_0_5 = "4.0.5",
-            v4_1_4 = "4.1.4",
-            v4_2_1 = "4.2.1"
-        );
-    };
-}

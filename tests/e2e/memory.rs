@@ -1,11 +1,11 @@
 //! Tasks of native lanes and cached blocks share one budget: what does not fit goes to disk, and the driver sees it.
 
 use serde_json::json;
+use testkit::{Distribution, NEWEST, each_version};
 
-use crate::each_version;
 use crate::hold::Hold;
 use crate::lanes::Report;
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::process::one_at_a_time;
 use crate::report;
 
@@ -17,15 +17,15 @@ const WRITTEN: u64 = 24_000_000;
 const WRITERS: u64 = 8;
 
 fn memory(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
-    places::firesteel();
+    testkit::firesteel();
     let settings = ["spark.memory.fraction=0.02", "spark.rdd.compress=false"];
     let mut hold = Hold::start(&distribution, "memory", &settings);
-    let mut native = hold.add_executor(&distribution, &places::firesteel(), "0", &[]);
+    let mut native = hold.add_executor(&distribution, &testkit::firesteel(), "0", &[]);
     let found = hold.ask(json!({"do": "spill"}));
     assert_eq!(found["answers"], json!([96_000, 96_000, 96_000]));
     let number = |name: &str| found[name].as_u64().expect("a number");

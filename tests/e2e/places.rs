@@ -1,4 +1,4 @@
-//! Where things are: distributions, the JDK, the jobs, and a fresh directory for each run.
+//! What runs of jobs need: the jobs and their inputs, a `SPARK_HOME`, and a fresh directory for each run.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -6,22 +6,10 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The cache directory outside the clone.
-pub(crate) fn cache() -> PathBuf {
-    if let Some(dir) = std::env::var_os("FIRESTEEL_CACHE") {
-        return dir.into();
-    }
-    Path::new(&std::env::var_os("HOME").expect("HOME is set")).join(".cache/firesteel")
-}
+use testkit::Distribution;
 
-/// The oldest version that is supported.
-pub(crate) const OLDEST: &str = "3.5.9";
-
-/// The newest one.
-pub(crate) const NEWEST: &str = "4.3.0";
-
-/// Whether a test is to run on a version: on those that it runs on by default, and on all of them with `FIRESTEEL_E2E_ALL=1`. Continuous integration
-/// has an hour and a half, most of which compiling takes.
+/// Whether a test is to run on a version: on those that it runs on by default, and on all of them with
+/// `FIRESTEEL_E2E_ALL=1`. Continuous integration has an hour and a half, most of which compiling takes.
 pub(crate) fn asked_for(version: &str, default: &[&str]) -> bool {
     let asked = everything() || default.contains(&version);
     if !asked {
@@ -35,96 +23,9 @@ pub(crate) fn everything() -> bool {
     std::env::var_os("FIRESTEEL_E2E_ALL").is_some()
 }
 
-/// Root of the repository.
-pub(crate) fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 /// The Python and Scala jobs.
 pub(crate) fn jobs() -> PathBuf {
-    repository().join("tests/jobs")
-}
-
-/// A Spark distribution as PyPI ships it.
-pub(crate) struct Distribution {
-    pub(crate) version: &'static str,
-    /// The `pyspark` package directory: `jars`, `bin`, `python`.
-    pub(crate) home: PathBuf,
-    /// The Python that has the package.
-    pub(crate) python: PathBuf,
-}
-
-impl Distribution {
-    /// Finds the distribution, or fails with what to do about it.
-    pub(crate) fn find(version: &'static str) -> Self {
-        let variable = format!("FIRESTEEL_SPARK_DIR_{}", version.replace('.', "_"));
-        let environment = std::env::var_os(&variable)
-            .map_or_else(|| cache().join(format!("spark-{version}")), PathBuf::from);
-        let libraries = environment.join("lib");
-        let home = fs::read_dir(&libraries)
-            .ok()
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok)
-            .map(|entry| entry.path().join("site-packages/pyspark"))
-            .find(|path| path.join("jars").is_dir())
-            .unwrap_or_else(|| {
-                panic!(
-                    "no Spark {version} under {} (set {variable} to a Python environment with pyspark=={version}, \
-                     or run scripts/test once, which installs it)",
-                    libraries.display()
-                )
-            });
-        Self {
-            version,
-            home,
-            python: environment.join("bin/python"),
-        }
-    }
-
-    /// Class path entry with all the jars.
-    pub(crate) fn jars(&self) -> String {
-        format!("{}/jars/*", self.home.display())
-    }
-}
-
-/// The built distribution of Firesteel, to be used as `JAVA_HOME` of executors.
-pub(crate) fn firesteel() -> PathBuf {
-    let dist = std::env::var_os("FIRESTEEL_DIST")
-        .map_or_else(|| repository().join("dist/firesteel"), PathBuf::from);
-    let java = dist.join("bin/java");
-    assert!(
-        java.is_file(),
-        "{} is missing: build the distribution first (scripts/test builds everything and runs all tests), or set FIRESTEEL_DIST",
-        java.display()
-    );
-    dist
-}
-
-/// The JDK of drivers and of plain executors.
-pub(crate) fn jdk() -> PathBuf {
-    for variable in ["FIRESTEEL_JAVA_HOME", "JAVA_HOME"] {
-        if let Some(home) = std::env::var_os(variable).map(PathBuf::from)
-            && (home.join("bin/javac").is_file() || home.join("bin/java").is_file())
-        {
-            return home;
-        }
-    }
-    let mut found: Vec<PathBuf> = fs::read_dir("/usr/lib/jvm")
-        .into_iter()
-        .flatten()
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            (name.contains("-17") || name.contains("-21")) && path.join("bin/javac").is_file()
-        })
-        .collect();
-    found.sort();
-    found
-        .into_iter()
-        .next()
-        .expect("a JDK 17 or 21 with javac under /usr/lib/jvm, or JAVA_HOME set")
+    testkit::repository().join("tests/jobs")
 }
 
 /// Where the directories of all runs are.
@@ -134,12 +35,7 @@ pub(crate) fn logs() -> PathBuf {
 
 /// An empty directory for one run; it stays after the test, for its logs.
 pub(crate) fn fresh_dir(name: &str) -> PathBuf {
-    let dir = logs().join(name);
-    if dir.exists() {
-        fs::remove_dir_all(&dir).unwrap();
-    }
-    fs::create_dir_all(&dir).unwrap();
-    dir
+    testkit::fresh_dir(&logs().join(name)).to_owned()
 }
 
 /// A number that changes with the JDK and with `sources`: files and directories below `tests`.
@@ -162,9 +58,14 @@ pub(crate) fn fingerprint(sources: &[&str]) -> u64 {
     }
     let mut hasher = DefaultHasher::new();
     for source in sources {
-        visit(&repository().join("tests").join(source), &mut hasher);
+        visit(
+            &testkit::repository().join("tests").join(source),
+            &mut hasher,
+        );
     }
-    fs::read(jdk().join("release")).ok().hash(&mut hasher);
+    fs::read(testkit::jdk().join("release"))
+        .ok()
+        .hash(&mut hasher);
     hasher.finish()
 }
 
@@ -197,17 +98,17 @@ fn make_jar(distribution: &Distribution, sources: &Path, work: &Path, jar: &Path
         jar.file_stem().unwrap().to_string_lossy()
     ));
     fs::create_dir_all(&classes).unwrap();
-    let mut javac = Command::new(jdk().join("bin/javac"));
+    let mut javac = Command::new(testkit::jdk().join("bin/javac"));
     javac
         .arg("-d")
         .arg(&classes)
         .arg("-cp")
-        .arg(distribution.jars());
+        .arg(distribution.class_path());
     for entry in fs::read_dir(sources).unwrap() {
         javac.arg(entry.unwrap().path());
     }
     run(&mut javac);
-    run(Command::new(jdk().join("bin/jar"))
+    run(Command::new(testkit::jdk().join("bin/jar"))
         .arg("cf")
         .arg(jar)
         .arg("-C")

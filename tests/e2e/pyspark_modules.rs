@@ -1,5 +1,5 @@
-//! PySpark's own test modules of RDDs, as every distribution ships them, on a local cluster of Firesteel's executors next
-//! to plain Spark's: case by case, and which lanes ran their tasks.
+//! PySpark's own test modules of RDDs, as every distribution ships them, on a local cluster of Firesteel's executors
+//! next to plain Spark's: case by case, and which lanes ran their tasks.
 //!
 //! By default a few quick modules on the newest version; `FIRESTEEL_E2E_ALL=1` runs all modules on every version, and
 //! `FIRESTEEL_E2E_MODULES=test_rdd,test_join` those that it names on every version. The table of what came out is in
@@ -10,10 +10,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use testkit::{Distribution, NEWEST, VERSIONS, each_version};
 
-use crate::each_version;
 use crate::lanes::{Context, contexts};
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::submit::{Application, Side};
 
 /// A module of `pyspark.tests`.
@@ -146,7 +146,7 @@ fn chosen(version: &str) -> Vec<&'static Module> {
         .iter()
         .filter(|module| match &named {
             Some(names) => names.split(',').any(|name| name == module.name),
-            None => places::everything() || module.quick && version == places::NEWEST,
+            None => places::everything() || module.quick && version == NEWEST,
         })
         .collect()
 }
@@ -232,7 +232,7 @@ impl Lanes {
         for context in contexts {
             let class = context.label.split('.').nth(1).unwrap_or_default();
             for report in &context.reports {
-                for lane in ["python", "sql", "native", "jvm"] {
+                for lane in ["python", "sql", "jvm"] {
                     let ended = report.ended(lane);
                     if ended > 0 {
                         *lanes.tasks.entry(lane).or_default() += ended;
@@ -291,7 +291,7 @@ fn modules(version: &'static str) {
         return;
     }
     let distribution = Distribution::find(version);
-    places::firesteel();
+    testkit::firesteel();
     let path = places::logs().join(format!("pyspark-modules-{version}.json"));
     let mut table: serde_json::Map<String, Value> = std::fs::read(&path)
         .ok()
@@ -318,8 +318,7 @@ fn modules(version: &'static str) {
 
 /// The table of all versions, as far as they have run.
 fn markdown() -> String {
-    let versions = ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"];
-    let tables: Vec<Value> = versions
+    let tables: Vec<Value> = VERSIONS
         .iter()
         .map(|version| {
             let path = places::logs().join(format!("pyspark-modules-{version}.json"));
@@ -329,8 +328,8 @@ fn markdown() -> String {
         .collect();
     let mut text = format!(
         "| module | {} | JVM |\n| --- |{} --- |\n",
-        versions.join(" | "),
-        " --- |".repeat(versions.len())
+        VERSIONS.join(" | "),
+        " --- |".repeat(VERSIONS.len())
     );
     for module in MODULES {
         let rows = tables.iter().map(|table| &table[module.name]);

@@ -1,14 +1,16 @@
-//! Files of HDFS and S3: text, whole and compressed files, splits, dependencies, and scans of Spark SQL, read without a JVM.
+//! Files of HDFS and S3: text, whole and compressed files, splits, dependencies, and scans of Spark SQL, read without a
+//! JVM.
 //!
 //! The servers come from packages (`setup_services` of `scripts/lib.sh`), and each application starts its own.
 
 use std::path::Path;
 
+use testkit::{Distribution, NEWEST, OLDEST, oldest_and_newest};
+
 use crate::jobs::both_sides;
 use crate::lanes::{self, Report, ended, reasons};
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::submit::{Application, Outcome};
-use crate::versions;
 
 const NATIVE: Application = Application {
     name: "remote-files",
@@ -37,22 +39,22 @@ const SOURCES: &[&str] = &[
 /// The Hadoop client of a distribution.
 fn hadoop_version(distribution: &Distribution) -> &'static str {
     match distribution.version {
-        "3.5.9" => "3.3.4",
+        OLDEST => "3.3.4",
         _ => "3.5.0",
     }
 }
 
 fn arguments(distribution: &Distribution, work: &Path, kind: &str) -> Vec<String> {
     let jobs = places::jobs();
-    let services = places::cache().join("services");
+    let services = testkit::cache_dir().join("services");
     let missing = "is missing: scripts/test installs it";
     let s3a = services.join(format!("s3a-{}", hadoop_version(distribution)));
     assert!(s3a.is_dir(), "{} {missing}", s3a.display());
     let minidfs = services.join("minidfs");
     assert!(minidfs.is_dir(), "{} {missing}", minidfs.display());
     // The name node is the same for all.
-    let server = Distribution::find("3.5.9");
-    let class_path = format!("{}/*:{}", minidfs.display(), server.jars());
+    let server = Distribution::find(OLDEST);
+    let class_path = format!("{}/*:{}", minidfs.display(), server.class_path());
     let mut arguments = Vec::new();
     for conf in [
         format!("spark.driver.extraClassPath={}/*", s3a.display()),
@@ -75,16 +77,14 @@ fn arguments(distribution: &Distribution, work: &Path, kind: &str) -> Vec<String
 }
 
 fn remote_files(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let Some(outcome) = both_sides(&NATIVE, version) else {
         return;
     };
     let reports = reports(&outcome, version);
-    for report in &reports {
-        report.check_native();
-    }
+    lanes::check_native(&reports);
     let in_sql = ended(&reports, "sql");
     assert!(in_sql > 0, "scans of Spark SQL: {reports:#?}");
 }
@@ -97,7 +97,7 @@ fn reports(outcome: &Outcome, version: &str) -> Vec<Report> {
 
 #[test]
 fn what_is_for_the_jvm_is_left_to_it_before_anything_is_visible() {
-    let version = "3.5.9";
+    let version = OLDEST;
     let Some(outcome) = both_sides(&LEFT, version) else {
         return;
     };
@@ -115,9 +115,4 @@ fn what_is_for_the_jvm_is_left_to_it_before_anything_is_visible() {
     );
 }
 
-versions!(
-    remote_files_equal_plain_spark,
-    super::remote_files,
-    v3_5_9 = "3.5.9",
-    v4_3_0 = "4.3.0"
-);
+oldest_and_newest!(remote_files_equal_plain_spark, super::remote_files);

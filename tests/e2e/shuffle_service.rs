@@ -1,14 +1,14 @@
 //! Executors come and go; the external shuffle service of a Standalone worker keeps serving what they wrote.
 
 use serde_json::{Value, json};
+use testkit::{Distribution, OLDEST, each_version};
 
-use crate::each_version;
 use crate::hold::{Hold, plain_answers};
 use crate::lanes::Report;
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::process::one_at_a_time;
 use crate::report;
-use crate::standalone::{Standalone, free_port};
+use crate::standalone::Standalone;
 use crate::submit::Side;
 
 fn conf(port: u16) -> Vec<String> {
@@ -29,7 +29,7 @@ fn generations(distribution: &Distribution, side: Side) -> Vec<Value> {
     let name = format!("shuffle-service-{}", side.name());
     let work = places::fresh_dir(&format!("{}-{name}", distribution.version));
     places::spark_home(distribution, &work);
-    let conf = conf(free_port());
+    let conf = conf(testkit::free_port());
     let cluster = Standalone::start(distribution, &work, &conf);
     let mut settings = conf.clone();
     settings.extend([
@@ -44,7 +44,7 @@ fn generations(distribution: &Distribution, side: Side) -> Vec<Value> {
         settings.extend([
             format!(
                 "spark.executorEnv.JAVA_HOME={}",
-                places::firesteel().display()
+                testkit::firesteel().display()
             ),
             format!(
                 "spark.executorEnv.FIRESTEEL_REPORT={}/{{id}}.json",
@@ -86,12 +86,12 @@ fn generations(distribution: &Distribution, side: Side) -> Vec<Value> {
 }
 
 fn service(version: &'static str) {
-    if !places::asked_for(version, &[places::OLDEST]) {
+    if !places::asked_for(version, &[OLDEST]) {
         return;
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
-    places::firesteel();
+    testkit::firesteel();
     let native = generations(&distribution, Side::Firesteel);
     let sources = ["jobs/hold.py", "e2e/shuffle_service.rs"];
     let plain = plain_answers(&distribution, "shuffle-service", &sources, || {

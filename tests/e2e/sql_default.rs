@@ -1,13 +1,13 @@
-//! DataFrame jobs with Firesteel's defaults: what the sql lane takes runs natively, what it does not know in the JVM, for a reason that the report has; answers
-//! are Spark's either way.
+//! DataFrame jobs with Firesteel's defaults: what the sql lane takes runs natively, what it does not know in the JVM,
+//! for a reason that the report has; answers are Spark's either way.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::each_version;
+use testkit::{Distribution, NEWEST, each_version};
+
 use crate::jobs::{both_sides, job_of_themes};
-use crate::lanes::{ended, reports};
-use crate::places::{self, Distribution, Inputs};
+use crate::lanes::{Reason, Report, check_reasons, ended, reports};
+use crate::places::{self, Inputs};
 use crate::submit::Application;
 
 const DEFAULT: Application = Application {
@@ -69,7 +69,8 @@ const NOT_NATIVE: [&str; 26] = [
     "WindowExpression",
 ];
 
-/// All reasons for which tasks that began natively begin again in the JVM: values that queries of the jobs fail with or take special care of.
+/// All reasons for which tasks that began natively begin again in the JVM: values that queries of the jobs fail with or
+/// take special care of.
 const BAILED_OUT: [&str; 3] = [
     "a string that is no value of the type",
     "a sum of integers that overflows",
@@ -100,32 +101,18 @@ fn arguments(distribution: &Distribution, work: &Path) -> Vec<String> {
 }
 
 fn default(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let Some(outcome) = both_sides(&DEFAULT, version) else {
         return;
     };
     let reports = reports(&outcome, version);
-    let mut delegated = BTreeMap::new();
     for report in &reports {
         assert_ne!(report.ended("sql"), 0, "{report:#?}");
-        for (reason, count) in report.delegated() {
-            *delegated.entry(reason).or_insert(0) += count;
-        }
-        for reason in report.bailed_out().keys() {
-            assert!(
-                BAILED_OUT.contains(&reason.as_str()),
-                "{reason}: {report:#?}"
-            );
-        }
     }
-    for reason in delegated.keys() {
-        assert!(
-            NOT_NATIVE.iter().any(|known| reason.contains(known)),
-            "left to the JVM for a new reason: {reason}"
-        );
-    }
+    check_reasons(&reports, Report::bailed_out, &[Reason::Whole(&BAILED_OUT)]);
+    let delegated = check_reasons(&reports, Report::delegated, &[Reason::Part(&NOT_NATIVE)]);
     let tasks = ended(&reports, "sql");
     assert!(tasks >= 100, "{tasks} tasks ran natively: {reports:#?}");
     for (what, reason) in REASONS {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use crate::each_version;
+use testkit::{Distribution, each_version};
+
 use crate::jobs::both_sides;
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::report;
 use crate::submit::Application;
 
@@ -43,7 +44,8 @@ fn arguments(_: &Distribution, work: &Path) -> Vec<String> {
 }
 
 fn expressions(version: &'static str) {
-    // A quarter of an hour on two cores, most of it plain Spark's; crates/sql/tests/expressions.rs has what was captured of it.
+    // A quarter of an hour on two cores, most of it plain Spark's; crates/exec/tests/expressions.rs has what was
+    // captured of it.
     if !places::asked_for(version, &[]) {
         return;
     }

@@ -2,11 +2,11 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use testkit::{Distribution, NEWEST, each_version};
 
-use crate::each_version;
 use crate::hold::{Hold, plain_answers};
 use crate::lanes::Report;
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::process::{Running, one_at_a_time};
 use crate::report;
 
@@ -27,7 +27,7 @@ const SETTINGS: [&str; 3] = [
 ];
 
 fn start(distribution: &Distribution, name: &str, more: &[&str]) -> Hold {
-    places::firesteel();
+    testkit::firesteel();
     let mut settings = SETTINGS.to_vec();
     settings.extend(more);
     Hold::start(distribution, name, &settings)
@@ -71,7 +71,7 @@ fn tpch(hold: &mut Hold, mut check: impl FnMut(&str, &Value)) -> Vec<Value> {
 }
 
 fn fleet(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
@@ -80,14 +80,14 @@ fn fleet(version: &'static str) {
     let tables = places::tpch(&distribution);
     hold.ask(json!({"do": "sql_tables", "directory": tables}));
     let expected = plain_answers(&distribution, "sql-fleet", SOURCES, || {
-        let plain = hold.add_executor(&distribution, &places::jdk(), "0", &[]);
+        let plain = hold.add_executor(&distribution, &testkit::jdk(), "0", &[]);
         let answers = tpch(&mut hold, |_, _| ());
         plain.signal(Signal::KILL);
         hold.wait_for_executors(&[]);
         answers
     });
-    let mut native = hold.add_executor(&distribution, &places::firesteel(), "1", &[]);
-    let _plain = hold.add_executor(&distribution, &places::jdk(), "2", &["1"]);
+    let mut native = hold.add_executor(&distribution, &testkit::firesteel(), "1", &[]);
+    let _plain = hold.add_executor(&distribution, &testkit::jdk(), "2", &["1"]);
     let (mut shared, mut stages) = (0, 0);
     let found = tpch(&mut hold, |query, found| {
         assert!(
@@ -107,14 +107,14 @@ const KEPT: &str = "select id % 1000 as k, count(*), sum(id), max(xxhash64(id)) 
      group by id % 1000, id % 7, id % 60";
 
 fn files(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
     let settings = ["spark.shuffle.readHostLocalDisk=false"];
     let mut hold = start(&distribution, "sql-files", &settings);
-    let mut native = hold.add_executor(&distribution, &places::firesteel(), "0", &[]);
+    let mut native = hold.add_executor(&distribution, &testkit::firesteel(), "0", &[]);
     let kept = json!({"do": "sql_keep", "query": KEPT});
     let expected = hold.ask(kept.clone());
     assert_eq!(number(&expected, "attempts"), 1, "{expected}");
@@ -136,7 +136,7 @@ fn files(version: &'static str) {
     damage(&mut hold, "lose", "0");
     damage(&mut hold, "corrupt", "0");
     // Blocks of the other one come over the network.
-    let plain = hold.add_executor(&distribution, &places::jdk(), "1", &["0"]);
+    let plain = hold.add_executor(&distribution, &testkit::jdk(), "1", &["0"]);
     for how in ["lose", "corrupt"] {
         for id in ["1", "0"] {
             damage(&mut hold, how, id);

@@ -1,13 +1,14 @@
-//! TPC-H in Spark SQL: without generated code every task of all queries belongs to the sql lane and no executor starts a JVM; with Spark's
-//! default settings lanes take turns, and answers are the same.
+//! TPC-H in Spark SQL: without generated code every task of all queries belongs to the sql lane and no executor starts
+//! a JVM; with Spark's default settings lanes take turns, and answers are the same.
 
 use std::path::Path;
 
+use testkit::{Distribution, NEWEST, OLDEST, each_middle_version, each_version, of_series};
+
 use crate::jobs::{both_sides, equal_sides};
 use crate::lanes::{ended, reports};
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::submit::Application;
-use crate::{each_middle_version, each_version};
 
 const INTERPRETED: Application = Application {
     name: "sql-interpreted",
@@ -84,7 +85,7 @@ fn arguments(distribution: &Distribution, work: &Path, mode: &str) -> Vec<String
 }
 
 fn interpreted(version: &'static str) {
-    if !places::asked_for(version, &[places::OLDEST, places::NEWEST]) {
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
         return;
     }
     if let Some(outcome) = both_sides(&INTERPRETED, version) {
@@ -97,7 +98,7 @@ fn interpreted(version: &'static str) {
 
 /// Six queries that have every operator of TPC-H between them, on the versions on which not all run.
 fn six(version: &'static str) {
-    if !places::asked_for(version, &["4.1.4"]) {
+    if !places::asked_for(version, &[of_series("4.1")]) {
         return;
     }
     let Some(outcome) = both_sides(&SIX, version) else {
@@ -145,7 +146,7 @@ fn generated(version: &'static str) {
 
 /// The JVM runs what was run natively, and both come to the same.
 fn verified(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let Some(outcome) = equal_sides(&INTERPRETED, &VERIFIED, version) else {

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use crate::each_version;
+use testkit::{Distribution, NEWEST, each_version};
+
 use crate::jobs::both_sides;
-use crate::lanes::{ended, reasons, reports};
-use crate::places::{self, Distribution};
+use crate::lanes::{check_native, ended, reasons, reports};
+use crate::places;
 use crate::submit::Application;
 
 const NATIVE: Application = Application {
@@ -39,22 +40,20 @@ fn arguments(_: &Distribution, work: &Path, kind: &str) -> Vec<String> {
 }
 
 fn schemas(version: &'static str) {
-    if !places::asked_for(version, &[places::NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let Some(outcome) = both_sides(&NATIVE, version) else {
         return;
     };
     let reports = reports(&outcome, version);
-    for report in &reports {
-        report.check_native();
-    }
+    check_native(&reports);
     assert!(ended(&reports, "sql") >= 7, "{reports:#?}");
 }
 
 #[test]
 fn what_spark_alone_knows_is_left_to_it() {
-    let version = "4.3.0";
+    let version = NEWEST;
     let Some(outcome) = both_sides(&LEFT, version) else {
         return;
     };

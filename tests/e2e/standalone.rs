@@ -1,13 +1,12 @@
 //! A Standalone cluster of one worker, with processes of their own as in production.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
+use testkit::Distribution;
 
-use crate::places::Distribution;
 use crate::process::{Running, wait_for};
 use crate::submit::environment;
 
@@ -17,12 +16,6 @@ pub(crate) struct Standalone {
     pub(crate) master_url: String,
     worker: Running,
     _master: Running,
-}
-
-/// A port that nobody listens on.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 impl Standalone {
@@ -77,7 +70,8 @@ impl Standalone {
     }
 }
 
-/// The executors that `worker` has started. It starts other processes too, such as the `rm` that removes an application's directory.
+/// The executors that `worker` has started. It starts other processes too, such as the `rm` that removes an
+/// application's directory.
 fn executors_of(worker: i32) -> Vec<i32> {
     let entries = fs::read_dir("/proc").unwrap();
     entries

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use testkit::Distribution;
 
-use crate::places::{self, Distribution};
+use crate::places;
 use crate::process::{Running, one_at_a_time, read_lossy, tail};
 
 /// Whose executors run the tasks.
@@ -21,6 +22,14 @@ impl Side {
         match self {
             Self::Plain => "plain",
             Self::Firesteel => "firesteel",
+        }
+    }
+
+    /// `JAVA_HOME` of its executors.
+    pub(crate) fn java_home(self) -> PathBuf {
+        match self {
+            Self::Plain => testkit::jdk(),
+            Self::Firesteel => testkit::firesteel(),
         }
     }
 }
@@ -58,7 +67,7 @@ pub(crate) fn common_conf(work: &Path) -> Vec<String> {
 
 /// Environment of every driver of the tests.
 pub(crate) fn environment(command: &mut Command, distribution: &Distribution, work: &Path) {
-    let java = places::jdk();
+    let java = testkit::jdk();
     command
         .env_remove("SPARK_CONF_DIR")
         .env_remove("FIRESTEEL_REPORT")
@@ -88,7 +97,7 @@ pub(crate) fn environment(command: &mut Command, distribution: &Distribution, wo
 fn firesteel_defaults(reports: &Path, lanes: Option<&str>) -> String {
     let mut lines = format!(
         "spark.executorEnv.JAVA_HOME {}\nspark.executorEnv.FIRESTEEL_REPORT {}/{{id}}.json\n",
-        places::firesteel().display(),
+        testkit::firesteel().display(),
         reports.display()
     );
     if let Some(lanes) = lanes {
@@ -203,7 +212,7 @@ impl Application {
 
     fn known_answer(&self, distribution: &Distribution) -> PathBuf {
         let fingerprint = places::fingerprint(self.sources);
-        places::cache().join(format!(
+        testkit::cache_dir().join(format!(
             "e2e/plain-{}-{}-{fingerprint:016x}.json",
             distribution.version, self.name
         ))

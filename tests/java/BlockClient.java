@@ -1,5 +1,7 @@
+import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.InputStream;
+import java.io.ObjectOutputStream;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,6 +26,8 @@ import org.apache.spark.network.shuffle.SimpleDownloadFile;
 import org.apache.spark.network.shuffle.protocol.UploadBlockStream;
 import org.apache.spark.network.util.MapConfigProvider;
 import org.apache.spark.network.util.TransportConf;
+import org.apache.spark.storage.StorageLevel;
+import scala.Tuple2;
 
 /** Spark's own client of block servers. Prints what it gets: port, application, executor and block names are its arguments. */
 public class BlockClient {
@@ -52,7 +56,7 @@ public class BlockClient {
       Arrays.fill(data, (byte) 42);
       CompletableFuture<String> uploaded = new CompletableFuture<>();
       client.uploadStream(
-          new NioManagedBuffer(new UploadBlockStream("rdd_9_9", new byte[] {1, 2, 3}).toByteBuffer()),
+          new NioManagedBuffer(new UploadBlockStream("rdd_9_9", metadata()).toByteBuffer()),
           new NioManagedBuffer(ByteBuffer.wrap(data)),
           new RpcResponseCallback() {
             @Override public void onSuccess(ByteBuffer response) { uploaded.complete("stored " + response.remaining()); }
@@ -60,6 +64,15 @@ public class BlockClient {
           });
       System.out.println("upload " + uploaded.get(20, TimeUnit.SECONDS));
     }
+  }
+
+  /** What Spark's own peers send with an upload, up to 4.2. */
+  static byte[] metadata() throws Exception {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(new Tuple2<>(StorageLevel.DISK_ONLY(), null));
+    }
+    return bytes.toByteArray();
   }
 
   static void fetch(String kind, ExternalBlockStoreClient client, int port, String executor, String[] blocks,

@@ -17,12 +17,13 @@ from pyspark.serializers import CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalMerger
 from pyspark.sql import SparkSession
 
+from executor_rules import ExecutorRules
 from failure_themes import told
 from sql_faults import SqlFaults
 from support import Rest, digest, mask, wait_for
 
 
-class Hold(SqlFaults):
+class Hold(SqlFaults, ExecutorRules):
     def __init__(self, name, scratch):
         self.name, self.scratch = name, scratch
         self.jobs = {}
@@ -261,8 +262,9 @@ class Hold(SqlFaults):
         }
 
     def pipelines(self, _):
-        """Words counted and numbers summed up by simple functions: whether the answers are right, and for each task how many pipelines
-        native code began, and how many of them it left to the interpreter before their end."""
+        """Words counted and numbers summed up by simple functions: whether the answers are right, and for each task how
+        many pipelines native code began, and how many of them it left to the interpreter before their end. Squares are
+        summed up by functions that are not simple: whether that answer is right."""
         path = os.path.join(self.scratch, "words")
         lines = [" ".join(f"w{i * j % 977}" for j in range(12)) + "ä" * (i % 3) for i in range(30_000)]
         with open(path, "w", encoding="utf-8") as file:
@@ -288,6 +290,9 @@ class Hold(SqlFaults):
                 total.update(dict(items))
             reduced = Counter(dict(pairs.reduceByKey(lambda a, b: a + b).collect()))
             found[name] = {"right": total == reduced == expected, "native": [counts for counts, _ in tasks]}
+        squares = self.sc.parallelize(range(1000), 3).map(lambda i: (i % 10, i**2)).reduceByKey(lambda a, b: a + b)
+        expected = {key: sum(i**2 for i in range(key, 1000, 10)) for key in range(10)}
+        found["squares"] = {"right": dict(squares.collect()) == expected}
         return found
 
     def overfill(self, _):

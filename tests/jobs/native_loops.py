@@ -143,7 +143,7 @@ def nested(_, v):
 
 
 failing = Aggregator(fails, fails, fails)
-ODD = {
+UNUSUAL = {
     "an iterator that raises": lambda: stops_at(20, ValueError("enough")),
     "an iterator that ends the program": lambda: stops_at(9, SystemExit(3)),
     "an iterator that is interrupted": lambda: stops_at(9, KeyboardInterrupt()),
@@ -159,7 +159,7 @@ ODD = {
     "nothing": lambda: iter([]),
 }
 for method in ("mergeValues", "mergeCombiners"):
-    for title, pairs in ODD.items():
+    for title, pairs in UNUSUAL.items():
         for batch in (1, 2, 1000):
             both(f"{method}: {title}", merged(method, adding, pairs, batch=batch))
     both(f"{method}: values that do not add up", merged(method, adding, lambda: iter([(1, 2), (1, "a")])))

@@ -3,6 +3,7 @@ stream, and tracebacks to the letter; and which of them native code has run.
 
 usage: native_pipelines.py DIRECTORY_OF_FIRESTEEL_WORKER"""
 
+import contextlib
 import io
 import itertools
 import math
@@ -32,6 +33,8 @@ from firesteel_worker import loops  # noqa: E402
 loops.shuffle(pyspark.shuffle)
 native = ExternalMerger.mergeValues
 assert own is not native
+from firesteel_pyfunc import reasons  # noqa: E402
+from firesteel_worker import reports  # noqa: E402
 from firesteel_worker.pipelines import Counts  # noqa: E402
 
 END = struct.pack("!i", -1)
@@ -91,10 +94,11 @@ def difference(one, other):
     return f"...{one[max(at - 50, 0) : at + 500]}\nbut natively\n...{other[max(at - 50, 0) : at + 500]}"
 
 
-def both(title, expected, source, steps, create=lambda v: v, merge=lambda a, b: a + b, limit=1 << 20):
-    """What PySpark gives or raises, the same natively. `expected`: whether native code has it `all`, `some` or `none` of it."""
+def both(title, expected, source, steps, create=lambda v: v, merge=lambda a, b: a + b, limit=1 << 20, reason=None):
+    """What PySpark gives or raises, the same natively. `expected`: whether native code has it `all`, `some` or `none` of
+    it, and with `none` the reason."""
     global compared
-    outcomes = []
+    outcomes, Counts.reason = [], None
     for function in (own, native):
         before = (Counts.began, Counts.left)
         # Comes from the driver, pickled.
@@ -110,6 +114,7 @@ def both(title, expected, source, steps, create=lambda v: v, merge=lambda a, b: 
     assert outcomes[0] == outcomes[1], f"{title}:\n{difference(*map(repr, outcomes))}"
     began, left = Counts.began - before[0], Counts.left - before[1]
     assert {(0, 0): "none", (1, 0): "all", (1, 1): "some"}[began, left] == expected, f"{title}: began {began}, left {left}"
+    assert Counts.reason == reason, f"{title}: not compiled because of {Counts.reason}"
     compared += 1
     # How often depends on what else there is in memory.
     spilled[:] = [merger.spills]
@@ -144,6 +149,10 @@ def helped(number):
 
 def twice(number):
     return number * 2
+
+
+def generator(number):
+    yield number
 
 
 def endless(number):
@@ -312,55 +321,86 @@ raises("unsupported operand", "texts and numbers", "some", texts(rows), [("flatm
 returns("texts that grow", "some", texts(rows), [("map", lambda row: (row.split(",")[0], row))])
 returns("lists that grow", "some", texts(rows), [("map", lambda row: (row.split(",")[0], [row]))])
 returns("values that nest", "some", numbers(60), [("map", lambda i: (i % 2, i))], merge=lambda a, b: (a, b))
-returns("spilled", "none", numbers(10_000), [("map", lambda i: (i, i))], limit=0.001)
+returns("spilled", "none", numbers(10_000), [("map", lambda i: (i, i))], limit=0.001, reason=reports.MEMORY)
 assert spilled[0] > 0
 
 # What is not simple.
 NOT_SIMPLE = {
-    "a loop": looped,
-    "a loop that may end": looped_for,
-    "a result that is used on one way only": careless_on_a_way,
-    "an argument that is used on one way only": careful_on_a_way,
-    "slices with steps": lambda i: (str(i)[::2], 1),
-    "slices of variable sizes": lambda i: (str(i)[i:], 1),
-    "a formatted number": lambda i: (f"{i:3}", 1),
-    "a representation": lambda i: (f"{i!r}", 1),
-    "identity": lambda i: (i is i, 1),
-    "a comprehension with a condition": lambda i: (tuple(x for x in (1, 2) if x), 1),
-    "a comprehension": lambda i: (sum(x for x in range(i)), 1),
-    "effects": lambda i: (counter.append(i), 1),
-    "an unknown method": lambda i: (i.bit_length(), 1),
-    "an unknown function": lambda i: (math.sqrt(i), 1),
-    "text as index": lambda i: ({"a": 1}["a"], i),
-    "endless calls": endless,
-    "a result that is not used": careless,
-    "an argument that is not used": careful,
-    "a default": with_default,
-    "any number of arguments": lambda *i: (i[0], 1),
-    "named arguments": lambda i: (str(object=i), 1),
-    "a power": lambda i: (i**2, 1),
-    "a set": lambda i: (i in {1, 2}, 1),
-    "a partial function": operator.itemgetter(0),
-    "large": lambda i: (i, i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i
+    "a loop": (reasons.LOOP, looped),
+    "a loop that may end": (reasons.LOOP, looped_for),
+    "a result that is used on one way only": (reasons.UNUSED, careless_on_a_way),
+    "an argument that is used on one way only": (reasons.INNER_FUNCTION, careful_on_a_way),
+    "slices with steps": (reasons.OPERATION, lambda i: (str(i)[::2], 1)),
+    "slices of variable sizes": (reasons.OPERATION, lambda i: (str(i)[i:], 1)),
+    "a formatted number": (reasons.OPERATION, lambda i: (f"{i:3}", 1)),
+    "a representation": (reasons.OPERATION, lambda i: (f"{i!r}", 1)),
+    "identity": (reasons.OPERATION, lambda i: (i is i, 1)),
+    "a comprehension with a condition": (reasons.INNER_FUNCTION, lambda i: (tuple(x for x in (1, 2) if x), 1)),
+    "a comprehension": (reasons.INNER_FUNCTION, lambda i: (sum(x for x in range(i)), 1)),
+    "effects": (reasons.ATTRIBUTE, lambda i: (counter.append(i), 1)),
+    "an unknown method": (reasons.ATTRIBUTE, lambda i: (i.bit_length(), 1)),
+    "an unknown function": (reasons.ATTRIBUTE, lambda i: (math.sqrt(i), 1)),
+    "text as index": (reasons.OPERATION, lambda i: ({"a": 1}["a"], i)),
+    "endless calls": (reasons.SIZE, endless),
+    "a result that is not used": (reasons.UNUSED, careless),
+    "an argument that is not used": (reasons.INNER_FUNCTION, careful),
+    "a default": (reasons.ARGUMENTS, with_default),
+    "any number of arguments": (reasons.ARGUMENTS, lambda *i: (i[0], 1)),
+    "named arguments": (reasons.ARGUMENTS, lambda i: (str(object=i), 1)),
+    "a power": (reasons.OPERATION, lambda i: (i**2, 1)),
+    "a set": (reasons.CONSTANT, lambda i: (i in {1, 2}, 1)),
+    "a partial function": (reasons.CALLABLE, operator.itemgetter(0)),
+    "large": (reasons.SIZE, lambda i: (i, i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i
                         + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i
                         + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i
                         + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i
-                        + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i),
+                        + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i)),
+    "a generator": (reasons.GENERATOR, generator),
+    "a builtin function": (reasons.CALLABLE, lambda i: (sorted((i, 1)), 1)),
+    "an object": (reasons.OBJECT, lambda i: (i in counter, 1)),
+    "a name that is not there": (reasons.OBJECT, lambda i: (not_there, i)),  # noqa: F821
+    "a number of more bits": (reasons.CONSTANT, lambda i: (i, 2**63)),
+    "a surrogate": (reasons.CONSTANT, lambda i: (i, "\ud800")),
+    "too many separators": (reasons.ARGUMENTS, lambda i: (str(i).split("a", 1, 2), i)),
 }  # fmt: skip
-for title, function in NOT_SIMPLE.items():
+for title, (reason, function) in NOT_SIMPLE.items():
     # The depth of calls is not the same for that one.
-    both(title, "none", numbers(0 if function is endless else 10), [("map", function)])
+    both(title, "none", numbers(0 if function is endless else 10), [("map", function)], reason=reason)
 both("no pairs at all", "some", numbers(3), [("map", lambda i: i)])
-both("not a pair", "none", numbers(3), [("map", lambda i: (i, i, i))])
-both("bytes", "none", texts(lines, use_unicode=False), [("map", lambda line: (line, 1))])
-both("another source", "none", lambda: (iter(lines), lambda: None), [split, count])
-both("a text has been read", "none", lambda: (lambda iterator: (next(iterator), (iterator, lambda: None))[1])(texts(lines)()[0]), [split, count])
-both("a merging that is not simple", "none", numbers(10), [("map", lambda i: (i % 2, [i]))], merge=lambda a, b: a.extend(b) or a)
-both("another len", "none", texts(lines), [("map", eval("lambda line: (len(line), 1)", {"len": lambda _: os.getpid()}))])
+both("not a pair", "none", numbers(3), [("map", lambda i: (i, i, i))], reason=reports.NO_PAIRS)
+both("bytes", "none", texts(lines, use_unicode=False), [("map", lambda line: (line, 1))], reason=reports.SOURCE)
+both("another source", "none", lambda: (iter(lines), lambda: None), [split, count], reason=reports.SOURCE)
+both("a text has been read", "none", lambda: (lambda iterator: (next(iterator), (iterator, lambda: None))[1])(texts(lines)()[0]), [split, count], reason=reports.SOURCE)
+both("a merging that is not simple", "none", numbers(10), [("map", lambda i: (i % 2, [i]))], merge=lambda a, b: a.extend(b) or a, reason=reasons.ATTRIBUTE)
+both("another len", "none", texts(lines), [("map", eval("lambda line: (len(line), 1)", {"len": lambda _: os.getpid()}))], reason=reasons.ATTRIBUTE)
 both("another simple len", "all", texts(rows), [("map", eval("lambda line: (len(line), 1)", {"len": lambda found: found + found}))])
+both("another builtin len", "all", texts(rows), [("map", eval("lambda line: (len(line), 1)", {"__builtins__": {"len": lambda found: found + "!"}}))])
+both("no builtin len", "none", texts([]), [("map", eval("lambda line: (len(line), 1)", {"__builtins__": {}}))], reason=reasons.OBJECT)
 sys.setprofile(lambda *_: None)
-both("somebody watches", "none", numbers(10), [("map", lambda i: (i % 2, i))])
+both("somebody watches", "none", numbers(10), [("map", lambda i: (i % 2, i))], reason=reports.WATCHED)
 sys.setprofile(None)
+
+# What the executor is told.
+told, executors = os.pipe()
+reports.Executor.pipe = f"/proc/{os.getpid()}/fd/{executors}"
+both("what is told of a pipeline", "all", numbers(10), [("map", lambda i: (i % 2, i))])
+both("what is told of one that is left", "some", numbers(3), [("map", lambda i: i)])
+both("what is told of one that is not simple", "none", numbers(3), [("map", looped)], reason=reasons.LOOP)
+assert os.read(told, 1000) == b"compiled 3\ncompiled 3\nleft to Python\nnot simple: a loop\n"
+# A pipe that is full or closed, or none, is no error.
+os.set_blocking(executors, False)
+with contextlib.suppress(BlockingIOError):
+    while os.write(executors, b"x" * 4096):
+        pass
+both("a full pipe", "all", numbers(10), [("map", lambda i: (i % 2, i))])
+assert b"compiled" not in os.read(told, 1 << 20)
+os.close(executors)
+both("a closed pipe", "all", numbers(10), [("map", lambda i: (i % 2, i))])
+with tempfile.NamedTemporaryFile() as none:
+    reports.Executor.pipe = none.name
+    both("no pipe", "all", numbers(10), [("map", lambda i: (i % 2, i))])
+    assert os.path.getsize(none.name) == 0
+reports.Executor.pipe = None
 
 # More than there is memory for: PySpark's loop goes on, and spills.
 before = (Counts.began, Counts.left)

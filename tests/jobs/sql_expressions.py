@@ -167,7 +167,7 @@ def groups():
         "times": ["hour(ts)", "minute(ts)", "second(ts)", "hour(ntz)", "year(ts)", "month(ts)"] + [f"date_trunc('{u}', ts)" for u in ["year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond", "x"]]
                  + ["ts + interval '1 02:03:04' day to second", "ts - interval 10 hours", "ntz + interval '3' second"],
         "structs": ["named_struct('a', i32, 'b', s).b", "named_struct('a', i32, 'b', s)", "struct(d15, dt)", "if(b, named_struct('x', i32, 'y', s), null).y"],
-        "hashes": ["hash(i32)", "hash(i64, s)", "hash(f64, f32)", "hash(d15, d38)", "hash(b, i8, i16, dt, ts, bin)", "xxhash64(i32)", "xxhash64(i64, s)", "xxhash64(f64, f32)", "xxhash64(d15, d38)", "xxhash64(b, i8, i16, dt, ts, bin)", "xxhash64(s, part)"],
+        "hashes": ["hash(i32)", "hash(i64, s)", "hash(f64, f32)", "hash(d15, d38)", "hash(b, i8, i16, dt, ts, bin)", "xxhash64(i32)", "xxhash64(i64, s)", "xxhash64(f64, f32)", "xxhash64(d15, d38)", "xxhash64(b, i8, i16, dt, ts, bin)", "xxhash64(s, part)", "md5(bin)", "md5(cast(s as binary))"],
         "normal": ["struct(f64 + 0, -f64)"],
     }
     for name, mode in [("cast", "cast"), ("try_cast", "try_cast")]:

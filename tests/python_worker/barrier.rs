@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use firesteel::executor::task::{TaskContext, TaskError};
+use firesteel::task::{TaskContext, TaskError};
 use javaser::Catalog;
 use javaser::types::Typed;
+use testkit::{NEWEST, OLDEST, VERSIONS, is_since};
 use wire::envelope::RequestEnvelope;
 use wire::frame::{Frame, MAX_FRAME};
 use wire::messages::{RequestToSync, reply};
 
-use crate::bench::{Bench, VERSIONS, elements, with_all};
+use crate::bench::{Bench, elements, with_all};
 
 /// Plays the driver for one executor: answers each request as `answer` says, `None` not at all. Gives the requests.
 fn play(
@@ -95,14 +96,17 @@ fn tasks_wait_for_each_other(bench: &Bench) {
 fn tasks_of_a_barrier_stage_wait_for_each_other() {
     with_all(&[], tasks_wait_for_each_other);
     let unix = [("spark.python.unix.domain.socket.enabled", "true")];
-    for version in &VERSIONS[2..] {
+    for version in VERSIONS
+        .into_iter()
+        .filter(|version| is_since(version, "4.1"))
+    {
         tasks_wait_for_each_other(&Bench::new(version, &unix));
     }
 }
 
 #[test]
 fn a_refused_barrier_fails_the_function() {
-    let bench = Bench::new("4.3.0", &[]);
+    let bench = Bench::new(NEWEST, &[]);
     let context = context(&bench);
     let catalog = Arc::clone(&context.blocks.catalog);
     std::thread::scope(|scope| {
@@ -122,7 +126,7 @@ fn a_refused_barrier_fails_the_function() {
 
 #[test]
 fn a_task_can_be_killed_while_it_waits() {
-    let bench = Bench::new("3.5.9", &[]);
+    let bench = Bench::new(OLDEST, &[]);
     let context = context(&bench);
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -10,34 +10,15 @@ use bytes::Bytes;
 use firesteel::blocks::{BlockEnv, LocalDirs};
 use firesteel::cancel::Cancellation;
 use firesteel::config::SparkProperties;
-use firesteel::executor::task::{TaskContext, TaskError};
 use firesteel::lanes::python::worker::PythonWorkers;
 use firesteel::lanes::python::{Element, Elements, PythonFunction};
 use firesteel::rpc::{DriverEndpoint, RpcConf};
+use firesteel::task::{TaskContext, TaskError};
 use javaser::{Catalog, Limits};
+use testkit::{Distribution, VERSIONS};
 use wire::envelope::RpcAddress;
 use wire::ids::BlockManagerId;
 use wire::version::WireVersion;
-
-pub(crate) const VERSIONS: [&str; 5] = ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"];
-
-fn distribution(version: &str) -> PathBuf {
-    let variable = format!("FIRESTEEL_SPARK_DIR_{}", version.replace('.', "_"));
-    let installed = || {
-        let home = std::env::var_os("HOME")?;
-        let lib = Path::new(&home).join(format!(".cache/firesteel/spark-{version}/lib"));
-        let mut entries = std::fs::read_dir(lib).ok()?.flatten();
-        entries.find_map(|entry| {
-            let dir = entry.path().join("site-packages/pyspark");
-            dir.join("jars").is_dir().then_some(dir)
-        })
-    };
-    let found = std::env::var_os(&variable)
-        .map(PathBuf::from)
-        .or_else(installed);
-    found
-        .unwrap_or_else(|| panic!("Spark {version} is missing: run scripts/test or set {variable}"))
-}
 
 /// One version's classes, libraries and commands; made once per process.
 struct Version {
@@ -48,12 +29,12 @@ struct Version {
 }
 
 fn version(name: &str) -> &'static Version {
-    static KNOWN: [OnceLock<Version>; 5] = [const { OnceLock::new() }; 5];
+    static KNOWN: [OnceLock<Version>; VERSIONS.len()] = [const { OnceLock::new() }; VERSIONS.len()];
     let index = VERSIONS.iter().position(|known| *known == name).unwrap();
     KNOWN[index].get_or_init(|| {
-        let home = distribution(name);
-        let catalog = Catalog::from_class_path(&[home.join("jars/*")]).unwrap();
-        let lib = std::fs::read_dir(home.join("python/lib"))
+        let distribution = Distribution::find(name);
+        let catalog = Catalog::from_class_path(&[distribution.class_path().into()]).unwrap();
+        let lib = std::fs::read_dir(distribution.home.join("python/lib"))
             .unwrap()
             .flatten();
         let zips = lib.map(|entry| entry.path().to_string_lossy().into_owned());
@@ -131,7 +112,7 @@ impl Bench {
             version: version.wire.clone(),
             limits: Limits::default(),
             properties: Arc::new(spark),
-            driver: endpoint,
+            driver: endpoint.into(),
             ask_timeout: Duration::from_secs(20),
             local_dirs: Arc::new(
                 LocalDirs::create(&[dir.path().join("local")], 64, false).unwrap(),

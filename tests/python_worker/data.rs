@@ -1,8 +1,8 @@
 //! What goes to a worker and what comes back.
 
 use bytes::Bytes;
-use firesteel::executor::task::TaskError;
 use firesteel::lanes::python::Element;
+use firesteel::task::TaskError;
 
 use crate::bench::{text_element, with_all};
 
@@ -74,7 +74,11 @@ fn the_function_knows_its_task() {
         assert_eq!(environment["SPARK_BUFFER_SIZE"], "65536");
         assert_eq!(environment["SPARK_REUSE_WORKER"], "1");
         assert_eq!(environment["SPARK_AUTH_SOCKET_TIMEOUT"], "15");
-        let threads = if bench.version == "4.3.0" { "2" } else { "1" };
+        let threads = if testkit::is_since(bench.version, "4.3") {
+            "2"
+        } else {
+            "1"
+        };
         assert_eq!(environment["OMP_NUM_THREADS"], threads);
         assert_eq!(environment["SPARK_JOB_ARTIFACT_UUID"], "default");
         let local = environment["SPARK_LOCAL_DIRS"].as_str().unwrap();

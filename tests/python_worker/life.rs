@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use firesteel::executor::task::{TaskContext, TaskError, TaskException};
 use firesteel::lanes::python::{BroadcastFile, PythonBroadcast, PythonFunction};
-
+use firesteel::task::{TaskContext, TaskError, TaskException};
 use javaser::types::Throwable;
+use testkit::{NEWEST, OLDEST, is_since, of_series};
 
 use crate::bench::{Bench, elements, ends, with_all, with_each};
 
@@ -86,9 +86,9 @@ fn a_dead_worker_is_told_as_in_spark() {
     with_all(&[], |bench| {
         let error = bench.run("exits", &["a"]).unwrap_err();
         let crashed = "Python worker exited unexpectedly (crashed)";
-        let expected = match bench.version {
-            "3.5.9" => crashed.to_owned(),
-            _ => format!(
+        let expected = match is_since(bench.version, "4.0") {
+            false => crashed.to_owned(),
+            true => format!(
                 "{crashed}. Consider setting 'spark.sql.execution.pyspark.udf.faulthandler.enabled' or\
                  'spark.python.worker.faulthandler.enabled' configuration to 'true' for the better Python traceback."
             ),
@@ -236,7 +236,7 @@ fn an_idle_worker_is_killed_if_so_set() {
         ("spark.python.worker.idleTimeoutSeconds", "1"),
         ("spark.python.worker.killOnIdleTimeout", "true"),
     ];
-    for version in ["4.1.4", "4.3.0"] {
+    for version in [of_series("4.1"), NEWEST] {
         let bench = Bench::new(version, &properties);
         let begin = Instant::now();
         let error = bench.run("sleeps", &[]).unwrap_err();
@@ -300,7 +300,7 @@ fn encrypted_variables_are_decrypted_on_their_way() {
     let key = vec![7; 16];
     let encryption = IoEncryption::new(&key, &SparkProperties::default()).unwrap();
     let unix = [("spark.python.unix.domain.socket.enabled", "true")];
-    for (version, properties) in [("3.5.9", &[][..]), ("4.1.4", &unix), ("4.3.0", &[])] {
+    for (version, properties) in [(OLDEST, &[][..]), (of_series("4.1"), &unix), (NEWEST, &[])] {
         let bench = Bench::with_key(version, properties, Some(key.clone()));
         let file = |id: i64, pickle: &[u8]| {
             let path = bench.dir.path().join(format!("broadcast_{id}"));

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod peers;
+mod strangers;
 
 use bytes::Bytes;
 use firesteel::transport::{AskError, Client, NoRequests, TransportConf};
@@ -481,7 +482,7 @@ async fn large_requests_share_a_budget() {
     let max_frame = 8 << 20;
     let conf = TransportConf {
         max_frame,
-        max_incoming_bytes: max_frame,
+        max_held_bytes: max_frame,
         ..TransportConf::default()
     };
     let (server, handler) = serve(TestHandler::default(), &conf);

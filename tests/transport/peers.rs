@@ -2,7 +2,8 @@
 
 use bytes::{Bytes, BytesMut};
 use firesteel::transport::{
-    Answer, Body, Client, NoRequests, Peer, Reply, RequestHandler, Server, Stream, TransportConf,
+    Answer, Body, Client, NoRequests, Opening, Peer, Reply, RequestHandler, Server, Stream,
+    TransportConf,
 };
 use parking_lot::Mutex;
 use std::fs::File;
@@ -64,14 +65,9 @@ impl RequestHandler for Shared {
         self.0.one_way.lock().push(body);
     }
 
-    fn open_chunk(
-        &self,
-        _peer: Peer,
-        stream_id: i64,
-        chunk_index: i32,
-    ) -> Answer<Result<Body, String>> {
+    fn open_chunk(&self, _peer: Peer, stream_id: i64, chunk_index: i32) -> Opening {
         let handler = self.0.clone();
-        Box::pin(async move {
+        Opening::Begun(Box::pin(async move {
             handler.chunks_opened.fetch_add(1, Ordering::SeqCst);
             match (&handler.file, stream_id) {
                 (Some((file, len)), 1) => Ok(Body::File {
@@ -82,12 +78,12 @@ impl RequestHandler for Shared {
                 (_, 2) => Ok(Body::Bytes(handler.chunk.clone())),
                 _ => Err(format!("no chunk {chunk_index}")),
             }
-        })
+        }))
     }
 
-    fn open_stream(&self, _peer: Peer, stream_id: String) -> Answer<Result<Body, String>> {
+    fn open_stream(&self, _peer: Peer, stream_id: String) -> Opening {
         let handler = self.0.clone();
-        Box::pin(async move {
+        Opening::Begun(Box::pin(async move {
             match (stream_id.as_str(), &handler.file) {
                 ("slow", _) => {
                     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -101,7 +97,7 @@ impl RequestHandler for Shared {
                 }),
                 _ => Err(format!("Stream '{stream_id}' was not found.")),
             }
-        })
+        }))
     }
 
     fn on_upload(&self, _peer: Peer, meta: Bytes, mut data: Stream, reply: Reply) -> Answer<()> {
@@ -109,6 +105,9 @@ impl RequestHandler for Shared {
         Box::pin(async move {
             if &meta[..] == b"refuse" {
                 return reply.failure("refused");
+            }
+            if &meta[..] == b"slow" {
+                tokio::time::sleep(Duration::from_secs(5)).await;
             }
             let mut all = Vec::new();
             while let Some(piece) = data.next().await.expect("all bytes") {

@@ -14,7 +14,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Generous for anything Spark sends (its own frames end at 2 GiB), small enough that a stranger cannot exhaust memory.
+    /// Generous for anything Spark sends (its own frames end at 2 GiB), small enough that a stranger cannot exhaust
+    /// memory.
     fn default() -> Self {
         Self {
             max_depth: 100_000,

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use simd_cesu8::mutf8;
+
 /// Whether the bytes are what `java.io.ObjectInputStream` accepts as a string.
 pub(crate) fn is_valid(bytes: &[u8]) -> bool {
     if bytes.is_ascii() {
@@ -29,11 +31,14 @@ pub(crate) fn decode_exact(bytes: &[u8]) -> Option<String> {
 
 /// Decodes; what is not a Unicode scalar value (a lone surrogate) becomes U+FFFD.
 pub(crate) fn decode_lossy(bytes: &[u8]) -> Cow<'_, str> {
-    // A string without NUL pairs and surrogates has the same bytes in both encodings.
-    let same = !bytes.iter().any(|&b| matches!(b, 0xC0 | 0xC1 | 0xED));
-    if same && let Ok(s) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(s);
+    match mutf8::decode(bytes) {
+        Ok(text) => text,
+        Err(_) => Cow::Owned(decode_units(bytes)),
     }
+}
+
+/// Java's strings may hold any UTF-16 code units, and its readers take more than one form of a character.
+fn decode_units(bytes: &[u8]) -> String {
     let mut units = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     loop {
@@ -59,32 +64,12 @@ pub(crate) fn decode_lossy(bytes: &[u8]) -> Cow<'_, str> {
             }
         }
     }
-    Cow::Owned(String::from_utf16_lossy(&units))
+    String::from_utf16_lossy(&units)
 }
 
 /// Encodes.
-pub(crate) fn encode(s: &str) -> Cow<'_, [u8]> {
-    // Four-byte UTF-8 sequences start at F0.
-    if !s.bytes().any(|b| b == 0 || b >= 0xF0) {
-        return Cow::Borrowed(s.as_bytes());
-    }
-    let mut out = Vec::with_capacity(s.len() + 8);
-    let mut pair = [0u16; 2];
-    for c in s.chars() {
-        for &unit in c.encode_utf16(&mut pair).iter() {
-            let [hi, lo] = unit.to_be_bytes();
-            match unit {
-                0x01..=0x7F => out.push(lo),
-                0 | 0x80..=0x7FF => out.extend([0xC0 | (hi << 2) | (lo >> 6), 0x80 | (lo & 0x3F)]),
-                _ => out.extend([
-                    0xE0 | (hi >> 4),
-                    0x80 | ((hi & 0x0F) << 2) | (lo >> 6),
-                    0x80 | (lo & 0x3F),
-                ]),
-            }
-        }
-    }
-    Cow::Owned(out)
+pub(crate) fn encode(text: &str) -> Cow<'_, [u8]> {
+    mutf8::encode(text)
 }
 
 #[cfg(test)]

@@ -303,8 +303,8 @@ impl Serialize for BytesRef<'_> {
     }
 }
 
-/// Object of an `Externalizable` class, or of one that writes everything in its `writeObject`, known only at run time. A struct
-/// with a field `$body` does the same for a known class.
+/// Object of an `Externalizable` class, or of one that writes everything in its `writeObject`, known only at run time.
+/// A struct with a field `$body` does the same for a known class.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename = "$javaser::External")]
 #[non_exhaustive]

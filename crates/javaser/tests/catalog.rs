@@ -9,10 +9,14 @@ use std::io::Read;
 
 use javaser::{CatalogError, ScalaVersion};
 use serde_json::Value;
+use testkit::{Distribution, NEWEST, OLDEST, VERSIONS};
 
 fn golden(version: &str) -> Vec<Value> {
-    let file = std::fs::File::open(common::fixtures().join(format!("classdesc/{version}.json.gz")))
-        .unwrap();
+    let file = std::fs::File::open(format!(
+        "{}/tests/fixtures/classdesc/{version}.json.gz",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+    .unwrap();
     let mut text = String::new();
     flate2::read::GzDecoder::new(file)
         .read_to_string(&mut text)
@@ -22,7 +26,7 @@ fn golden(version: &str) -> Vec<Value> {
 
 #[test]
 fn descriptors_equal_the_jdk_s() {
-    for version in common::VERSIONS {
+    for version in VERSIONS {
         let catalog = common::catalog(version);
         let mut wrong = Vec::new();
         let golden = golden(version);
@@ -90,7 +94,7 @@ fn descriptors_equal_the_jdk_s() {
 
 #[test]
 fn versions_are_found() {
-    for version in common::VERSIONS {
+    for version in VERSIONS {
         let catalog = common::catalog(version);
         assert_eq!(catalog.spark_version().unwrap(), version);
         assert_eq!(
@@ -108,22 +112,23 @@ fn versions_are_found() {
 
 #[test]
 fn mixed_distributions_are_seen() {
-    let jars = |v: &str| common::distribution(v).join("jars/*");
-    let catalog = javaser::Catalog::from_class_path(&[jars("3.5.9"), jars("4.1.4")]).unwrap();
+    let jars = |v: &str| Distribution::find(v).class_path().into();
+    let catalog = javaser::Catalog::from_class_path(&[jars(OLDEST), jars(NEWEST)]).unwrap();
     let mut versions: Vec<_> = catalog
         .spark_versions_found()
         .into_iter()
         .map(|(v, _)| v)
         .collect();
     versions.dedup();
-    assert_eq!(versions, ["3.5.9", "4.1.4"]);
+    assert_eq!(versions, [OLDEST, NEWEST]);
     let jar = catalog.jar_of("org.apache.spark.Heartbeat").unwrap();
-    assert_eq!(jar.file_name().unwrap(), "spark-core_2.12-3.5.9.jar");
+    let jar = jar.file_name().unwrap().to_str().unwrap();
+    assert_eq!(jar, format!("spark-core_2.12-{OLDEST}.jar"));
 }
 
 #[test]
 fn missing_and_unserializable_classes_are_named() {
-    let catalog = common::catalog("4.1.4");
+    let catalog = common::catalog(NEWEST);
     let e = catalog.lookup("org.apache.spark.NoSuchThing").unwrap_err();
     assert!(
         matches!(&e, CatalogError::ClassNotFound { class, .. } if class == "org.apache.spark.NoSuchThing"),
@@ -131,7 +136,8 @@ fn missing_and_unserializable_classes_are_named() {
     );
     assert_eq!(e.code(), "class-not-found");
     let e = catalog.lookup("org.apache.spark.SparkEnv").unwrap_err();
-    assert!(e.to_string().contains("spark-core_2.13-4.1.4.jar"), "{e}");
+    let jar = format!("spark-core_2.13-{NEWEST}.jar");
+    assert!(e.to_string().contains(&jar), "{e}");
     assert_eq!(e.code(), "class-not-serializable");
     assert_eq!(
         catalog

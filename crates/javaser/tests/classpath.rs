@@ -10,28 +10,22 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 /// A directory that goes with the test.
-struct Dir(PathBuf);
+struct Dir(testkit::TempDir);
 
 impl Dir {
-    fn new(test: &str) -> Self {
-        let dir =
-            std::env::temp_dir().join(format!("javaser-classpath-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        Self(dir)
+    fn new() -> Self {
+        Self(testkit::temp_dir())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     fn file(&self, name: &str, content: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
         path
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        // Nothing depends on it.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -144,7 +138,7 @@ fn catalog(entries: &[&Path]) -> Catalog {
 
 #[test]
 fn jars_directories_and_wildcards_are_searched_in_order() {
-    let dir = Dir::new("order");
+    let dir = Dir::new();
     let stored = dir.file(
         "lib/x.jar",
         &jar(
@@ -163,20 +157,20 @@ fn jars_directories_and_wildcards_are_searched_in_order() {
         ),
     );
     dir.file("lib/notes.txt", b"no jar");
-    let classes = dir.0.join("classes");
+    let classes = dir.path().join("classes");
     dir.file("classes/a/C.class", &serializable("a/C", 4));
-    let missing = dir.0.join("missing.jar");
+    let missing = dir.path().join("missing.jar");
 
     let all = catalog(&[
         &missing,
-        &dir.0.join("lib/*"),
+        &dir.path().join("lib/*"),
         &classes,
-        &dir.0.join("nothing/*"),
+        &dir.path().join("nothing/*"),
     ]);
     assert_eq!(all.lookup("a.B").unwrap().suid, 1);
     assert_eq!(all.lookup("a.C").unwrap().suid, 3);
     assert_eq!(all.jar_of("a.B").unwrap(), stored);
-    let directory_first = catalog(&[&classes, &dir.0.join("lib/*")]);
+    let directory_first = catalog(&[&classes, &dir.path().join("lib/*")]);
     assert_eq!(directory_first.lookup("a.C").unwrap().suid, 4);
     assert_eq!(directory_first.lookup("a.B").unwrap().suid, 1);
     assert!(!directory_first.contains("a.D"));
@@ -188,7 +182,7 @@ fn jars_directories_and_wildcards_are_searched_in_order() {
 
 #[test]
 fn a_class_in_front_shadows_the_distribution_s() {
-    let dir = Dir::new("shadow");
+    let dir = Dir::new();
     let name = "org/apache/spark/Heartbeat";
     let file = format!("{name}.class");
     let core = dir.file(
@@ -217,9 +211,34 @@ fn a_class_in_front_shadows_the_distribution_s() {
     assert_eq!(versions, [("4.1.4".to_owned(), core)]);
 }
 
+/// As on the class path of Spark's own tests.
+#[test]
+fn a_classifier_is_no_version() {
+    let dir = Dir::new();
+    let bytes = jar(
+        &[("a/B.class", &serializable("a/B", 1))],
+        CompressionMethod::Deflated,
+    );
+    let file = |name: &str| dir.file(name, &bytes);
+    let core = file("spark-core_2.13-4.1.3.jar");
+    let tests = file("spark-common-utils_2.13-4.1.3-tests.jar");
+    let others = ["tests", "sources", "test-sources", "javadoc"]
+        .map(|classifier| file(&format!("spark-core_2.13-4.1.2-{classifier}.jar")));
+    let mut entries = vec![tests.as_path(), core.as_path()];
+    entries.extend(others.iter().map(PathBuf::as_path));
+    let versions = catalog(&entries).spark_versions_found();
+    assert_eq!(versions, [("4.1.3".to_owned(), core)]);
+    // A vendor's or a coming version is one.
+    for version in ["4.1.3-vendor-7", "4.2.0-preview1", "4.3.0-SNAPSHOT"] {
+        let core = file(&format!("spark-core_2.13-{version}.jar"));
+        let versions = catalog(&[&core]).spark_versions_found();
+        assert_eq!(versions, [(version.to_owned(), core)]);
+    }
+}
+
 #[test]
 fn offsets_are_right_behind_a_prefix_and_a_comment() {
-    let dir = Dir::new("prefix");
+    let dir = Dir::new();
     let mut bytes = b"#!/bin/sh\nexec java -jar $0\n".to_vec();
     bytes.extend(jar(
         &[("a/B.class", &serializable("a/B", 7))],
@@ -235,7 +254,7 @@ fn offsets_are_right_behind_a_prefix_and_a_comment() {
 
 #[test]
 fn damaged_jars_are_named() {
-    let dir = Dir::new("damaged");
+    let dir = Dir::new();
     let good = jar(
         &[("a/B.class", &serializable("a/B", 7))],
         CompressionMethod::Deflated,
@@ -259,7 +278,7 @@ fn damaged_jars_are_named() {
     }
     // As for the JVM, it does not matter if another jar has the class.
     let good = dir.file("good.jar", &good);
-    let all = catalog(&[&dir.0.join("text.jar"), &good]);
+    let all = catalog(&[&dir.path().join("text.jar"), &good]);
     assert_eq!(all.lookup("a.B").unwrap().suid, 7);
     let not_a_class = dir.file(
         "text-class.jar",
@@ -286,7 +305,7 @@ fn damaged_jars_are_named() {
 
 #[test]
 fn classes_that_only_run_time_could_describe_are_refused() {
-    let dir = Dir::new("refused");
+    let dir = Dir::new();
     let serializable = &["java/io/Serializable"];
     let persistent = class(
         "a/P",
@@ -317,7 +336,7 @@ fn classes_that_only_run_time_could_describe_are_refused() {
     ] {
         dir.file(&format!("a/{name}.class"), bytes);
     }
-    let catalog = catalog(&[&dir.0]);
+    let catalog = catalog(&[dir.path()]);
     assert_eq!(
         catalog.lookup("a.P").unwrap_err().code(),
         "class-unsupported"
@@ -337,7 +356,7 @@ fn classes_that_only_run_time_could_describe_are_refused() {
 
 #[test]
 fn flags_and_fields_follow_the_class() {
-    let dir = Dir::new("flags");
+    let dir = Dir::new();
     let write_object = (2, "writeObject", "(Ljava/io/ObjectOutputStream;)V");
     let fields: &[(u16, &str, &str, Option<i64>)] = &[
         (2, "z", "J", None),
@@ -380,7 +399,7 @@ fn flags_and_fields_follow_the_class() {
         "a/Plain.class",
         &class("a/Plain", "java/lang/Object", &[], fields, &[]),
     );
-    let catalog = catalog(&[&dir.0]);
+    let catalog = catalog(&[dir.path()]);
     let w = catalog.lookup("a.W").unwrap();
     assert_eq!(w.flags, SC_SERIALIZABLE | SC_WRITE_METHOD);
     let names: Vec<_> = w.fields.iter().map(|f| f.name.as_str()).collect();

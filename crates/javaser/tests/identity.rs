@@ -6,6 +6,7 @@ mod common;
 
 use javaser::Limits;
 use javaser::arena::{Elements, Graph, Node};
+use testkit::VERSIONS;
 
 /// Checks a stream and everything inside its byte arrays that is a stream again; returns how many were checked.
 fn check(what: &str, bytes: &[u8]) -> usize {
@@ -52,7 +53,7 @@ fn check(what: &str, bytes: &[u8]) -> usize {
 
 #[test]
 fn recorded_streams_are_written_back_byte_for_byte() {
-    for version in common::VERSIONS {
+    for version in VERSIONS {
         let streams = common::streams(version);
         let checked: usize = streams.iter().map(|(what, bytes)| check(what, bytes)).sum();
         assert!(streams.len() >= 38, "{version}: {} streams", streams.len());

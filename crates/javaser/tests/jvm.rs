@@ -1,12 +1,11 @@
-//! A real JVM with the class path of a real distribution reads what the serializer writes, and the deserializer reads what
-//! that JVM writes.
+//! A real JVM with the class path of a real distribution reads what the serializer writes, and the deserializer reads
+//! what that JVM writes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod common;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,19 +16,12 @@ use javaser::types::{
 use javaser::{Catalog, Limits, from_slice, to_vec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-fn java() -> OsString {
-    let home = std::env::var_os("JAVA_HOME")
-        .map(|h| Path::new(&h).join("bin/java"))
-        .filter(|j| j.is_file());
-    home.map_or_else(|| "java".into(), Into::into)
-}
+use testkit::{Distribution, VERSIONS};
 
 /// What the JVM of this distribution makes of the streams, and the streams that it writes on its own.
 fn through_jvm(version: &str, streams: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let dir = std::env::temp_dir().join(format!("javaser-jvm-{version}-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let (input, output) = (dir.join("in"), dir.join("out"));
+    let dir = testkit::temp_dir();
+    let (input, output) = (dir.path().join("in"), dir.path().join("out"));
     let length = |n: usize| u32::try_from(n).unwrap().to_be_bytes();
     let mut bytes = length(streams.len()).to_vec();
     for stream in streams {
@@ -37,20 +29,19 @@ fn through_jvm(version: &str, streams: &[Vec<u8>]) -> Vec<Vec<u8>> {
         bytes.extend(stream);
     }
     std::fs::write(&input, bytes).unwrap();
-    let run = Command::new(java())
+    let run = Command::new(testkit::jdk().join("bin/java"))
         .args(["-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp"])
-        .arg(common::distribution(version).join("jars/*"))
+        .arg(Distribution::find(version).class_path())
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm/RoundTrip.java"))
         .args([&input, &output])
         .output()
-        .expect("a JDK 17 in JAVA_HOME or as java; scripts/test installs one");
+        .unwrap();
     assert!(
         run.status.success(),
         "{version}: {}",
         String::from_utf8_lossy(&run.stderr)
     );
     let bytes = std::fs::read(&output).unwrap();
-    std::fs::remove_dir_all(&dir).unwrap();
     let mut rest = bytes.as_slice();
     let count = take_length(&mut rest);
     let mut streams = Vec::new();
@@ -142,7 +133,7 @@ fn numbers(stream: &[u8]) -> Vec<i64> {
 
 #[test]
 fn a_jvm_reads_and_writes_what_we_write_and_read() {
-    for version in common::VERSIONS {
+    for version in VERSIONS {
         let catalog = common::catalog(version);
         let mut streams = written(&catalog);
         let exception = Throwable {

@@ -12,11 +12,12 @@ use javaser::types::{ScalaOption, StackTraceElement, Throwable, Typed};
 use javaser::{Catalog, ClassFile, Limits, from_slice, peek_class, to_vec};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
+use testkit::{NEWEST, OLDEST, VERSIONS};
 
 fn catalog(version: &'static str) -> &'static Catalog {
     static OLD: OnceLock<Catalog> = OnceLock::new();
     static NEW: OnceLock<Catalog> = OnceLock::new();
-    let cell = if version.starts_with('3') { &OLD } else { &NEW };
+    let cell = if version == OLDEST { &OLD } else { &NEW };
     cell.get_or_init(|| common::catalog(version))
 }
 
@@ -57,7 +58,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// Any graph: shared and cyclic references, all kinds of nodes, several roots.
 fn build(ops: &[Op]) -> Graph {
-    let catalog = catalog("4.3.0");
+    let catalog = catalog(NEWEST);
     let mut graph = Graph::default();
     let mut nodes: Vec<NodeId> = Vec::new();
     let mut pairs: Vec<NodeId> = Vec::new();
@@ -216,7 +217,7 @@ proptest! {
 
     #[test]
     fn typed_values_come_back(value in typical(), old in any::<bool>()) {
-        let bytes = to_vec(&value, catalog(if old { "3.5.9" } else { "4.3.0" })).unwrap();
+        let bytes = to_vec(&value, catalog(if old { OLDEST } else { NEWEST })).unwrap();
         let again: Typical = from_slice(&bytes, &Limits::default()).unwrap();
         // The signature is not in the stream.
         let expected = Typical { _5: Typed::new("", value._5.value.clone()), ..value };
@@ -232,7 +233,7 @@ proptest! {
     #[test]
     fn damaged_streams_never_panic(which in any::<prop::sample::Index>(), damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         static STREAMS: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
-        let streams = STREAMS.get_or_init(|| common::VERSIONS.iter().flat_map(|v| common::streams(v)).collect());
+        let streams = STREAMS.get_or_init(|| VERSIONS.iter().flat_map(|v| common::streams(v)).collect());
         let mut bytes = which.get(streams).1.clone();
         for (place, value) in damage {
             let at = place.index(bytes.len());
@@ -244,7 +245,7 @@ proptest! {
     #[test]
     fn damaged_class_files_never_panic(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         static CLASS: OnceLock<Vec<u8>> = OnceLock::new();
-        let class = CLASS.get_or_init(|| catalog("4.3.0").resource("org/apache/spark/Heartbeat.class").unwrap());
+        let class = CLASS.get_or_init(|| catalog(NEWEST).resource("org/apache/spark/Heartbeat.class").unwrap());
         let mut bytes = class.clone();
         for (place, value) in damage {
             let at = place.index(bytes.len());

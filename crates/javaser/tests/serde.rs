@@ -14,6 +14,7 @@ use javaser::types::{
 use javaser::{Catalog, Error, Limits, from_slice, peek_class, to_vec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use testkit::{NEWEST, OLDEST, VERSIONS};
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> T {
     from_slice(bytes, &Limits::default()).unwrap()
@@ -50,7 +51,7 @@ struct SerializableBuffer {
 
 #[test]
 fn a_status_update_is_the_executor_s_own_bytes_again() {
-    for version in common::VERSIONS {
+    for version in VERSIONS {
         let catalog = common::catalog(version);
         let mut compared = 0;
         for (what, bytes) in common::streams(version) {
@@ -84,7 +85,7 @@ struct Values {
 
 #[test]
 fn collections_of_every_size_come_back() {
-    for version in ["3.5.9", "4.3.0"] {
+    for version in [OLDEST, NEWEST] {
         let catalog = common::catalog(version);
         for size in [0, 1, 2, 3, 4, 5, 40, 1000] {
             let strings: Vec<String> = (0..size).map(|i| format!("s{i}\0ü😀")).collect();
@@ -150,7 +151,7 @@ fn collections_of_every_size_come_back() {
 
 #[test]
 fn modules_enums_and_exceptions_come_back() {
-    for version in common::VERSIONS {
+    for version in VERSIONS {
         let catalog = common::catalog(version);
         let module = ScalaModule::new(
             "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$StopExecutor$",
@@ -194,7 +195,7 @@ fn modules_enums_and_exceptions_come_back() {
 
 #[test]
 fn bodies_are_cut_as_a_jvm_cuts_them() {
-    let catalog = common::catalog("4.1.4");
+    let catalog = common::catalog(NEWEST);
     let id: External = External::new(
         "org.apache.spark.storage.BlockManagerId",
         Body::new().utf("driver").utf("host").i32(1).bool(false),

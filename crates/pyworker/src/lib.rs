@@ -1,16 +1,16 @@
 //! Inner loops of PySpark's worker, for CPython's stable interface: `firesteel_worker._native`.
 //!
-//! [`merge`] does part of the work of a loop in the distribution's own Python code, element by element in the same order, and a
-//! [`pipeline`] that of simple functions of the user's, too. Everything unusual is handed back to the loop and the functions. The Python
-//! side (`firesteel_worker.loops` and `.pipelines`) puts them into place.
+//! [`merge`] does part of the work of a loop in the distribution's own Python code, element by element in the same
+//! order, and a [`pipeline`] that of simple functions of the user's, too, which [`pyfunc`] computes. Everything unusual
+//! is handed back to the loop and the functions. The Python side (`firesteel_worker.loops` and `.pipelines`) puts them
+//! into place.
 
 #![deny(unsafe_code)]
 
-mod expression;
+mod cpython;
+mod key;
 mod merge;
 mod pipeline;
-mod text;
-mod value;
 
 use pyo3::prelude::*;
 
@@ -21,6 +21,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<pipeline::Pipeline>()?;
     module.add("PAUSED", merge::PAUSED)?;
     module.add("EXHAUSTED", merge::EXHAUSTED)?;
-    module.add("ODD", merge::ODD)?;
+    module.add("LEFT_TO_PYTHON", merge::LEFT_TO_PYTHON)?;
     Ok(())
 }

@@ -9,9 +9,9 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 pub(crate) const PAUSED: u8 = 0;
 /// The iterator has ended.
 pub(crate) const EXHAUSTED: u8 = 1;
-/// The third element of the answer is an element that was taken from the iterator and not merged: no pair, or its key cannot be
-/// looked up.
-pub(crate) const ODD: u8 = 2;
+/// The third element of the answer is an element that was taken from the iterator and not merged: no pair, or its key
+/// cannot be looked up.
+pub(crate) const LEFT_TO_PYTHON: u8 = 2;
 
 /// Elements after which the interpreter gets its turn, for signals and other threads.
 const TURN: usize = 8192;
@@ -26,11 +26,12 @@ enum Place {
     Size = 4,
 }
 
-/// Merges pairs of `iterator` into `data`: `data[k] = merge(data[k], v) if k in data else create(v)`, where without a `create` the value
-/// is taken as it is. `count` grows by one for each pair, by `size(v)` with a `size`, and not at all if `size` is false; when
-/// it reaches `until`, this pauses.
+/// Merges pairs of `iterator` into `data`: `data[k] = merge(data[k], v) if k in data else create(v)`, where without a
+/// `create` the value is taken as it is. `count` grows by one for each pair, by `size(v)` with a `size`, and not at all
+/// if `size` is false; when it reaches `until`, this pauses.
 ///
-/// Returns the state (`PAUSED`, `EXHAUSTED`, `ODD`), the count and the odd element. `place[0]` says where an exception came from.
+/// Returns the state (`PAUSED`, `EXHAUSTED`, `LEFT_TO_PYTHON`), the count and the element that is left. `place[0]` says
+/// where an exception came from.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // A loop's variables.
 pub(crate) fn merge<'py>(
@@ -65,11 +66,11 @@ pub(crate) fn merge<'py>(
             }
         };
         let Some((key, value)) = pair(&item) else {
-            return Ok((ODD, count, Some(item)));
+            return Ok((LEFT_TO_PYTHON, count, Some(item)));
         };
         let merged = match data.get_item(&key) {
             // The loop that this stands for meets the same, and says so in its own words.
-            Err(_) => return Ok((ODD, count, Some(item))),
+            Err(_) => return Ok((LEFT_TO_PYTHON, count, Some(item))),
             Ok(Some(old)) => {
                 let merged = match adds {
                     true => old.add(&value),

@@ -249,7 +249,7 @@ impl BlockTransferMessage {
             14 => Self::MergeStatuses {
                 shuffle_id: r.i32("shuffleId")?,
                 shuffle_merge_id: r.i32("shuffleMergeId")?,
-                bitmaps: items(r, "bitmaps", 4, |r| Ok(shared(r.bytes32("bitmap")?)))?,
+                bitmaps: few_items(r, "bitmaps", |r| Ok(shared(r.bytes32("bitmap")?)))?,
                 reduce_ids: ints(r, "reduceIds")?,
                 sizes: longs(r, "sizes")?,
             },
@@ -524,8 +524,29 @@ fn items<'a, T>(
     (0..count).map(|_| item(r)).collect()
 }
 
+/// Items of one list that take more memory than bytes of the message. No executor has as many blocks.
+const MAX_ITEMS: usize = 1 << 20;
+
+/// As [`items`], of a kind that takes more memory than bytes of the message.
+fn few_items<'a, T>(
+    r: &mut Reader<'a>,
+    what: &'static str,
+    item: impl FnMut(&mut Reader<'a>) -> Result<T, WireError>,
+) -> Result<Vec<T>, WireError> {
+    match r.clone().i32(what)? {
+        count if usize::try_from(count).is_ok_and(|count| count > MAX_ITEMS) => {
+            Err(WireError::Length {
+                what,
+                len: count.into(),
+                max: MAX_ITEMS as u64,
+            })
+        }
+        _ => items(r, what, 4, item),
+    }
+}
+
 fn strings(r: &mut Reader<'_>, what: &'static str) -> Result<Vec<String>, WireError> {
-    items(r, what, 4, |r| r.str32(what))
+    few_items(r, what, |r| r.str32(what))
 }
 
 fn ints(r: &mut Reader<'_>, what: &'static str) -> Result<Vec<i32>, WireError> {
@@ -537,7 +558,7 @@ fn longs(r: &mut Reader<'_>, what: &'static str) -> Result<Vec<i64>, WireError> 
 }
 
 fn int_arrays(r: &mut Reader<'_>, what: &'static str) -> Result<Vec<Vec<i32>>, WireError> {
-    items(r, what, 4, |r| ints(r, what))
+    few_items(r, what, |r| ints(r, what))
 }
 
 fn put_texts(out: &mut Vec<u8>, texts: &[&String]) -> Result<(), WireError> {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 /// The block transfer messages that were captured: an `OpenBlocks` of every version with its `StreamHandle`.
 #[test]
 fn captured_messages_survive_a_round_trip() {
-    for version in ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"] {
+    for version in testkit::VERSIONS {
         let mut seen = (0, 0);
         for (_, bytes) in crate::test_vectors::frames(version) {
             let frame = Frame::decode(&mut BytesMut::from(&bytes[..]), MAX_FRAME)
@@ -50,7 +50,7 @@ fn a_fetch_of_shuffle_blocks_has_spark_s_bytes() {
         reduce_ids: vec![vec![0, 3], vec![]],
         batch_fetch_enabled: true,
     });
-    let expected = crate::test_vectors::hex(concat!(
+    let expected = testkit::from_hex(concat!(
         "09000000016100000001310000000200000002",
         "0000000000000005ffffffffffffffff",
         "00000002000000020000000000000003",
@@ -62,7 +62,7 @@ fn a_fetch_of_shuffle_blocks_has_spark_s_bytes() {
 
 #[test]
 fn claims_that_the_bytes_cannot_hold_are_refused() {
-    let read = |hex: &str| Message::read(&crate::test_vectors::hex(hex).into());
+    let read = |hex: &str| Message::read(&testkit::from_hex(hex).into());
     assert_eq!(
         read("007fffffff61"),
         Err(WireError::Length {

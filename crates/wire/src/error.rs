@@ -115,11 +115,12 @@ mod tests {
     use crate::test_vectors::{catalog, samples};
     use crate::version::WireVersion;
     use bytes::Bytes;
+    use testkit::NEWEST;
 
     #[test]
     fn codes_are_stable() {
-        let catalog = catalog("4.3.0");
-        let kill = samples("4.3.0")
+        let catalog = catalog(NEWEST);
+        let kill = samples(NEWEST)
             .into_iter()
             .find(|s| s.name.ends_with("KillTask"))
             .unwrap()
@@ -132,7 +133,7 @@ mod tests {
         let message = KillTask::decode(&kill[..kill.len() - 1]).unwrap_err();
         let empty = javaser::Catalog::from_class_path(&[]).unwrap();
         let unsupported = reply::none(&empty).unwrap_err();
-        let mut update = samples("4.3.0")
+        let mut update = samples(NEWEST)
             .into_iter()
             .find_map(|s| UpdateBlockInfo::decode(&s.content).ok())
             .unwrap();

@@ -171,7 +171,8 @@ pub enum Frame {
     },
 }
 
-/// Bytes that are not Spark frames. Each is reason enough to close the connection: where the next frame starts is unknown.
+/// Bytes that are not Spark frames. Each is reason enough to close the connection: where the next frame starts is
+/// unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The length field is not larger than itself.
@@ -238,6 +239,11 @@ impl Frame {
             Ok(rest) if rest <= max => Ok(Some(rest + LENGTH_SIZE)),
             _ => Err(FrameError::TooLarge { length, max }),
         }
+    }
+
+    /// Type of the frame at the front of `buffer`, or `None` if it has not arrived.
+    pub fn announced_kind(buffer: &[u8]) -> Option<FrameKind> {
+        buffer.get(LENGTH_SIZE).copied().map(FrameKind)
     }
 
     /// Reads a frame without its length field. `frame` ends where the frame ends; bytes behind the

@@ -17,7 +17,7 @@ fn decoded(bytes: &[u8]) -> Result<Option<Frame>, FrameError> {
 #[test]
 fn captured_frames_survive_a_round_trip() {
     let mut kinds = std::collections::BTreeMap::<String, usize>::new();
-    for version in ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"] {
+    for version in testkit::VERSIONS {
         for (name, bytes) in crate::test_vectors::frames(version) {
             let mut buffer = BytesMut::from(&bytes[..]);
             let frame = Frame::decode(&mut buffer, MAX_FRAME)
@@ -46,7 +46,7 @@ fn captured_frames_survive_a_round_trip() {
 
 #[test]
 fn a_captured_stream_response_announces_raw_bytes() {
-    let bytes = crate::test_vectors::hex(
+    let bytes = testkit::from_hex(
         "000000000000002707000000122f6a6172732f6170702d763433302e6a61720000000000002a98",
     );
     let expected = Frame::StreamResponse {

@@ -17,8 +17,8 @@ const SHOWN_BYTES: usize = 256;
 
 /// The frame that `bytes` begin with: its type, its fields and what is inside its body.
 ///
-/// `size` in the answer is the number of bytes that belong to it; what follows is not looked at. If the frame is not complete, the
-/// answer has `incomplete` with the number of bytes needed.
+/// `size` in the answer is the number of bytes that belong to it; what follows is not looked at. If the frame is not
+/// complete, the answer has `incomplete` with the number of bytes needed.
 pub fn frame(bytes: &[u8]) -> Value {
     let size = match Frame::announced(bytes, MAX_FRAME) {
         Err(error) => return failure(&error),
@@ -315,8 +315,9 @@ pub(crate) fn serialize_byte_arrays<S: Serializer>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_vectors::{VERSIONS, frames as recorded};
+    use crate::test_vectors::frames as recorded;
     use proptest::prelude::*;
+    use testkit::{NEWEST, OLDEST, VERSIONS};
 
     #[test]
     fn recorded_frames() {
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn frames_of_a_connection() {
         let find = |kind: &str| {
-            recorded("4.3.0")
+            recorded(NEWEST)
                 .into_iter()
                 .find(|(k, _)| k == kind)
                 .unwrap()
@@ -419,7 +420,7 @@ mod tests {
 
         #[test]
         fn damaged_frames_give_json(index in 0usize..50, at: prop::sample::Index, byte: u8) {
-            let frames = recorded("3.5.9");
+            let frames = recorded(OLDEST);
             let (_, mut bytes) = frames[index % frames.len()].clone();
             let at = at.index(bytes.len());
             bytes[at] = byte;

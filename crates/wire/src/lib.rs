@@ -13,6 +13,7 @@
 //! | [`messages`] | one file per Spark message, as Java object streams |
 //! | [`task_description`] | the task as `LaunchTask` carries it |
 //! | [`json`] | all of it as JSON, for people |
+//! | [`printable`] | texts of strangers as they may be shown to people |
 //! | [`map_status`] | where a map task's output is and how large its blocks are |
 //! | [`map_status_rules`] | how exact sizes become such a status |
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@ pub mod json;
 pub mod map_status;
 pub mod map_status_rules;
 pub mod messages;
+pub mod printable;
 pub mod task_description;
 #[cfg(test)]
 mod test_vectors;

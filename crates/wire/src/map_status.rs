@@ -39,7 +39,8 @@ pub struct CompressedMapStatus {
 
 /// `org.apache.spark.scheduler.HighlyCompressedMapStatus`.
 ///
-/// `BlockManagerId | RoaringBitmap | avgSize i64 | i32 n, n x (reducer i32, size byte) | mapTaskId i64 | from 4.1: checksum i64`.
+/// `BlockManagerId | RoaringBitmap | avgSize i64 | i32 n, n x (reducer i32, size byte) | mapTaskId i64 | from 4.1:
+/// checksum i64`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HighlyCompressedMapStatus {
     /// Who serves the output.

@@ -1,4 +1,5 @@
-//! How exact sizes become a [`MapStatus`]: the companion objects of Spark's `MapStatus` and `HighlyCompressedMapStatus`.
+//! How exact sizes become a [`MapStatus`]: the companion objects of Spark's `MapStatus` and
+//! `HighlyCompressedMapStatus`.
 
 use crate::ids::BlockManagerId;
 use crate::map_status::{CompressedMapStatus, HighlyCompressedMapStatus, MapStatus, compress_size};
@@ -7,7 +8,8 @@ use roaring::RoaringBitmap;
 /// The settings that decide how exact a [`MapStatus`] is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MapStatusRules {
-    /// With more reducers than this the highly compressed form is taken: `spark.shuffle.minNumPartitionsToHighlyCompress`.
+    /// With more reducers than this the highly compressed form is taken:
+    /// `spark.shuffle.minNumPartitionsToHighlyCompress`.
     pub highly_compress_above: usize,
     /// Parts of at least so many bytes are huge: `spark.shuffle.accurateBlockThreshold`.
     pub accurate_block_threshold: i64,

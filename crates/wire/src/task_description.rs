@@ -62,7 +62,8 @@ pub struct JobArtifactState {
 pub struct TaskResource {
     /// The resource, for example `gpu`.
     pub name: String,
-    /// Addresses with the amount taken of each, in units of 10^-16 of a device; Spark 3.5 gives whole devices and no amounts.
+    /// Addresses with the amount taken of each, in units of 10^-16 of a device; Spark 3.5 gives whole devices and no
+    /// amounts.
     pub addresses: Vec<(String, Option<i64>)>,
 }
 
@@ -136,7 +137,8 @@ impl TaskDescription {
     /// Reads the bytes of `LaunchTask.data`; `serialized_task` shares their memory.
     ///
     /// # Errors
-    /// [`WireError`] if the bytes end early, a count is larger than they can hold, or the driver is of a version with another layout.
+    /// [`WireError`] if the bytes end early, a count is larger than they can hold, or the driver is of a version with
+    /// another layout.
     pub fn read(data: &Bytes, version: &WireVersion) -> Result<Self, WireError> {
         let mut r = Reader::new(data);
         let task_id = r.i64("TaskDescription.taskId")?;
@@ -354,8 +356,9 @@ fn write_resource(
 mod tests {
     use super::*;
     use crate::messages::LaunchTask;
-    use crate::test_vectors::{VERSIONS, catalog, objects, samples};
+    use crate::test_vectors::{catalog, objects, samples};
     use proptest::prelude::*;
+    use testkit::VERSIONS;
 
     #[test]
     fn cpus_text() {

@@ -94,11 +94,8 @@ impl WireVersion {
         // The other formats are written by hand, so no descriptor tells them apart; but the names that the class
         // itself uses do.
         let mentions = |class: &str, word: &str| {
-            let file = catalog.resource(&format!("{}.class", class.replace('.', "/")));
-            let file = file.ok_or_else(|| unsupported(class, "it is missing".to_owned()))?;
-            Ok(file
-                .windows(word.len())
-                .any(|bytes| bytes == word.as_bytes()))
+            let mentions = catalog.mentions(class, word);
+            mentions.ok_or_else(|| unsupported(class, "it is missing".to_owned()))
         };
         let has_concurrent_gc = mentions(
             "org.apache.spark.metrics.GarbageCollectionMetrics$",
@@ -158,25 +155,27 @@ impl WireVersion {
 mod tests {
     use super::*;
     use crate::test_vectors::catalog;
+    use testkit::{NEWEST, OLDEST, VERSIONS, is_since};
 
     #[test]
     fn every_distribution_is_known() {
         let oldest = WireVersion {
-            spark_version: "3.5.9".into(),
+            spark_version: OLDEST.into(),
             ..WireVersion::oldest()
         };
         let newest = WireVersion {
-            spark_version: "4.3.0".into(),
+            spark_version: NEWEST.into(),
             ..WireVersion::newest()
         };
-        assert_eq!(WireVersion::detect(catalog("3.5.9")).unwrap(), oldest);
-        assert_eq!(WireVersion::detect(catalog("4.3.0")).unwrap(), newest);
-        for version in ["4.0.5", "4.1.4", "4.2.1"] {
+        assert_eq!(WireVersion::detect(catalog(OLDEST)).unwrap(), oldest);
+        assert_eq!(WireVersion::detect(catalog(NEWEST)).unwrap(), newest);
+        let [_, middle @ .., _] = VERSIONS;
+        for version in middle {
             let between = WireVersion {
                 spark_version: version.into(),
-                decimal_cpus: false,
-                block_info_checksum: false,
-                map_status_checksum: version != "4.0.5",
+                decimal_cpus: is_since(version, "4.3"),
+                block_info_checksum: is_since(version, "4.3"),
+                map_status_checksum: is_since(version, "4.1"),
                 ..WireVersion::newest()
             };
             assert_eq!(WireVersion::detect(catalog(version)).unwrap(), between);

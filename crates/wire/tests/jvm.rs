@@ -5,80 +5,41 @@
 use bytes::Bytes;
 use javaser::Catalog;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use testkit::{Distribution, VERSIONS, from_hex, to_hex};
 use wire::ids::{BlockId, BlockManagerId, StorageLevel, TaskState};
 use wire::map_status::{CompressedMapStatus, HighlyCompressedMapStatus, MapStatus, MergeStatus};
 use wire::messages::*;
 use wire::task_description::{TaskCpus, TaskResource};
 use wire::{WireError, WireVersion};
 
-const VERSIONS: [&str; 5] = ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"];
-
-/// The `pyspark` directory of a distribution: `FIRESTEEL_SPARK_DIR_<V>` (dots as underscores), or where
-/// the set-up puts it.
-fn distribution(version: &str) -> PathBuf {
-    let variable = format!("FIRESTEEL_SPARK_DIR_{}", version.replace('.', "_"));
-    let installed = || {
-        let lib = Path::new(&std::env::var_os("HOME")?)
-            .join(format!(".cache/firesteel/spark-{version}/lib"));
-        let pythons = std::fs::read_dir(lib).ok()?.flatten();
-        pythons
-            .map(|python| python.path().join("site-packages/pyspark"))
-            .find(|dir| dir.join("jars").is_dir())
-    };
-    let dir = std::env::var_os(&variable)
-        .map(PathBuf::from)
-        .or_else(installed);
-    dir.unwrap_or_else(|| panic!("Spark {version} is missing: run scripts/test, which installs it, or set {variable} to its pyspark directory"))
-}
-
-/// A tool of the JDK of `FIRESTEEL_JAVA_HOME` or `JAVA_HOME`, or of the path.
+/// A tool of the JDK.
 fn jdk(tool: &str) -> Command {
-    let home = ["FIRESTEEL_JAVA_HOME", "JAVA_HOME"]
-        .iter()
-        .find_map(std::env::var_os);
-    Command::new(home.map_or_else(
-        || PathBuf::from(tool),
-        |home| Path::new(&home).join("bin").join(tool),
-    ))
+    Command::new(testkit::jdk().join("bin").join(tool))
 }
 
-const NO_JDK: &str = "a JDK 17 or later is needed: set FIRESTEEL_JAVA_HOME to one";
-
-/// Directory with the compiled `tools/WireEcho.java`.
-fn compiled() -> PathBuf {
-    let classes = std::env::temp_dir().join(format!("firesteel-wire-echo-{}", std::process::id()));
+/// Compiles `tools/WireEcho.java` into a directory.
+fn compile(classes: &Path) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/WireEcho.java");
-    let done = jdk("javac")
-        .arg("-d")
-        .arg(&classes)
-        .arg(source)
-        .status()
-        .expect(NO_JDK);
-    assert!(done.success(), "javac failed");
-    classes
+    let done = jdk("javac").arg("-d").args([classes, &source]).status();
+    assert!(done.unwrap().success(), "javac failed");
 }
 
 /// What the JVM writes after it has read each of these streams.
 fn echo(classes: &Path, version: &str, streams: &[Vec<u8>]) -> Vec<Result<Vec<u8>, String>> {
-    let hex = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
-    let input: String = streams.iter().map(|stream| hex(stream) + "\n").collect();
-    let class_path = [classes.to_owned(), distribution(version).join("jars/*")];
+    let input: String = streams.iter().map(|stream| to_hex(stream) + "\n").collect();
+    let distribution = Distribution::find(version);
+    let class_path = format!("{}:{}", classes.display(), distribution.class_path());
     let mut jvm = jdk("java")
         .arg("-XX:TieredStopAtLevel=1")
         .arg("-cp")
-        .arg(std::env::join_paths(class_path).unwrap())
+        .arg(class_path)
         .arg("WireEcho")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect(NO_JDK);
+        .unwrap();
     let mut stdin = jvm.stdin.take().unwrap();
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = jvm.wait_with_output().unwrap();
@@ -88,10 +49,7 @@ fn echo(classes: &Path, version: &str, streams: &[Vec<u8>]) -> Vec<Result<Vec<u8
         .lines()
         .map(|line| match line.strip_prefix("! ") {
             Some(error) => Err(error.to_owned()),
-            None => Ok((0..line.len())
-                .step_by(2)
-                .map(|at| u8::from_str_radix(&line[at..at + 2], 16).unwrap())
-                .collect()),
+            None => Ok(from_hex(line)),
         })
         .collect();
     assert_eq!(answers.len(), streams.len(), "{version}: the JVM gave up");
@@ -206,7 +164,7 @@ fn messages(catalog: &Catalog, version: &WireVersion) -> Vec<Case> {
             block_ids: vec![BlockId::broadcast(1), block_id.clone()]
         },
         GetLocationsAndStatus {
-            block_id: BlockId::parse("broadcast_1_piece0"),
+            block_id: BlockId::parse("broadcast_1_piece0").unwrap(),
             requester_host: string("host")
         },
         BlockLocationsAndStatus {
@@ -343,7 +301,7 @@ fn messages(catalog: &Catalog, version: &WireVersion) -> Vec<Case> {
     ] {
         cases.push(case(
             RemoveBlock {
-                block_id: BlockId::parse(name),
+                block_id: BlockId::parse(name).unwrap(),
             },
             |m| m.encode(catalog),
             RemoveBlock::decode,
@@ -371,7 +329,7 @@ fn messages(catalog: &Catalog, version: &WireVersion) -> Vec<Case> {
         cases.push(case(update, |m| m.encode(catalog), StatusUpdate::decode));
     }
     if version.block_info_checksum {
-        let block_id = BlockId::parse("rdd_1_2");
+        let block_id = BlockId::parse("rdd_1_2").unwrap();
         cases.push(case(
             GetSealedChecksum { block_id },
             |m| m.encode(catalog),
@@ -475,12 +433,14 @@ fn configs(catalog: &Catalog, version: &WireVersion) -> Vec<Case> {
 
 #[test]
 fn a_jvm_understands_our_messages() {
-    let classes = compiled();
+    let classes = testkit::temp_dir();
+    compile(classes.path());
     for version in VERSIONS {
-        let catalog = Catalog::from_class_path(&[distribution(version).join("jars/*")]).unwrap();
+        let catalog =
+            Catalog::from_class_path(&[Distribution::find(version).class_path().into()]).unwrap();
         let cases = messages(&catalog, &WireVersion::detect(&catalog).unwrap());
         let streams: Vec<_> = cases.iter().map(|case| case.bytes.clone()).collect();
-        for (case, answer) in cases.iter().zip(echo(&classes, version, &streams)) {
+        for (case, answer) in cases.iter().zip(echo(classes.path(), version, &streams)) {
             match answer.map(|bytes| (case.same)(&bytes)) {
                 Ok(Ok(true)) => {}
                 Ok(Ok(false)) => panic!(
@@ -494,5 +454,4 @@ fn a_jvm_understands_our_messages() {
             }
         }
     }
-    std::fs::remove_dir_all(classes).unwrap();
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 /// Why a broadcast cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BroadcastError {
-    /// What Spark has an exception of its own for (`SparkException`), such as a piece that is nowhere or damaged; its text.
+    /// What Spark has an exception of its own for (`SparkException`), such as a piece that is nowhere or damaged; its
+    /// text.
     #[error("{0}")]
     Spark(String),
     /// A disk fails, or the pieces do not make a value.

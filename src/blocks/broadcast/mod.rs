@@ -1,8 +1,8 @@
 //! Broadcast variables: Spark's `TorrentBroadcast`, as far as executors read it.
 //!
 //! A value is serialized with `spark.serializer`, compressed if `spark.broadcast.compress`, and cut into pieces of
-//! `spark.broadcast.blockSize`. Each piece is a block `broadcast_<id>_piece<k>`, which every executor that has fetched it
-//! offers to others.
+//! `spark.broadcast.blockSize`. Each piece is a block `broadcast_<id>_piece<k>`, which every executor that has fetched
+//! it offers to others.
 
 mod error;
 mod torrent;

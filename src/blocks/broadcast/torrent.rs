@@ -5,10 +5,10 @@ use super::super::fetch::BlockFetcher;
 use super::super::master::BlockManagerMaster;
 use super::super::serializer_manager::{PlainReader, SerializerManager};
 use super::{BroadcastError, TorrentBroadcastRef};
-use crate::config::SettingError;
+use crate::config::{SettingError, declared};
 use bytes::{Buf, Bytes};
 use futures_util::{StreamExt, TryStreamExt};
-use indexmap::IndexMap;
+use lru::LruCache;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
@@ -46,7 +46,7 @@ pub struct Broadcasts {
     streams: SerializerManager,
     store: Arc<dyn PieceStore>,
     failures_before_refresh: usize,
-    known: Mutex<Known>,
+    known: Mutex<Values>,
 }
 
 impl std::fmt::Debug for Broadcasts {
@@ -59,12 +59,11 @@ impl std::fmt::Debug for Broadcasts {
     }
 }
 
-#[derive(Default)]
-struct Known {
+struct Values {
     /// Values in use or on their way.
     used: HashMap<i64, Used>,
-    /// Values that are kept, those used last at the end.
-    kept: IndexMap<i64, Arc<Bytes>>,
+    /// Values that are kept.
+    kept: LruCache<i64, Arc<Bytes>>,
     kept_bytes: usize,
 }
 
@@ -75,12 +74,20 @@ struct Used {
     pending: Option<Arc<OnceCell<Arc<Bytes>>>>,
 }
 
-impl Known {
+impl Default for Values {
+    fn default() -> Self {
+        Self {
+            used: HashMap::new(),
+            kept: LruCache::unbounded(),
+            kept_bytes: 0,
+        }
+    }
+}
+
+impl Values {
     fn get(&mut self, id: i64) -> Option<Arc<Bytes>> {
         let value = self.used.get(&id)?.value.upgrade()?;
-        if let Some(index) = self.kept.get_index_of(&id) {
-            self.kept.move_index(index, self.kept.len() - 1);
-        }
+        self.kept.promote(&id);
         Some(value)
     }
 
@@ -99,11 +106,11 @@ impl Known {
             return;
         }
         self.kept_bytes += value.len();
-        if let Some(old) = self.kept.insert(id, value.clone()) {
+        if let Some(old) = self.kept.put(id, value.clone()) {
             self.kept_bytes -= old.len();
         }
         while self.kept_bytes > MAX_KEPT
-            && let Some((_, oldest)) = self.kept.shift_remove_index(0)
+            && let Some((_, oldest)) = self.kept.pop_lru()
         {
             self.kept_bytes -= oldest.len();
         }
@@ -111,7 +118,7 @@ impl Known {
 
     fn remove(&mut self, id: i64) {
         self.used.remove(&id);
-        if let Some(old) = self.kept.shift_remove(&id) {
+        if let Some(old) = self.kept.pop(&id) {
             self.kept_bytes -= old.len();
         }
     }
@@ -149,11 +156,11 @@ impl Broadcasts {
         fetcher: Arc<BlockFetcher>,
         store: Arc<dyn PieceStore>,
     ) -> Result<Self, SettingError> {
-        let refresh = "spark.block.failures.beforeLocationRefresh";
+        let refresh = &declared::FAILURES_BEFORE_LOCATION_REFRESH;
         Ok(Self {
             master: BlockManagerMaster::new(env.clone()),
             streams: SerializerManager::new(&env.properties, None)?,
-            failures_before_refresh: env.properties.number(refresh, 5, 1, i32::MAX as usize)?,
+            failures_before_refresh: env.properties.number(refresh)?,
             env,
             fetcher,
             store,
@@ -161,8 +168,8 @@ impl Broadcasts {
         })
     }
 
-    /// The value as it was serialized with `spark.serializer`. Tasks that want the same at the same time wait for one of them to
-    /// get it. Small values are kept for later tasks, large ones while somebody has them.
+    /// The value as it was serialized with `spark.serializer`. Tasks that want the same at the same time wait for one
+    /// of them to get it. Small values are kept for later tasks, large ones while somebody has them.
     ///
     /// # Errors
     /// [`BroadcastError`]
@@ -259,7 +266,8 @@ impl Broadcasts {
         Ok(self.streams.decompress(&broadcast.block_id(), packed)?)
     }
 
-    /// All pieces in their order, asked for in random order as by Spark so that executors find different ones at each other.
+    /// All pieces in their order, asked for in random order as by Spark so that executors find different ones at each
+    /// other.
     async fn pieces(&self, broadcast: &TorrentBroadcastRef) -> Result<Vec<Bytes>, BroadcastError> {
         let mut order: Vec<usize> = (0..broadcast.num_blocks).collect();
         fastrand::shuffle(&mut order);

@@ -16,7 +16,8 @@ fn malformed(what: &str) -> io::Error {
     )
 }
 
-/// The content of a serialized `byte[]`. `kryo` is given if `spark.serializer` is Kryo. A Java stream's content shares the memory of `value`.
+/// The content of a serialized `byte[]`. `kryo` is given if `spark.serializer` is Kryo. A Java stream's content shares
+/// the memory of `value`.
 ///
 /// # Errors
 /// The value is something else.
@@ -53,8 +54,9 @@ mod tc {
     pub(super) const BLOCKDATALONG: u8 = 0x7a;
 }
 
-/// The pickled bytes in a serialized `org.apache.spark.api.python.PythonBroadcast`, which is what a Python program's broadcasts are. The
-/// object writes the broadcast's id and then the bytes as block data; its fields are declared and not written.
+/// The pickled bytes in a serialized `org.apache.spark.api.python.PythonBroadcast`, which is what a Python program's
+/// broadcasts are. The object writes the broadcast's id and then the bytes as block data; its fields are declared and
+/// not written.
 #[derive(Debug)]
 pub struct PythonBroadcastReader<R> {
     source: R,
@@ -69,8 +71,8 @@ const PYTHON_BROADCAST: &str = "org.apache.spark.api.python.PythonBroadcast";
 const MAX_KRYO_PREFIX: usize = 6;
 
 impl<R: Read> PythonBroadcastReader<R> {
-    /// Reads the beginning. With Kryo as `spark.serializer` the object is a Java stream too, with a few bytes in front of it. Reads are small: the
-    /// source should be in memory or buffered.
+    /// Reads the beginning. With Kryo as `spark.serializer` the object is a Java stream too, with a few bytes in front
+    /// of it. Reads are small: the source should be in memory or buffered.
     ///
     /// # Errors
     /// Those of the source; the value is something else.

@@ -1,5 +1,6 @@
-//! The block stream of lz4-java: `"LZ4Block" | token | packed length i32 | length i32 | checksum i32`, all little-endian, then
-//! the packed bytes. The token is the method and the logarithm of the block size. An empty block ends a stream.
+//! The block stream of lz4-java: `"LZ4Block" | token | packed length i32 | length i32 | checksum i32`, all
+//! little-endian, then the packed bytes. The token is the method and the logarithm of the block size. An empty block
+//! ends a stream.
 
 use super::{corrupted, read_block, read_header};
 use lz4_flex::block::{
@@ -16,6 +17,8 @@ const RAW: u8 = 0x10;
 const LZ4: u8 = 0x20;
 /// Blocks of level 0 have 2^10 bytes.
 const LEVEL_BASE: u32 = 10;
+/// A byte of a packed block stands for at most so many.
+const MAX_RATIO: u64 = 255;
 const SEED: u32 = 0x9747_b28c;
 /// The checksum has 28 bits.
 const CHECKSUM_MASK: u32 = 0x0fff_ffff;
@@ -124,8 +127,10 @@ impl Unpacker {
                 LZ4 => (packed == 0) == (len == 0),
                 _ => return Err(corrupted(format_args!("unknown method {method:#x}"))),
             };
-            // A packed block is never longer than the data it stands for.
-            if len > most || packed > len || !fits {
+            // A packed block is never longer than the data it stands for, and memory is taken for what that many
+            // bytes can be.
+            let claims = u64::from(len) > u64::from(packed) * MAX_RATIO;
+            if len > most || packed > len || !fits || claims {
                 return Err(corrupted(format_args!(
                     "a block of {packed} bytes for {len} of at most {most}"
                 )));

@@ -1,5 +1,5 @@
-//! The chunks of compress-lzf: `"ZV" | 0 | length u16 | bytes`, or `"ZV" | 1 | packed length u16 | length u16 | packed bytes`, big-endian.
-//! Nothing begins or ends a stream.
+//! The chunks of compress-lzf: `"ZV" | 0 | length u16 | bytes`, or `"ZV" | 1 | packed length u16 | length u16 | packed
+//! bytes`, big-endian. Nothing begins or ends a stream.
 
 use super::{corrupted, read_block, read_header};
 use std::io::{self, Read};

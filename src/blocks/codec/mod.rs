@@ -1,7 +1,7 @@
 //! Spark's compression codecs: streams that a JVM reads and writes byte for byte in the same framing.
 //!
-//! A stream may be followed by another one of the same codec; readers go on, as Spark's do. So segments can be glued together
-//! without being unpacked.
+//! A stream may be followed by another one of the same codec; readers go on, as Spark's do. So segments can be glued
+//! together without being unpacked.
 
 mod lz4;
 mod lzf;
@@ -13,21 +13,18 @@ mod zstd;
 pub use reader::CompressedReader;
 pub use writer::CompressedWriter;
 
-use crate::config::units::SizeUnit;
-use crate::config::{SettingError, SparkProperties};
+use crate::config::declared::{Property, Size, Text};
+use crate::config::{SettingError, SparkProperties, declared};
 use std::io::{self, Read, Write};
-
-/// The setting that names the codec of shuffles, broadcasts and cached blocks.
-pub const CODEC_KEY: &str = "spark.io.compression.codec";
 
 /// A codec with its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Codec {
-    kind: Kind,
+    kind: Algorithm,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum Algorithm {
     Lz4 { block_size: usize },
     Lzf,
     Snappy { block_size: usize },
@@ -75,12 +72,13 @@ fn read_header(source: &mut impl Read, header: &mut [u8]) -> io::Result<bool> {
 
 impl Codec {
     /// The codec of that name, short (`lz4`, in any case) or of its class, with the settings of `properties`.
+    /// `property` is where the name comes from.
     ///
     /// # Errors
-    /// The name is none of Spark's own codecs (`key` is the setting it comes from), or a setting of the codec is wrong.
+    /// The name is none of Spark's own codecs, or a setting of the codec is wrong.
     pub fn by_name(
         name: &str,
-        key: &str,
+        property: &Property<Text>,
         properties: &SparkProperties,
     ) -> Result<Self, SettingError> {
         const PACKAGE: &str = "org.apache.spark.io.";
@@ -90,28 +88,24 @@ impl Codec {
             short == short_name || class.is_some_and(|class| class == class_name)
         };
         let kind = if is("lz4", "LZ4CompressionCodec") {
-            Kind::Lz4 {
-                block_size: block_size(
-                    properties,
-                    "spark.io.compression.lz4.blockSize",
-                    lz4::BLOCK_SIZES,
-                )?,
+            Algorithm::Lz4 {
+                block_size: block_size(properties, &declared::LZ4_BLOCK_SIZE, lz4::BLOCK_SIZES)?,
             }
         } else if is("lzf", "LZFCompressionCodec") {
-            Kind::Lzf
+            Algorithm::Lzf
         } else if is("snappy", "SnappyCompressionCodec") {
-            Kind::Snappy {
+            Algorithm::Snappy {
                 block_size: block_size(
                     properties,
-                    "spark.io.compression.snappy.blockSize",
+                    &declared::SNAPPY_BLOCK_SIZE,
                     snappy::BLOCK_SIZES,
                 )?,
             }
         } else if is("zstd", "ZStdCompressionCodec") {
-            Kind::Zstd(zstd::Settings::new(properties)?)
+            Algorithm::Zstd(zstd::Settings::new(properties)?)
         } else {
             return Err(SettingError::Unsupported {
-                key: key.to_owned(),
+                key: property.key.to_owned(),
                 value: name.to_owned(),
                 cure: "use lz4, lzf, snappy or zstd".to_owned(),
             });
@@ -119,21 +113,32 @@ impl Codec {
         Ok(Self { kind })
     }
 
-    /// The codec of [`CODEC_KEY`], lz4 if it is not set.
+    /// The codec that a property names.
+    ///
+    /// # Errors
+    /// As [`Codec::by_name`].
+    pub fn of(
+        property: &Property<Text>,
+        properties: &SparkProperties,
+    ) -> Result<Self, SettingError> {
+        Self::by_name(&properties.text(property), property, properties)
+    }
+
+    /// The codec of shuffles, broadcasts and cached blocks.
     ///
     /// # Errors
     /// As [`Codec::by_name`].
     pub fn from_conf(properties: &SparkProperties) -> Result<Self, SettingError> {
-        Self::by_name(&properties.text(CODEC_KEY, "lz4"), CODEC_KEY, properties)
+        Self::of(&declared::CODEC, properties)
     }
 
     /// Its short name.
     pub fn name(&self) -> &'static str {
         match self.kind {
-            Kind::Lz4 { .. } => "lz4",
-            Kind::Lzf => "lzf",
-            Kind::Snappy { .. } => "snappy",
-            Kind::Zstd(_) => "zstd",
+            Algorithm::Lz4 { .. } => "lz4",
+            Algorithm::Lzf => "lzf",
+            Algorithm::Snappy { .. } => "snappy",
+            Algorithm::Zstd(_) => "zstd",
         }
     }
 
@@ -144,30 +149,31 @@ impl Codec {
     /// zstd could not allocate.
     pub fn reader<R: Read>(&self, source: R) -> io::Result<CompressedReader<R>> {
         let unpacker = match self.kind {
-            Kind::Lz4 { .. } => reader::Unpacker::Lz4(lz4::Unpacker::default()),
-            Kind::Lzf => reader::Unpacker::Lzf(lzf::Unpacker::default()),
-            Kind::Snappy { .. } => reader::Unpacker::Snappy(snappy::Unpacker::default()),
-            Kind::Zstd(_) => reader::Unpacker::Zstd(zstd::Unpacker::new()?),
+            Algorithm::Lz4 { .. } => reader::Unpacker::Lz4(lz4::Unpacker::default()),
+            Algorithm::Lzf => reader::Unpacker::Lzf(lzf::Unpacker::default()),
+            Algorithm::Snappy { .. } => reader::Unpacker::Snappy(snappy::Unpacker::default()),
+            Algorithm::Zstd(_) => reader::Unpacker::Zstd(zstd::Unpacker::new()?),
         };
         Ok(CompressedReader::new(source, unpacker))
     }
 
-    /// Packs into `sink`. The stream is complete after [`CompressedWriter::finish`] or [`CompressedWriter::end_stream`] only.
+    /// Packs into `sink`. The stream is complete after [`CompressedWriter::finish`] or [`CompressedWriter::end_stream`]
+    /// only.
     ///
     /// # Errors
     /// zstd refuses its settings.
     pub fn writer<W: Write>(&self, sink: W) -> io::Result<CompressedWriter<W>> {
         let (packer, block_size) = match &self.kind {
-            Kind::Lz4 { block_size } => (
+            Algorithm::Lz4 { block_size } => (
                 writer::Packer::Lz4(lz4::Packer::new(*block_size)),
                 *block_size,
             ),
-            Kind::Lzf => (writer::Packer::Lzf, lzf::BLOCK_SIZE),
-            Kind::Snappy { block_size } => (
+            Algorithm::Lzf => (writer::Packer::Lzf, lzf::BLOCK_SIZE),
+            Algorithm::Snappy { block_size } => (
                 writer::Packer::Snappy(snappy::Packer::default()),
                 *block_size,
             ),
-            Kind::Zstd(settings) => (
+            Algorithm::Zstd(settings) => (
                 writer::Packer::Zstd(zstd::Packer::new(settings)?),
                 settings.buffer_size,
             ),
@@ -204,16 +210,16 @@ impl Codec {
 
 fn block_size(
     properties: &SparkProperties,
-    key: &str,
+    property: &Property<Size>,
     allowed: std::ops::RangeInclusive<usize>,
 ) -> Result<usize, SettingError> {
-    let size = properties.size(key, 32 << 10, SizeUnit::Bytes)?;
+    let size = properties.size(property)?;
     usize::try_from(size)
         .ok()
         .filter(|size| allowed.contains(size))
         .ok_or_else(|| SettingError::Invalid {
-            key: key.to_owned(),
-            value: properties.text(key, ""),
+            key: property.key.to_owned(),
+            value: properties.get(property).unwrap_or_default(),
             expected: format!("between {} and {} bytes", allowed.start(), allowed.end()),
         })
 }

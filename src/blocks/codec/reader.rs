@@ -22,8 +22,8 @@ impl Unpacker {
     }
 }
 
-/// Unpacks compressed streams that follow each other. Damage is an error of kind `InvalidData`, a stream that is cut off one of kind
-/// `UnexpectedEof`. After an error nothing more can be read.
+/// Unpacks compressed streams that follow each other. Damage is an error of kind `InvalidData`, a stream that is cut
+/// off one of kind `UnexpectedEof`. After an error nothing more can be read.
 #[derive(Debug)]
 pub struct CompressedReader<R> {
     source: R,

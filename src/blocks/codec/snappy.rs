@@ -1,5 +1,5 @@
-//! The stream of snappy-java: a header of 16 bytes, then blocks: `packed length i32 | raw snappy`, big-endian. There is no end mark;
-//! another header may follow.
+//! The stream of snappy-java: a header of 16 bytes, then blocks: `packed length i32 | raw snappy`, big-endian. There is
+//! no end mark; another header may follow.
 
 use super::{corrupted, read_block, read_header};
 use std::fmt;

@@ -9,7 +9,7 @@ fn codec(name: &str, settings: &[(&str, &str)]) -> Codec {
     for (key, value) in settings {
         properties.set(*key, *value);
     }
-    Codec::by_name(name, CODEC_KEY, &properties).unwrap()
+    Codec::by_name(name, &declared::CODEC, &properties).unwrap()
 }
 
 fn all() -> Vec<Codec> {
@@ -23,13 +23,6 @@ fn all() -> Vec<Codec> {
     let names = ["lz4", "lzf", "snappy", "zstd"];
     let all = names.map(|name| [codec(name, &[]), codec(name, &small)]);
     all.into_iter().flatten().collect()
-}
-
-fn from_hex(hex: &str) -> Vec<u8> {
-    let pairs = hex.as_bytes().chunks(2);
-    pairs
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-        .collect()
 }
 
 /// Data as they come: runs, text, noise.
@@ -73,7 +66,7 @@ fn streams_of_a_jvm_are_read() {
         ),
     ] {
         let codec = codec(name, &[]);
-        let (text, nothing) = (from_hex(text), from_hex(nothing));
+        let (text, nothing) = (testkit::from_hex(text), testkit::from_hex(nothing));
         assert_eq!(codec.decompress(&text, 100).unwrap(), TEXT, "{name}");
         assert!(codec.decompress(&nothing, 0).unwrap().is_empty(), "{name}");
         let several = [&nothing[..], &text, &nothing, &text, &text].concat();
@@ -102,10 +95,10 @@ fn names_are_spark_s() {
         "lz4"
     );
     let mut properties = SparkProperties::default();
-    properties.set(CODEC_KEY, "com.example.Own");
+    properties.set(declared::CODEC.key, "com.example.Own");
     let error = Codec::from_conf(&properties).unwrap_err().to_string();
     assert!(error.contains("com.example.Own"), "{error}");
-    properties.set(CODEC_KEY, "lz4");
+    properties.set(declared::CODEC.key, "lz4");
     properties.set("spark.io.compression.lz4.blockSize", "64m");
     assert!(Codec::from_conf(&properties).is_err());
 }
@@ -157,6 +150,12 @@ fn lies_about_lengths_are_found() {
     frame[13..17].copy_from_slice(&u32::MAX.to_le_bytes());
     let error = codec("lz4", &[]).decompress(&frame, 100).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    // A block of one byte that claims to be 32 MiB, which is an allowed size.
+    let mut frame = b"LZ4Block\x2f".to_vec();
+    frame.extend([1, 1 << 25, 0].into_iter().flat_map(u32::to_le_bytes));
+    frame.push(0);
+    let error = codec("lz4", &[]).decompress(&frame, 1 << 26).unwrap_err();
+    assert!(error.to_string().contains("33554432"), "{error}");
     // A block of five bytes that claims to be 256 MiB.
     let mut frame = codec("snappy", &[]).compress(b"").unwrap();
     frame.extend_from_slice(&[0, 0, 0, 5, 0x80, 0x80, 0x80, 0x80, 1]);
@@ -180,7 +179,8 @@ proptest! {
         }
     }
 
-    /// Damage is an error or other data, but never a panic, and a stream cut off is never taken for a whole one unless it ends between blocks.
+    /// Damage is an error or other data, but never a panic, and a stream cut off is never taken for a whole one unless
+    /// it ends between blocks.
     #[test]
     fn damage_does_no_harm(seed: u64, at: prop::sample::Index, byte: u8, cut: bool) {
         let data = sample(3000, seed);

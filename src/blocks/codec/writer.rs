@@ -62,8 +62,8 @@ impl<W: Write> CompressedWriter<W> {
         }
     }
 
-    /// Ends the stream: everything up to here has been given to the sink and can be read by itself. What is written from now on
-    /// is another stream.
+    /// Ends the stream: everything up to here has been given to the sink and can be read by itself. What is written
+    /// from now on is another stream.
     ///
     /// # Errors
     /// Those of the sink.

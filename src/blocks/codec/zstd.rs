@@ -1,8 +1,7 @@
 //! Frames of zstd.
 
 use super::ended_early;
-use crate::config::units::SizeUnit;
-use crate::config::{SettingError, SparkProperties};
+use crate::config::{SettingError, SparkProperties, declared};
 use std::fmt;
 use std::io::{self, Read};
 use zstd::stream::raw::{CParameter, Decoder, Encoder, InBuffer, Operation, OutBuffer};
@@ -12,9 +11,6 @@ use zstd::zstd_safe::Strategy;
 const INPUT: usize = 64 << 10;
 /// Unpacked bytes handed out at a time: a block of zstd.
 const OUTPUT: usize = 128 << 10;
-const LEVEL: &str = "spark.io.compression.zstd.level";
-const BUFFER_SIZE: &str = "spark.io.compression.zstd.bufferSize";
-const STRATEGY: &str = "spark.io.compression.zstd.strategy";
 const STRATEGIES: [Strategy; 9] = [
     Strategy::ZSTD_fast,
     Strategy::ZSTD_dfast,
@@ -38,14 +34,10 @@ pub(super) struct Settings {
 
 impl Settings {
     pub(super) fn new(properties: &SparkProperties) -> Result<Self, SettingError> {
-        let strategies = STRATEGIES.len() as u8;
-        let buffer_size = properties.size(BUFFER_SIZE, 32 << 10, SizeUnit::Bytes)?;
+        let buffer_size = properties.size(&declared::ZSTD_BUFFER_SIZE)?;
         Ok(Self {
-            level: properties.number(LEVEL, 1, i32::MIN, i32::MAX)?,
-            strategy: match properties.contains(STRATEGY) {
-                true => Some(properties.number(STRATEGY, 1, 1, strategies)?),
-                false => None,
-            },
+            level: properties.number(&declared::ZSTD_LEVEL)?,
+            strategy: properties.optional_number(&declared::ZSTD_STRATEGY)?,
             buffer_size: usize::try_from(buffer_size)
                 .unwrap_or(usize::MAX)
                 .clamp(1 << 10, 1 << 30),

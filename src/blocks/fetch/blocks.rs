@@ -10,9 +10,10 @@ use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks};
 use wire::ids::{BlockId, BlockManagerId};
 
 impl BlockFetcher {
-    /// Fetches blocks of one executor and gives each result to `each` as soon as it is there, with the block's position in `blocks`; every block
-    /// gets one result. What fails with the connection is tried again, `spark.shuffle.io.maxRetries` times after
-    /// `spark.shuffle.io.retryWait`, unless the driver says that the executor is gone.
+    /// Fetches blocks of one executor and gives each result to `each` as soon as it is there, with the block's position
+    /// in `blocks`; every block gets one result. What fails with the connection is tried again,
+    /// `spark.shuffle.io.maxRetries` times after `spark.shuffle.io.retryWait`, unless the driver says that the executor
+    /// is gone.
     ///
     /// Memory is the caller's concern: all blocks are asked for at once. Dropping the future gives the rest up.
     pub async fn fetch_blocks(
@@ -261,7 +262,10 @@ mod tests {
     use super::*;
 
     fn order(names: &[&str]) -> Option<(Message, Vec<usize>)> {
-        let blocks: Vec<_> = names.iter().map(|name| BlockId::parse(name)).collect();
+        let blocks: Vec<_> = names
+            .iter()
+            .map(|name| BlockId::parse(name).unwrap())
+            .collect();
         let request = ShuffleRequest::new(blocks.iter().enumerate())?;
         let request = request.into_request("app".into(), "7".into());
         Some((request.message, request.order))

@@ -1,5 +1,5 @@
-//! Blocks of others: what Spark's `NettyBlockTransferService` and `ExternalBlockStoreClient` ask other executors, the driver and the
-//! external shuffle service.
+//! Blocks of others: what Spark's `NettyBlockTransferService` and `ExternalBlockStoreClient` ask other executors, the
+//! driver and the external shuffle service.
 
 mod blocks;
 mod download;
@@ -19,8 +19,7 @@ use wire::ids::{BlockId, BlockManagerId};
 use super::crypto::IoEncryption;
 use super::master::BlockManagerMaster;
 use super::{BlockEnv, LocalDirs};
-use crate::config::units::{SizeUnit, TimeUnit};
-use crate::config::{SettingError, SparkProperties};
+use crate::config::{SettingError, SparkProperties, declared};
 use crate::transport::{AskError, Body, TransportConf};
 use pool::Pool;
 
@@ -123,27 +122,22 @@ impl BlockFetcher {
                     expected: error.expected.to_owned(),
                 }
             })?;
-        let wait = Duration::from_secs(5);
         let settings = Settings {
-            max_retries: properties.number("spark.shuffle.io.maxRetries", 3, 0, u32::MAX)?,
-            retry_wait: properties.time("spark.shuffle.io.retryWait", wait, TimeUnit::Seconds)?,
-            old_protocol: properties.switch("spark.shuffle.useOldFetchProtocol", false)?,
-            shuffle_service: properties.switch("spark.shuffle.service.enabled", false)?,
-            max_in_memory: properties.size(
-                "spark.network.maxRemoteBlockSizeFetchToMem",
-                200 << 20,
-                SizeUnit::Bytes,
-            )?,
+            max_retries: properties.number(&declared::SHUFFLE_IO_MAX_RETRIES)?,
+            retry_wait: properties.time(&declared::SHUFFLE_IO_RETRY_WAIT)?,
+            old_protocol: properties.switch(&declared::USE_OLD_FETCH_PROTOCOL)?,
+            shuffle_service: properties.switch(&declared::SHUFFLE_SERVICE_ENABLED)?,
+            max_in_memory: properties.size(&declared::MAX_REMOTE_BLOCK_IN_MEMORY)?,
             timeout: conf.connection_timeout,
         };
-        let connections = "spark.shuffle.io.numConnectionsPerPeer";
+        let connections = &declared::SHUFFLE_IO_CONNECTIONS_PER_PEER;
         let encryption = env
             .io_encryption_key
             .as_deref()
             .map(|key| IoEncryption::new(key, properties))
             .transpose()?;
         Ok(Self {
-            pool: Pool::new(conf, properties.number(connections, 1, 1, 64)?),
+            pool: Pool::new(conf, properties.number(connections)?),
             master: BlockManagerMaster::new(env.clone()),
             settings,
             encryption,
@@ -179,8 +173,8 @@ impl BlockFetcher {
         fetched.unwrap_or_else(|| Err(BlockFetchError::Protocol("no answer".into())))
     }
 
-    /// Stores a block at another executor. `metadata` is the Java object that Spark sends with it. There are no retries: the
-    /// caller tries another executor.
+    /// Stores a block at another executor. `metadata` is the Java object that Spark sends with it. There are no
+    /// retries: the caller tries another executor.
     ///
     /// # Errors
     /// [`BlockFetchError`]
@@ -213,7 +207,8 @@ impl BlockFetcher {
         Ok(())
     }
 
-    /// Where executors on the host of the asked one keep their files, as one of them or their external shuffle service says.
+    /// Where executors on the host of the asked one keep their files, as one of them or their external shuffle service
+    /// says.
     ///
     /// # Errors
     /// [`BlockFetchError`]; the asked one does not know all of them.

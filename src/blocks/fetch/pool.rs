@@ -21,11 +21,11 @@ type Address = (String, u16);
 #[derive(Debug, Default)]
 struct Slot {
     /// Locked while somebody connects, so that others wait for the same connection.
-    state: tokio::sync::Mutex<State>,
+    state: tokio::sync::Mutex<Connecting>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Connecting {
     client: Option<Client>,
     /// When the last attempt failed and why: those who have waited for it do not make another one.
     failure: Option<(Instant, Arc<str>)>,

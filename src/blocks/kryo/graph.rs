@@ -1,8 +1,8 @@
 //! Graphs of objects of any class in Kryo's format, for results of tasks under `spark.serializer=KryoSerializer`.
 //!
-//! Classes are named. Kryo writes numbers instead for those that are registered, but the numbers depend on the class path and on what an application
-//! registers, and every reader takes a name too: `1`, the number of the name, and at its first use the name. No object is written as a
-//! reference to an earlier one.
+//! Classes are named. Kryo writes numbers instead for those that are registered, but the numbers depend on the class
+//! path and on what an application registers, and every reader takes a name too: `1`, the number of the name, and at
+//! its first use the name. No object is written as a reference to an earlier one.
 
 use super::{Kryo, NEW_OBJECT, put_text, put_var, tag};
 
@@ -135,8 +135,8 @@ impl KryoGraph {
         }
     }
 
-    /// Bytes of a primitive type that a class writes itself, given in little-endian order: Kryo's fast streams reverse what such classes have
-    /// reversed before.
+    /// Bytes of a primitive type that a class writes itself, given in little-endian order: Kryo's fast streams reverse
+    /// what such classes have reversed before.
     pub fn reversed<const N: usize>(&mut self, mut little_endian: [u8; N]) {
         if self.kryo.fixed_width {
             little_endian.reverse();

@@ -1,9 +1,10 @@
 //! The few values of Kryo's format that Spark picks Kryo for by itself: `byte[]`, `String`, boxed numbers and null.
 //!
-//! `SerializerManager` uses `KryoSerializer` for shuffles and cached blocks whose class tags are primitives, arrays of them or
-//! `String`, whatever `spark.serializer` says; Python records are of that kind. A stream is objects one behind the other, without
-//! header or end. An object is `varint(class id + 2)` and its data, 0 is null. With reference tracking, `byte[]` and `String` have one more
-//! byte, 1 for "not seen before": every record is an object graph of its own, so nothing else can be there.
+//! `SerializerManager` uses `KryoSerializer` for shuffles and cached blocks whose class tags are primitives, arrays of
+//! them or `String`, whatever `spark.serializer` says; Python records are of that kind. A stream is objects one behind
+//! the other, without header or end. An object is `varint(class id + 2)` and its data, 0 is null. With reference
+//! tracking, `byte[]` and `String` have one more byte, 1 for "not seen before": every record is an object graph of its
+//! own, so nothing else can be there.
 
 mod graph;
 mod map_status;
@@ -12,7 +13,7 @@ use std::io::{self, Read};
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::config::{SettingError, SparkProperties};
+use crate::config::{SettingError, SparkProperties, declared};
 
 pub use graph::{ArrayLength, KryoGraph};
 
@@ -128,8 +129,8 @@ impl Kryo {
     /// A switch is neither `true` nor `false`.
     pub fn from_conf(properties: &SparkProperties) -> Result<Self, SettingError> {
         Ok(Self {
-            fixed_width: properties.switch("spark.kryo.unsafe", true)?,
-            references: properties.switch("spark.kryo.referenceTracking", true)?,
+            fixed_width: properties.switch(&declared::KRYO_UNSAFE)?,
+            references: properties.switch(&declared::KRYO_REFERENCE_TRACKING)?,
         })
     }
 
@@ -138,8 +139,8 @@ impl Kryo {
     /// # Errors
     /// A switch is neither `true` nor `false`.
     pub fn of_serializer(properties: &SparkProperties) -> Result<Option<Self>, SettingError> {
-        match properties.text("spark.serializer", "").as_str() {
-            "org.apache.spark.serializer.KryoSerializer" => Self::from_conf(properties).map(Some),
+        match properties.text(&declared::SERIALIZER).as_str() {
+            declared::KRYO_SERIALIZER => Self::from_conf(properties).map(Some),
             _ => Ok(None),
         }
     }
@@ -233,8 +234,9 @@ fn put_var_long(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Short ASCII ends with a byte whose highest bit is set. Everything else has the number of UTF-16 units plus one before it, whose first byte
-/// has the highest bit set and six bits of the number; each unit follows as one to three bytes.
+/// Short ASCII ends with a byte whose highest bit is set. Everything else has the number of UTF-16 units plus one
+/// before it, whose first byte has the highest bit set and six bits of the number; each unit follows as one to three
+/// bytes.
 fn put_text(out: &mut Vec<u8>, value: &[u8]) {
     if (2..=32).contains(&value.len()) && value.is_ascii() {
         out.extend_from_slice(value);
@@ -274,7 +276,8 @@ pub struct KryoReader<R> {
     kryo: Kryo,
     input: R,
     buffer: BytesMut,
-    /// What one read gives. Values are cut out of `buffer` without a copy, which a read cannot go into without clearing it first.
+    /// What one read gives. Values are cut out of `buffer` without a copy, which a read cannot go into without clearing
+    /// it first.
     scratch: Vec<u8>,
     max_len: usize,
 }
@@ -326,7 +329,8 @@ impl<R: Read> KryoReader<R> {
         }
     }
 
-    /// The elements of a `byte[][]`, which is the next value. Its class is not looked at: the number of it depends on the application.
+    /// The elements of a `byte[][]`, which is the next value. Its class is not looked at: the number of it depends on
+    /// the application.
     ///
     /// # Errors
     /// [`KryoError`], also for null elements.
@@ -346,15 +350,16 @@ impl<R: Read> KryoReader<R> {
         Ok(arrays)
     }
 
-    /// The elements of a Scala sequence around a `byte[][]`, which is the next value: Scala 2.13's `ArraySeq`, or 2.12's `WrappedArray`, which
-    /// names the class of its elements first.
+    /// The elements of a Scala sequence around a `byte[][]`, which is the next value: Scala 2.13's `ArraySeq`, or
+    /// 2.12's `WrappedArray`, which names the class of its elements first.
     ///
     /// # Errors
     /// [`KryoError`], also for null elements.
     pub fn read_wrapped_byte_arrays(&mut self) -> Result<Vec<Bytes>, KryoError> {
         self.var()?;
         self.new_object()?;
-        // A reference to a new object where a class would be, or the class of the elements where that of the array would be.
+        // A reference to a new object where a class would be, or the class of the elements where that of the array
+        // would be.
         let class_first = match self.kryo.references {
             true => NEW_OBJECT,
             false => tag::BYTES,

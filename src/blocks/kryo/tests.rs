@@ -44,11 +44,7 @@ fn all(kryo: Kryo, bytes: &[u8]) -> Result<Vec<KryoValue>, KryoError> {
 #[test]
 fn slices_of_collections_are_read() {
     let read = |hex: &str, references| {
-        let bytes: Vec<u8> = hex
-            .as_bytes()
-            .chunks(2)
-            .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
-            .collect();
+        let bytes = testkit::from_hex(hex);
         let kryo = Kryo {
             references,
             ..Kryo::default()

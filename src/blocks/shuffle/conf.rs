@@ -1,8 +1,7 @@
 //! The settings of shuffles.
 
 use super::super::checksum::Algorithm;
-use crate::config::units::SizeUnit;
-use crate::config::{SettingError, SparkProperties};
+use crate::config::{SettingError, SparkProperties, declared};
 use wire::map_status_rules::MapStatusRules;
 
 /// What reading and writing shuffles obeys.
@@ -36,7 +35,8 @@ pub struct ShuffleConf {
     pub sync: bool,
     /// How exact the sizes are that a map task reports.
     pub map_status: MapStatusRules,
-    /// Records after which a writer goes to disk, whatever memory there is: `spark.shuffle.spill.numElementsForceSpillThreshold`.
+    /// Records after which a writer goes to disk, whatever memory there is:
+    /// `spark.shuffle.spill.numElementsForceSpillThreshold`.
     pub force_spill: u64,
 }
 
@@ -46,85 +46,46 @@ impl ShuffleConf {
     /// # Errors
     /// A setting that cannot be understood.
     pub fn new(conf: &SparkProperties) -> Result<Self, SettingError> {
-        const ALGORITHM: &str = "spark.shuffle.checksum.algorithm";
-        let most = usize::MAX >> 1;
-        let rules = MapStatusRules::default();
-        let algorithm = conf.text(ALGORITHM, "ADLER32").to_uppercase();
+        let algorithm = conf.text(&declared::CHECKSUM_ALGORITHM).to_uppercase();
         let algorithm = Algorithm::parse(&algorithm).ok_or_else(|| SettingError::Invalid {
-            key: ALGORITHM.to_owned(),
+            key: declared::CHECKSUM_ALGORITHM.key.to_owned(),
             value: algorithm,
             expected: "ADLER32, CRC32 or CRC32C".to_owned(),
         })?;
-        let service = conf.switch("spark.shuffle.service.enabled", false)?;
-        let old_fetch_protocol = conf.switch("spark.shuffle.useOldFetchProtocol", false)?;
-        let service_acts = conf.switch("spark.shuffle.service.removeShuffle", false)?
-            || conf.switch("spark.shuffle.service.fetch.rdd.enabled", false)?;
+        let service = conf.switch(&declared::SHUFFLE_SERVICE_ENABLED)?;
+        let old_fetch_protocol = conf.switch(&declared::USE_OLD_FETCH_PROTOCOL)?;
+        let service_acts = conf.switch(&declared::SHUFFLE_SERVICE_REMOVE_SHUFFLE)?
+            || conf.switch(&declared::SHUFFLE_SERVICE_FETCH_RDD)?;
         Ok(Self {
-            max_size_in_flight: conf.size(
-                "spark.reducer.maxSizeInFlight",
-                48 << 20,
-                SizeUnit::Mib,
-            )?,
-            max_reqs_in_flight: conf.number("spark.reducer.maxReqsInFlight", most, 1, most)?,
-            max_blocks_per_address: conf.number(
-                "spark.reducer.maxBlocksInFlightPerAddress",
-                most,
-                1,
-                most,
-            )?,
-            max_request_in_memory: conf.size(
-                "spark.network.maxRemoteBlockSizeFetchToMem",
-                200 << 20,
-                SizeUnit::Bytes,
-            )?,
-            detect_corrupt: conf.switch("spark.shuffle.detectCorrupt", true)?,
-            detect_corrupt_ahead: conf
-                .switch("spark.shuffle.detectCorrupt.useExtraMemory", false)?,
+            max_size_in_flight: conf.size(&declared::MAX_SIZE_IN_FLIGHT)?,
+            max_reqs_in_flight: conf.number(&declared::MAX_REQS_IN_FLIGHT)?,
+            max_blocks_per_address: conf.number(&declared::MAX_BLOCKS_IN_FLIGHT_PER_ADDRESS)?,
+            max_request_in_memory: conf.size(&declared::MAX_REMOTE_BLOCK_IN_MEMORY)?,
+            detect_corrupt: conf.switch(&declared::DETECT_CORRUPT)?,
+            detect_corrupt_ahead: conf.switch(&declared::DETECT_CORRUPT_AHEAD)?,
             checksum: conf
-                .switch("spark.shuffle.checksum.enabled", true)?
+                .switch(&declared::CHECKSUM_ENABLED)?
                 .then_some(algorithm),
-            read_host_local: conf.switch("spark.shuffle.readHostLocalDisk", true)?
-                && !old_fetch_protocol,
+            read_host_local: conf.switch(&declared::READ_HOST_LOCAL_DISK)? && !old_fetch_protocol,
             old_fetch_protocol,
             external_service_port: match service {
-                true => Some(conf.number("spark.shuffle.service.port", 7337, 1, u16::MAX)?),
+                true => Some(conf.number(&declared::SHUFFLE_SERVICE_PORT)?),
                 false => None,
             },
             open_permissions: service && service_acts,
-            sub_directories: conf.number("spark.diskStore.subDirectories", 64, 1, 1 << 16)?,
-            sync: conf.switch("spark.shuffle.sync", false)?,
+            sub_directories: conf.number(&declared::SUB_DIRECTORIES)?,
+            sync: conf.switch(&declared::SHUFFLE_SYNC)?,
             map_status: MapStatusRules {
-                highly_compress_above: conf.number(
-                    "spark.shuffle.minNumPartitionsToHighlyCompress",
-                    rules.highly_compress_above,
-                    0,
-                    most,
-                )?,
-                accurate_block_threshold: i64::try_from(conf.size(
-                    "spark.shuffle.accurateBlockThreshold",
-                    100 << 20,
-                    SizeUnit::Bytes,
-                )?)
+                highly_compress_above: conf.number(&declared::HIGHLY_COMPRESS_ABOVE)?,
+                accurate_block_threshold: i64::try_from(
+                    conf.size(&declared::ACCURATE_BLOCK_THRESHOLD)?,
+                )
                 .unwrap_or(i64::MAX),
-                accurate_block_skewed_factor: conf.number(
-                    "spark.shuffle.accurateBlockSkewedFactor",
-                    rules.accurate_block_skewed_factor,
-                    f64::MIN,
-                    f64::MAX,
-                )?,
-                max_accurate_skewed_blocks: conf.number(
-                    "spark.shuffle.maxAccurateSkewedBlockNumber",
-                    rules.max_accurate_skewed_blocks,
-                    1,
-                    most,
-                )?,
+                accurate_block_skewed_factor: conf
+                    .decimal(&declared::ACCURATE_BLOCK_SKEWED_FACTOR)?,
+                max_accurate_skewed_blocks: conf.number(&declared::MAX_ACCURATE_SKEWED_BLOCKS)?,
             },
-            force_spill: conf.number(
-                "spark.shuffle.spill.numElementsForceSpillThreshold",
-                i32::MAX as u64,
-                1,
-                i32::MAX as u64,
-            )?,
+            force_spill: conf.number(&declared::FORCE_SPILL_THRESHOLD)?,
         })
     }
 }

@@ -34,7 +34,8 @@ fn size(block: &ShuffleBlock) -> u64 {
     u64::try_from(block.size).unwrap_or(0)
 }
 
-/// Cuts the blocks of one address into requests of a fifth of what may be on its way, so that five addresses answer in parallel.
+/// Cuts the blocks of one address into requests of a fifth of what may be on its way, so that five addresses answer in
+/// parallel.
 pub(super) fn requests(
     address: &Arc<BlockManagerId>,
     blocks: Vec<ShuffleBlock>,

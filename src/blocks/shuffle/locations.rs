@@ -135,7 +135,8 @@ pub(super) fn blocks_by_address(
     Ok(found)
 }
 
-/// Makes one of neighbouring blocks of one map. Blocks without data between them do not matter: their segments are empty.
+/// Makes one of neighbouring blocks of one map. Blocks without data between them do not matter: their segments are
+/// empty.
 fn batches(blocks: Vec<ShuffleBlock>) -> Vec<ShuffleBlock> {
     let mut batches: Vec<ShuffleBlock> = Vec::new();
     for block in blocks {

@@ -36,6 +36,9 @@ pub use tracker::{BroadcastValues, MapOutputTracker, MapStatuses};
 pub use transfer::{BlockTransfer, DirsByExecutor, Told};
 pub use writer::ShuffleWriter;
 
+#[cfg(fuzzing)]
+pub(super) use tracker::join_chunks;
+
 use super::metrics::{ShuffleReadMetrics, ShuffleWriteMetrics, SpillMetrics};
 use super::{BlockEnv, ShuffleFiles};
 use crate::cancel::Cancellation;
@@ -175,8 +178,8 @@ impl Shuffle {
         }
     }
 
-    /// Reads a range of a shuffle. Blocks the thread, as does the result, until the task of `cancellation` is killed: both belong
-    /// on a thread outside of the runtime.
+    /// Reads a range of a shuffle. Blocks the thread, as does the result, until the task of `cancellation` is killed:
+    /// both belong on a thread outside of the runtime.
     ///
     /// # Errors
     /// It is not known where the blocks are: see [`ShuffleError`].

@@ -1,7 +1,7 @@
 //! The files of one map output, from temporary ones to their final names (Spark's `IndexShuffleBlockResolver`).
 
-use super::super::LocalDirs;
 use super::super::checksum::Algorithm;
+use super::super::{FileName, LocalDirs, ShuffleFile};
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -68,7 +68,7 @@ impl MapOutputs {
 
     /// A file beside the data file, which [`MapOutputs::commit`] renames.
     pub(super) fn data_file(&self, shuffle_id: i32, map_id: i64) -> io::Result<TempFile> {
-        self.temp(&self.path(shuffle_id, map_id, "data"))
+        self.temp(&self.path(shuffle_id, map_id, ShuffleFile::Data))
     }
 
     /// Gives the files their names. `data` has segments of `lengths`, `None` if there is no record; `checksums` has one
@@ -76,7 +76,8 @@ impl MapOutputs {
     /// and `lengths` become its.
     ///
     /// # Errors
-    /// The files cannot be written or renamed; nothing of this attempt is visible then but perhaps an index without data.
+    /// The files cannot be written or renamed; nothing of this attempt is visible then but perhaps an index without
+    /// data.
     pub(super) fn commit(
         &self,
         shuffle_id: i32,
@@ -85,8 +86,8 @@ impl MapOutputs {
         checksums: &[u32],
         data: Option<TempFile>,
     ) -> io::Result<()> {
-        let index_path = self.path(shuffle_id, map_id, "index");
-        let data_path = self.path(shuffle_id, map_id, "data");
+        let index_path = self.path(shuffle_id, map_id, ShuffleFile::Index);
+        let data_path = self.path(shuffle_id, map_id, ShuffleFile::Data);
         let _one = self.commit.lock();
         if let Some(committed) = committed(&index_path, &data_path, lengths.len()) {
             lengths.copy_from_slice(&committed);
@@ -108,9 +109,9 @@ impl MapOutputs {
                 .iter()
                 .flat_map(|sum| i64::from(*sum).to_be_bytes())
                 .collect();
-            let kind = format!("checksum.{}", algorithm.name());
+            let file = ShuffleFile::Checksum(algorithm);
             // Only needed to explain damage.
-            if let Err(error) = self.write(&self.path(shuffle_id, map_id, &kind), &sums) {
+            if let Err(error) = self.write(&self.path(shuffle_id, map_id, file), &sums) {
                 tracing::warn!(
                     "Cannot write the checksums of shuffle {shuffle_id} map {map_id}: {error}"
                 );
@@ -147,7 +148,7 @@ impl MapOutputs {
         let path = PathBuf::from(name);
         let file = match create(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                LocalDirs::create_parent(of, self.open_permissions)?;
+                self.dirs.create_parent(of, self.open_permissions)?;
                 create(&path)?
             }
             other => other?,
@@ -159,9 +160,9 @@ impl MapOutputs {
         Ok(temp)
     }
 
-    fn path(&self, shuffle_id: i32, map_id: i64, kind: &str) -> PathBuf {
+    fn path(&self, shuffle_id: i32, map_id: i64, file: ShuffleFile) -> PathBuf {
         self.dirs
-            .path(&format!("shuffle_{shuffle_id}_{map_id}_0.{kind}"))
+            .path(&FileName::of_shuffle(shuffle_id, map_id, file))
     }
 }
 
@@ -245,9 +246,10 @@ mod tests {
                 "shuffle_3_9_0.index"
             ]
         );
-        let index = std::fs::read(outputs.path(3, 9, "index")).unwrap();
+        let index = std::fs::read(outputs.path(3, 9, ShuffleFile::Index)).unwrap();
         assert_eq!(index, [0u64, 2, 2, 5].map(u64::to_be_bytes).as_flattened());
-        let sums = std::fs::read(outputs.path(3, 9, "checksum.CRC32")).unwrap();
+        let sums =
+            std::fs::read(outputs.path(3, 9, ShuffleFile::Checksum(Algorithm::Crc32))).unwrap();
         assert_eq!(sums, [7u64, 7, 7].map(u64::to_be_bytes).as_flattened());
         drop(outputs.data_file(3, 10).unwrap());
         outputs.spill_file().unwrap();
@@ -270,7 +272,7 @@ mod tests {
         let mut lengths = [1, 1];
         write(&outputs, 9, b"xy", &mut lengths);
         assert_eq!(lengths, [2, 3]);
-        let data = outputs.path(3, 9, "data");
+        let data = outputs.path(3, 9, ShuffleFile::Data);
         assert_eq!(std::fs::read(&data).unwrap(), b"aabbb");
         std::fs::write(&data, b"aabb").unwrap();
         write(&outputs, 9, b"xy", &mut [1, 1]);
@@ -287,7 +289,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let outputs = outputs(root.path(), None, true);
         write(&outputs, 9, b"a", &mut [1]);
-        let data = outputs.path(3, 9, "data");
+        let data = outputs.path(3, 9, ShuffleFile::Data);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&data) & 0o004, 0o004);
         assert_eq!(mode(data.parent().unwrap()) & 0o020, 0o020);

@@ -1,4 +1,5 @@
-//! Reading a range of a shuffle: blocks of this executor and of others on this host from their files, the rest over the network.
+//! Reading a range of a shuffle: blocks of this executor and of others on this host from their files, the rest over the
+//! network.
 
 use super::conf::ShuffleConf;
 use super::error::ShuffleError;

@@ -143,7 +143,7 @@ fn executor(
         version: wire::WireVersion::newest(),
         limits: javaser::Limits::default(),
         properties: Arc::new(SparkProperties::from_launch(settings.iter().copied(), [])),
-        driver: endpoint,
+        driver: endpoint.into(),
         ask_timeout: Duration::from_secs(10),
         local_dirs: Arc::new(dirs),
         runtime: runtime.handle().clone(),
@@ -404,7 +404,7 @@ fn damage_in_our_own_files_is_a_disk_issue() {
         .shared
         .env
         .local_dirs
-        .path("shuffle_3_11_0.data");
+        .path(&"shuffle_3_11_0.data".parse().unwrap());
     let mut data = std::fs::read(&path).unwrap();
     data[30] ^= 1;
     std::fs::write(&path, data).unwrap();

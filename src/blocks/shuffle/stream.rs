@@ -17,8 +17,8 @@ use wire::ids::BlockManagerId;
 /// Bytes of a file that are read at a time.
 const READ_SIZE: usize = 128 << 10;
 
-/// Reads the serialized records of one block. Damage is an error that holds a [`ShuffleError`]. To be read on a thread outside
-/// of the runtime: finding out the cause of damage asks the block's server.
+/// Reads the serialized records of one block. Damage is an error that holds a [`ShuffleError`]. To be read on a thread
+/// outside of the runtime: finding out the cause of damage asks the block's server.
 pub struct ShuffleStream {
     source: Source,
     input: Result<Box<dyn Read + Send>, ShuffleError>,

@@ -4,7 +4,7 @@ use super::error::{FetchFailure, ShuffleError};
 use crate::blocks::BlockEnv;
 use crate::blocks::codec::Codec;
 use crate::blocks::kryo::Kryo;
-use crate::config::SettingError;
+use crate::config::{SettingError, declared};
 use bytes::Bytes;
 use javaser::arena::{Graph, NodeId};
 use parking_lot::Mutex;
@@ -20,7 +20,6 @@ use wire::messages::{GetMapOutputStatuses, MapOutputs, RpcFailure};
 const ENDPOINT: &str = "MapOutputTracker";
 /// How Java object streams begin.
 const JAVA_STREAM: [u8; 2] = [0xac, 0xed];
-const CODEC_KEY: &str = "spark.shuffle.mapStatus.compression.codec";
 
 /// Statuses by map partition; `None` where the driver knows of no output.
 pub type MapStatuses = Arc<[Option<MapStatus>]>;
@@ -42,11 +41,11 @@ pub struct MapOutputTracker {
     codec: Codec,
     /// Set if `spark.serializer` is Kryo.
     kryo: Option<Kryo>,
-    known: Mutex<Known>,
+    known: Mutex<Outputs>,
 }
 
 #[derive(Default)]
-struct Known {
+struct Outputs {
     epoch: i64,
     shuffles: HashMap<i32, Arc<OnceCell<MapStatuses>>>,
 }
@@ -70,10 +69,9 @@ impl MapOutputTracker {
         env: Arc<BlockEnv>,
         broadcasts: Arc<dyn BroadcastValues>,
     ) -> Result<Self, SettingError> {
-        let codec = env.properties.text(CODEC_KEY, "zstd");
         let kryo = Kryo::of_serializer(&env.properties)?;
         Ok(Self {
-            codec: Codec::by_name(&codec, CODEC_KEY, &env.properties)?,
+            codec: Codec::of(&declared::MAP_STATUS_CODEC, &env.properties)?,
             env,
             broadcasts,
             kryo,
@@ -212,14 +210,22 @@ impl MapOutputTracker {
 }
 
 /// Joins the elements of a serialized `byte[][]`.
-fn join_chunks(stream: &[u8], limits: &javaser::Limits) -> Result<Bytes, String> {
+pub(in crate::blocks) fn join_chunks(
+    stream: &[u8],
+    limits: &javaser::Limits,
+) -> Result<Bytes, String> {
     let (graph, _) = Graph::parse_first(stream, limits).map_err(|error| error.to_string())?;
     let chunks = graph.root().and_then(|root| graph.array(root));
     let chunks = chunks.ok_or("the broadcast value is no array")?;
     let mut joined = Vec::new();
     for chunk in chunks {
         let chunk = graph.byte_array(chunk);
-        joined.extend_from_slice(chunk.ok_or("the broadcast value is no byte[][]")?);
+        let chunk = chunk.ok_or("the broadcast value is no byte[][]")?;
+        // A chunk that is referred to again and again would be more than was sent.
+        if joined.len() + chunk.len() > stream.len() {
+            return Err("the chunks of the broadcast value repeat".to_owned());
+        }
+        joined.extend_from_slice(chunk);
     }
     Ok(joined.into())
 }
@@ -234,26 +240,28 @@ mod tests {
         let limits = javaser::Limits::default();
         assert_eq!(join_chunks(stream, &limits).unwrap(), "abc");
         assert!(join_chunks(b"\xac\xed\0\x05t\0\x01x", &limits).is_err());
+        // The second chunk is the first one again, and so are a hundred more.
+        let mut again = stream[..24].to_vec();
+        again.extend_from_slice(&102_i32.to_be_bytes());
+        again.extend_from_slice(&stream[28..47]);
+        again.extend_from_slice(&100_i32.to_be_bytes());
+        again.extend_from_slice(&[b'a'; 100]);
+        again.extend_from_slice(&b"q\0~\0\x03".repeat(101));
+        let refused = join_chunks(&again, &limits).unwrap_err();
+        assert!(refused.contains("repeat"), "{refused}");
         assert!(join_chunks(b"", &limits).is_err());
     }
 
     /// The reply in a frame that a driver sent, for four maps and three reducers.
     fn captured_reply(version: &str) -> Bytes {
-        let path = format!(
-            "{}/tests/fixtures/vectors/{version}.jsonl",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = testkit::recorded_frames(version);
         let mut frames = text
             .lines()
             .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         let frame = frames
             .find(|frame| frame["reply_to"] == "org.apache.spark.GetMapOutputStatuses")
             .unwrap();
-        let hex = frame["hex"].as_str().unwrap().as_bytes();
-        let digit = |byte: u8| char::from(byte).to_digit(16).unwrap() as u8;
-        let bytes = hex.as_chunks::<2>().0.iter();
-        let bytes: Vec<u8> = bytes.map(|[a, b]| digit(*a) << 4 | digit(*b)).collect();
+        let bytes = testkit::from_hex(frame["hex"].as_str().unwrap());
         let mut bytes = bytes::BytesMut::from(&bytes[..]);
         match wire::frame::Frame::decode(&mut bytes, 1 << 20).unwrap() {
             Some(wire::frame::Frame::RpcResponse { body, .. }) => body,
@@ -264,8 +272,8 @@ mod tests {
     #[test]
     fn replies_of_real_drivers() {
         let properties = crate::config::SparkProperties::default();
-        let codec = Codec::by_name("zstd", CODEC_KEY, &properties).unwrap();
-        for version in ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"] {
+        let codec = Codec::of(&declared::MAP_STATUS_CODEC, &properties).unwrap();
+        for version in testkit::VERSIONS {
             let reply = GetMapOutputStatuses::read_reply(&captured_reply(version)).unwrap();
             let MapOutputs::Direct(packed) = MapOutputs::read(&reply).unwrap() else {
                 panic!("{version}")

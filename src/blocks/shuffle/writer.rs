@@ -5,7 +5,8 @@
 //!                         │                                              ├─(stop)─▶ data file: segments in order of reducers
 //!                         └──(memory is full)──▶ spill file: p's piece ──┘
 //! ```
-//! A segment is made of complete compressed streams, which readers of all codecs take as one, so what was packed once is never unpacked again.
+//! A segment is made of complete compressed streams, which readers of all codecs take as one, so what was packed once
+//! is never unpacked again.
 
 use super::output::{MapOutputs, TempFile};
 use super::segment::{Packer, SegmentFormat};

@@ -176,20 +176,13 @@ proptest! {
     }
 }
 
-/// Files of a PySpark job with two maps of pairs and four reducers, of which the last gets nothing: the output of map 0.
+/// Files of a PySpark job with two maps of pairs and four reducers, of which the last gets nothing: the output of the
+/// first map.
 fn spark_s(name: &str) -> Executor {
-    let fixture = |file: &str| {
-        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/shuffle");
-        std::fs::read(format!("{dir}/{name}/{file}")).ok()
-    };
-    let key = fixture("key").map(|hex| {
-        let hex = String::from_utf8(hex).unwrap();
-        let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
-        (0..hex.trim().len())
-            .step_by(2)
-            .map(byte)
-            .collect::<Vec<_>>()
-    });
+    let fixture =
+        |file: &str| std::fs::read(testkit::fixtures().join("shuffle").join(name).join(file)).ok();
+    let key =
+        fixture("key").map(|hex| testkit::from_hex(std::str::from_utf8(&hex).unwrap().trim()));
     let conf: &[(&str, &str)] = match name.split('-').nth(1).unwrap() {
         "none" => &[("spark.shuffle.compress", "false")],
         "zstd" => &[("spark.io.compression.codec", "zstd")],
@@ -200,7 +193,9 @@ fn spark_s(name: &str) -> Executor {
     let executor = executor_with(conf, key.as_deref());
     for kind in ["data", "index", "checksum.ADLER32", "checksum.CRC32C"] {
         if let Some(bytes) = fixture(&format!("shuffle_0_0_0.{kind}")) {
-            let path = executor.dirs.path(&format!("shuffle_3_0_0.{kind}"));
+            let path = executor
+                .dirs
+                .path(&format!("shuffle_3_0_0.{kind}").parse().unwrap());
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
         }
@@ -251,7 +246,8 @@ fn files_are_those_of_spark() {
     writer.stop(0).unwrap();
     for kind in ["data", "index", "checksum.ADLER32"] {
         let name = format!("shuffle_3_0_0.{kind}");
-        let [theirs, ours] = [&theirs, &ours].map(|of| std::fs::read(of.dirs.path(&name)).unwrap());
+        let [theirs, ours] =
+            [&theirs, &ours].map(|of| std::fs::read(of.dirs.path(&name.parse().unwrap())).unwrap());
         assert!(theirs == ours, "{kind}");
     }
 }

@@ -9,7 +9,7 @@ use wire::ids::{BlockId, StorageLevel};
 
 use super::StoreError;
 use super::disk::DiskWriter;
-use super::manager::{BlockManager, Inner, LocalBlock, Made, WriteLock};
+use super::manager::{BlockManager, Inner, LocalBlock, MadeBlock, WriteLock};
 use crate::cancel::Cancellation;
 
 /// Bytes of records that are gathered before they are compressed.
@@ -22,7 +22,8 @@ pub struct CacheRequest<'a> {
     pub id: BlockId,
     /// The RDD's storage level.
     pub level: StorageLevel,
-    /// Class of the RDD's elements, as `Class.getName` gives it: `[B`, `java.lang.String`. Other executors that get a copy have to know.
+    /// Class of the RDD's elements, as `Class.getName` gives it: `[B`, `java.lang.String`. Other executors that get a
+    /// copy have to know.
     pub class_tag: &'a str,
     /// Id of the task attempt.
     pub task_id: i64,
@@ -36,7 +37,8 @@ pub enum Cached<I> {
     Found(BlockReader),
     /// The block that was made now.
     Stored(BlockReader),
-    /// There was no room for all of it: first the records that have been taken from the iterator, then what is left in it.
+    /// There was no room for all of it: first the records that have been taken from the iterator, then what is left in
+    /// it.
     NotStored {
         /// The records that were taken.
         begun: BlockReader,
@@ -92,7 +94,8 @@ impl std::fmt::Debug for BlockReader {
     }
 }
 
-/// Where the bytes of a block go while it is made: into memory as long as there is some, then into a file if the level allows it.
+/// Where the bytes of a block go while it is made: into memory as long as there is some, then into a file if the level
+/// allows it.
 struct Sink {
     inner: Arc<Inner>,
     id: BlockId,
@@ -185,13 +188,14 @@ impl Write for SinkWriter {
 
 /// How the making of a block ended.
 enum Outcome {
-    Made(LocalBlock),
+    MadeBlock(LocalBlock),
     Full(BlockReader),
 }
 
 impl BlockManager {
-    /// Gives the records of a cached partition: from this executor, from another one, or from `make`, in which case they are stored. `encode`
-    /// appends one record in its serialized form. A task that finds another one making the same block waits for it.
+    /// Gives the records of a cached partition: from this executor, from another one, or from `make`, in which case
+    /// they are stored. `encode` appends one record in its serialized form. A task that finds another one making the
+    /// same block waits for it.
     ///
     /// # Errors
     /// Those of `make` and of its records; [`StoreError`] if a disk fails or the task is told to stop while it waits.
@@ -239,7 +243,7 @@ impl BlockManager {
         let mut records = make()?;
         let outcome = self.unroll(lock, request, &mut records, encode)?;
         let cached = match outcome {
-            Outcome::Made(block) => {
+            Outcome::MadeBlock(block) => {
                 self.replicate_new(id, &block);
                 Cached::Stored(self.block_reader(id, block)?)
             }
@@ -301,8 +305,8 @@ impl BlockManager {
         let mut sink = sink.lock();
         if let Some(file) = sink.file.take() {
             let written = file.finish().map_err(io)?;
-            return Ok(Outcome::Made(
-                lock.complete(Made::Disk(written)).map_err(io)?,
+            return Ok(Outcome::MadeBlock(
+                lock.complete(MadeBlock::Disk(written)).map_err(io)?,
             ));
         }
         let mut bytes = std::mem::take(&mut sink.bytes);
@@ -320,8 +324,8 @@ impl BlockManager {
         sink.give_back(bytes.len() as u64);
         // From here on the promise is the block's.
         sink.reserved = 0;
-        let made = Made::Memory(bytes.into());
-        Ok(Outcome::Made(lock.complete(made).map_err(io)?))
+        let made = MadeBlock::Memory(bytes.into());
+        Ok(Outcome::MadeBlock(lock.complete(made).map_err(io)?))
     }
 
     fn not_stored(&self, id: &BlockId, sink: &mut Sink, bytes: Vec<u8>) -> io::Result<BlockReader> {
@@ -343,8 +347,8 @@ impl BlockManager {
     /// A block of this executor or another one, decompressed.
     ///
     /// # Errors
-    /// [`StoreError`] if its file cannot be read, or the task is told to stop while it waits. What goes wrong with other executors only means that they do
-    /// not have it.
+    /// [`StoreError`] if its file cannot be read, or the task is told to stop while it waits. What goes wrong with
+    /// other executors only means that they do not have it.
     pub fn get(
         &self,
         id: &BlockId,

@@ -15,7 +15,7 @@ fn request<'a>(
     cancellation: &'a Cancellation,
 ) -> CacheRequest<'a> {
     CacheRequest {
-        id: name.into(),
+        id: name.parse().unwrap(),
         level,
         class_tag: "[B",
         task_id: 42,
@@ -89,7 +89,7 @@ fn what_does_not_fit_into_memory_goes_to_disk_or_is_not_stored() {
         panic!("stored")
     };
     assert_eq!(fixture.reports(), []);
-    assert!(!fixture.manager.contains(&"rdd_1_1".into()));
+    assert!(!fixture.manager.contains(&"rdd_1_1".parse().unwrap()));
     assert!(
         begun.size() > 90_000 && rest.len() > 20,
         "{begun:?} {}",
@@ -105,7 +105,7 @@ fn what_does_not_fit_into_memory_goes_to_disk_or_is_not_stored() {
         fixture
             .manager
             .put_bytes(
-                &"test_x".into(),
+                &"test_x".parse().unwrap(),
                 StorageLevel::MEMORY_ONLY_SER,
                 vec![0; 100_000].into(),
                 true
@@ -134,7 +134,7 @@ fn a_failed_attempt_leaves_nothing() {
             panic!("no error")
         };
         assert_eq!(error.to_string(), "boom");
-        assert!(!fixture.manager.contains(&"rdd_1_0".into()));
+        assert!(!fixture.manager.contains(&"rdd_1_0".parse().unwrap()));
         assert!(fixture.manager.inner.reserve(None, 100_000).unwrap());
         fixture.manager.inner.state.lock().memory.release(100_000);
     }
@@ -173,7 +173,7 @@ fn others_wait_for_the_one_that_makes_it() {
 #[test]
 fn waiting_ends_when_the_task_is_killed() {
     let fixture = Fixture::new(1000);
-    let id = BlockId::parse("rdd_1_0");
+    let id = BlockId::parse("rdd_1_0").unwrap();
     let lock = fixture
         .manager
         .inner
@@ -200,7 +200,7 @@ fn waiting_ends_when_the_task_is_killed() {
 #[test]
 fn another_executor_s_copy_is_read() {
     let fixture = Fixture::new(1000);
-    let id = BlockId::parse("rdd_1_0");
+    let id = BlockId::parse("rdd_1_0").unwrap();
     {
         let mut world = fixture.world.lock();
         world
@@ -220,7 +220,7 @@ fn another_executor_s_copy_is_read() {
 fn a_block_is_used_when_its_task_has_succeeded() {
     let fixture = Fixture::with(1000, false, true);
     let make = || Ok(records(1, 1));
-    let id = BlockId::parse("rdd_1_0");
+    let id = BlockId::parse("rdd_1_0").unwrap();
     assert!(matches!(
         cache(&fixture, "rdd_1_0", MEMORY_AND_DISK_SER, make),
         Ok(Cached::Stored(_))

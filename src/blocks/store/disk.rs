@@ -10,7 +10,7 @@ use bytes::Bytes;
 use wire::ids::BlockId;
 
 use super::ports::Streams;
-use crate::blocks::LocalDirs;
+use crate::blocks::{FileName, LocalDirs, NotAFileName};
 use crate::transport::Body;
 
 /// Bytes gathered before they are written.
@@ -72,6 +72,11 @@ impl DiskStore {
         }
     }
 
+    /// Whether what is read from files has to be decrypted into memory.
+    pub(super) fn encrypts(&self) -> bool {
+        self.streams.encrypts()
+    }
+
     /// Begins a file.
     ///
     /// # Errors
@@ -123,8 +128,8 @@ impl DiskStore {
     /// # Errors
     /// The directory cannot be made, or the file not renamed.
     pub(super) fn commit(&self, id: &BlockId, written: &Written) -> io::Result<u64> {
-        let path = self.dirs.path(&id.to_string());
-        LocalDirs::create_parent(&path, self.open.remove)?;
+        let path = self.path(id)?;
+        self.dirs.create_parent(&path, self.open.remove)?;
         if self.open.read {
             LocalDirs::make_world_readable(&written.temporary.0)?;
         }
@@ -138,7 +143,7 @@ impl DiskStore {
     /// `NotFound` if there is none.
     pub(super) fn open(&self, id: &BlockId, len: u64) -> io::Result<DiskBlock> {
         Ok(DiskBlock {
-            file: Arc::new(File::open(self.dirs.path(&id.to_string()))?),
+            file: Arc::new(File::open(self.path(id)?)?),
             len,
             streams: self.streams.clone(),
         })
@@ -146,13 +151,17 @@ impl DiskStore {
 
     /// Removes the file of a block.
     pub(super) fn remove(&self, id: &BlockId) {
-        let path = self.dirs.path(&id.to_string());
-        match std::fs::remove_file(&path) {
+        let removed = self.path(id).map_err(io::Error::from);
+        match removed.and_then(std::fs::remove_file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(target: "DiskStore", "Error deleting {}: {error}", path.display());
+                tracing::warn!(target: "DiskStore", "Error deleting the file of {id}: {error}");
             }
             _ => {}
         }
+    }
+
+    fn path(&self, id: &BlockId) -> Result<PathBuf, NotAFileName> {
+        Ok(self.dirs.path(&FileName::try_from(id)?))
     }
 }
 

@@ -53,7 +53,9 @@ mod tests {
         let fixture = Fixture::new(4096 * KIB as u64);
         let put = |name: &str, level, kib: usize| {
             let bytes = vec![1; kib * KIB].into();
-            fixture.manager.put_bytes(&name.into(), level, bytes, false)
+            fixture
+                .manager
+                .put_bytes(&name.parse().unwrap(), level, bytes, false)
         };
         let (memory, disk) = (
             StorageLevel::MEMORY_ONLY_SER,

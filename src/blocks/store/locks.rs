@@ -9,7 +9,7 @@ use super::memory::MemoryStore;
 
 /// What a block manager knows, under its lock.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct BlockTable {
     pub(super) blocks: HashMap<BlockId, Info>,
     pub(super) memory: MemoryStore,
     next_generation: u64,
@@ -45,7 +45,7 @@ pub(super) enum Phase {
     Ready,
 }
 
-impl State {
+impl BlockTable {
     pub(super) fn new(max_memory: u64) -> Self {
         Self {
             blocks: HashMap::new(),
@@ -93,7 +93,8 @@ impl State {
         })
     }
 
-    /// Chooses blocks to be thrown out of memory for a new one: such that nobody reads, of other RDDs, least recently used first. Empty if that does not help.
+    /// Chooses blocks to be thrown out of memory for a new one: such that nobody reads, of other RDDs, least recently
+    /// used first. Empty if that does not help.
     pub(super) fn choose_victims(
         &mut self,
         bytes: u64,

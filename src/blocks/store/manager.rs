@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use wire::ids::{BlockId, BlockManagerId, StorageLevel};
 
 use super::disk::{DiskStore, Open, Written};
-use super::locks::{Phase, State};
+use super::locks::{BlockTable, Phase};
 use super::ports::{Master, Peers, Streams};
 use super::{BlockData, StoreError, StoreSettings};
 use crate::blocks::LocalDirs;
@@ -52,14 +52,15 @@ pub struct BlockManager {
 pub(super) struct Inner {
     pub(super) parts: Parts,
     pub(super) disk: DiskStore,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<BlockTable>,
     /// A block became ready or went, or memory became free.
     pub(super) changed: Condvar,
     pub(super) decommissioning: AtomicBool,
     pub(super) unknown_to_master: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
-/// A block that is being read: while this lives it stays in memory if it is there, and its bytes stay readable even if it is removed.
+/// A block that is being read: while this lives it stays in memory if it is there, and its bytes stay readable even if
+/// it is removed.
 #[derive(Debug)]
 pub struct LocalBlock {
     /// Its bytes.
@@ -91,7 +92,8 @@ impl std::fmt::Debug for Pin {
     }
 }
 
-/// The right to make a block. Dropped before [`WriteLock::complete`], there is no block, and whoever waits for it may make it.
+/// The right to make a block. Dropped before [`WriteLock::complete`], there is no block, and whoever waits for it may
+/// make it.
 pub(super) struct WriteLock {
     inner: Arc<Inner>,
     id: BlockId,
@@ -101,7 +103,7 @@ pub(super) struct WriteLock {
 }
 
 /// Where a block that was made is.
-pub(super) enum Made {
+pub(super) enum MadeBlock {
     /// In memory that was reserved.
     Memory(Bytes),
     /// In a file.
@@ -127,7 +129,7 @@ impl WriteLock {
     ///
     /// # Errors
     /// The file cannot be put in its place.
-    pub(super) fn complete(mut self, made: Made) -> io::Result<LocalBlock> {
+    pub(super) fn complete(mut self, made: MadeBlock) -> io::Result<LocalBlock> {
         let inner = self.inner.clone();
         let mut state = inner.state.lock();
         let unwanted = state
@@ -135,7 +137,7 @@ impl WriteLock {
             .is_none_or(|info| info.phase == Phase::Unwanted);
         let mut on_disk = None;
         let data = match made {
-            Made::Memory(bytes) => {
+            MadeBlock::Memory(bytes) => {
                 if unwanted {
                     state.memory.release(bytes.len() as u64);
                 } else {
@@ -143,7 +145,7 @@ impl WriteLock {
                 }
                 BlockData::Memory(bytes)
             }
-            Made::Disk(written) => {
+            MadeBlock::Disk(written) => {
                 let len = inner.disk.commit(&self.id, &written)?;
                 let data = BlockData::Disk(inner.disk.open(&self.id, len)?);
                 on_disk = Some(len);
@@ -226,7 +228,7 @@ impl Inner {
     /// Waits for a change, or until the task is told to stop.
     fn wait(
         self: &Arc<Self>,
-        state: &mut parking_lot::MutexGuard<'_, State>,
+        state: &mut parking_lot::MutexGuard<'_, BlockTable>,
         cancellation: Option<&Cancellation>,
         hook: &mut Option<crate::cancel::HookGuard>,
     ) -> Result<(), StoreError> {
@@ -357,7 +359,7 @@ impl BlockManager {
                         remove: parts.settings.service_removes,
                     },
                 ),
-                state: Mutex::new(State::new(parts.max_memory)),
+                state: Mutex::new(BlockTable::new(parts.max_memory)),
                 changed: Condvar::new(),
                 decommissioning: AtomicBool::new(false),
                 unknown_to_master: OnceLock::new(),
@@ -366,7 +368,8 @@ impl BlockManager {
         }
     }
 
-    /// Stores a block that is there as bytes; `false` if there was no room for it at that level. A block that exists stays as it is, which is success.
+    /// Stores a block that is there as bytes; `false` if there was no room for it at that level. A block that exists
+    /// stays as it is, which is success.
     ///
     /// # Errors
     /// The disk is full or fails, or this executor takes no more blocks because it is going away.
@@ -397,9 +400,9 @@ impl BlockManager {
             return Ok(true);
         };
         let block = if level.use_memory() && self.inner.reserve(Some(id), bytes.len() as u64)? {
-            lock.complete(Made::Memory(bytes))?
+            lock.complete(MadeBlock::Memory(bytes))?
         } else if level.use_disk() {
-            lock.complete(Made::Disk(self.inner.disk.write(&bytes)?))?
+            lock.complete(MadeBlock::Disk(self.inner.disk.write(&bytes)?))?
         } else {
             tracing::warn!(target: "BlockManager", "Putting block {id} failed");
             return Ok(false);
@@ -418,7 +421,8 @@ impl BlockManager {
         Ok(id)
     }
 
-    /// A block of this executor's native lanes. Waits if it is being made. A block that is on disk and may be in memory goes there if there is room.
+    /// A block of this executor's native lanes. Waits if it is being made. A block that is on disk and may be in memory
+    /// goes there if there is room.
     ///
     /// # Errors
     /// Its file cannot be read; then it is removed.
@@ -498,21 +502,33 @@ impl BlockManager {
         Ok(BlockData::Memory(bytes))
     }
 
-    /// The block of that name for another executor or the driver, or `None` at once if there is none that can be read.
-    pub fn local_body(&self, name: &str) -> Option<Answer<Result<Body, String>>> {
-        let id = BlockId::parse(name);
+    /// Whether there is a block that can be read.
+    pub fn is_ready(&self, id: &BlockId) -> bool {
+        let state = self.inner.state.lock();
+        let info = state.blocks.get(id);
+        info.is_some_and(|info| info.phase == Phase::Ready)
+    }
+
+    /// Whether a block that is read for others takes no memory of its own: it is in memory already, or sent from its
+    /// file.
+    pub fn is_lent(&self, id: &BlockId) -> bool {
+        !self.inner.disk.encrypts() || self.inner.state.lock().memory.peek(id).is_some()
+    }
+
+    /// The block with that id for another executor or the driver, or `None` at once if there is none that can be read.
+    pub fn local_body(&self, id: &BlockId) -> Option<Answer<Result<Body, String>>> {
         let inner = &self.inner;
         let state = inner.state.lock();
-        let info = state.blocks.get(&id)?;
+        let info = state.blocks.get(id)?;
         if info.phase != Phase::Ready {
             return None;
         }
-        if let Some(bytes) = state.memory.peek(&id) {
+        if let Some(bytes) = state.memory.peek(id) {
             let bytes = bytes.clone();
             return Some(Box::pin(async move { Ok(Body::Bytes(bytes)) }));
         }
         let len = info.on_disk?;
-        let disk = inner.disk.clone();
+        let (disk, id) = (inner.disk.clone(), id.clone());
         Some(Box::pin(async move {
             let read = tokio::task::spawn_blocking(move || disk.open(&id, len)?.body()).await;
             match read {
@@ -547,7 +563,8 @@ impl BlockManager {
         self.free(|state| state.memory.excess()).map(|_| ())
     }
 
-    /// Throws blocks out of memory for something more urgent, and gives how many bytes became free: at least `bytes` or nothing.
+    /// Throws blocks out of memory for something more urgent, and gives how many bytes became free: at least `bytes` or
+    /// nothing.
     ///
     /// # Errors
     /// A block that should go to disk could not be written.
@@ -555,7 +572,7 @@ impl BlockManager {
         self.free(|_| bytes)
     }
 
-    fn free(&self, bytes: impl Fn(&State) -> u64) -> io::Result<u64> {
+    fn free(&self, bytes: impl Fn(&BlockTable) -> u64) -> io::Result<u64> {
         let (before, victims) = {
             let mut state = self.inner.state.lock();
             let bytes = bytes(&state);

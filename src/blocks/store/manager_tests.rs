@@ -5,12 +5,15 @@ fn put(fixture: &Fixture, name: &str, level: StorageLevel, len: usize) -> bool {
     let bytes = Bytes::from(vec![name.len() as u8; len]);
     fixture
         .manager
-        .put_bytes(&name.into(), level, bytes, true)
+        .put_bytes(&name.parse().unwrap(), level, bytes, true)
         .unwrap()
 }
 
 fn bytes(fixture: &Fixture, name: &str) -> Option<Bytes> {
-    let block = fixture.manager.get_local(&name.into(), None).unwrap()?;
+    let block = fixture
+        .manager
+        .get_local(&name.parse().unwrap(), None)
+        .unwrap()?;
     Some(block.data.bytes().unwrap())
 }
 
@@ -48,7 +51,7 @@ fn blocks_move_to_disk_when_memory_is_short() {
     assert_eq!(
         fixture
             .manager
-            .block_status(&"rdd_1_0".into())
+            .block_status(&"rdd_1_0".parse().unwrap())
             .map(|status| (status.mem_size, status.disk_size)),
         Some((60, 60))
     );
@@ -76,17 +79,24 @@ fn a_block_that_is_read_stays_in_memory_and_readable() {
     assert!(put(&fixture, "rdd_1_0", StorageLevel::MEMORY_ONLY_SER, 100));
     let reader = fixture
         .manager
-        .get_local(&"rdd_1_0".into(), None)
+        .get_local(&"rdd_1_0".parse().unwrap(), None)
         .unwrap()
         .unwrap();
     assert!(!put(&fixture, "rdd_2_0", StorageLevel::MEMORY_ONLY_SER, 1));
-    assert!(fixture.manager.remove_block(&"rdd_1_0".into(), true));
+    assert!(
+        fixture
+            .manager
+            .remove_block(&"rdd_1_0".parse().unwrap(), true)
+    );
     assert_eq!(reader.data.bytes().unwrap().len(), 100);
     assert!(put(&fixture, "rdd_1_0", StorageLevel::MEMORY_ONLY_SER, 1));
     // The old reader is none of the new block.
     drop(reader);
     assert!(put(&fixture, "rdd_2_0", StorageLevel::MEMORY_ONLY_SER, 100));
-    assert_eq!(fixture.manager.block_ids(), [BlockId::parse("rdd_2_0")]);
+    assert_eq!(
+        fixture.manager.block_ids(),
+        [BlockId::parse("rdd_2_0").unwrap()]
+    );
 }
 
 #[test]
@@ -115,7 +125,11 @@ fn removals_and_their_reports() {
         ]
     );
     assert_eq!(fixture.manager.remove_broadcast(1), 0);
-    assert!(!fixture.manager.remove_block(&"rdd_1_0".into(), true));
+    assert!(
+        !fixture
+            .manager
+            .remove_block(&"rdd_1_0".parse().unwrap(), true)
+    );
     let id = fixture
         .manager
         .put_task_result(9, Bytes::from_static(b"result"))
@@ -132,18 +146,18 @@ fn a_removed_block_that_is_being_made_is_not_there_afterwards() {
     let fixture = Fixture::new(1000);
     let inner = &fixture.manager.inner;
     for (name, on_disk) in [("rdd_1_0", false), ("rdd_1_1", true)] {
-        let id = BlockId::parse(name);
+        let id = BlockId::parse(name).unwrap();
         let lock = inner
             .lock_new(&id, MEMORY_AND_DISK_SER, "[B", true, None)
             .unwrap()
             .unwrap();
-        assert!(fixture.manager.local_body(name).is_none());
+        assert!(fixture.manager.local_body(&id).is_none());
         assert!(fixture.manager.remove_block(&id, true));
         let made = if on_disk {
-            Made::Disk(inner.disk.write(b"abc").unwrap())
+            MadeBlock::Disk(inner.disk.write(b"abc").unwrap())
         } else {
             assert!(inner.reserve(Some(&id), 3).unwrap());
-            Made::Memory(Bytes::from_static(b"abc"))
+            MadeBlock::Memory(Bytes::from_static(b"abc"))
         };
         let block = lock.complete(made).unwrap();
         assert_eq!(
@@ -171,11 +185,11 @@ fn a_removed_block_that_is_being_made_is_not_there_afterwards() {
 fn a_block_whose_file_is_gone_is_removed() {
     let fixture = Fixture::new(0);
     assert!(put(&fixture, "rdd_1_0", StorageLevel::DISK_ONLY, 5));
-    std::fs::remove_file(fixture.dirs.path("rdd_1_0")).unwrap();
+    std::fs::remove_file(fixture.dirs.path(&"rdd_1_0".parse().unwrap())).unwrap();
     fixture.reports();
     let error = fixture
         .manager
-        .get_local(&"rdd_1_0".into(), None)
+        .get_local(&"rdd_1_0".parse().unwrap(), None)
         .unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -190,13 +204,16 @@ fn encrypted_files_are_served_decrypted() {
     let fixture = Fixture::with(0, true, false);
     assert!(put(&fixture, "rdd_1_0", StorageLevel::DISK_ONLY, 5));
     assert_eq!(
-        std::fs::read(fixture.dirs.path("rdd_1_0")).unwrap(),
+        std::fs::read(fixture.dirs.path(&"rdd_1_0".parse().unwrap())).unwrap(),
         [!7; 5]
     );
     assert_eq!(bytes(&fixture, "rdd_1_0"), Some(vec![7; 5].into()));
-    let body = fixture
-        .runtime
-        .block_on(fixture.manager.local_body("rdd_1_0").unwrap());
+    let body = fixture.runtime.block_on(
+        fixture
+            .manager
+            .local_body(&"rdd_1_0".parse().unwrap())
+            .unwrap(),
+    );
     let Ok(Body::Bytes(body)) = body else {
         panic!("{body:?}")
     };
@@ -211,12 +228,22 @@ fn bodies_come_from_memory_or_files() {
     let body = |name| {
         fixture
             .runtime
-            .block_on(fixture.manager.local_body(name).unwrap())
+            .block_on(
+                fixture
+                    .manager
+                    .local_body(&BlockId::parse(name).unwrap())
+                    .unwrap(),
+            )
             .unwrap()
     };
     assert!(matches!(body("rdd_1_0"), Body::File { len: 5, .. }));
     assert!(matches!(body("rdd_1_1"), Body::Bytes(bytes) if bytes.len() == 5));
-    assert!(fixture.manager.local_body("rdd_1_2").is_none());
+    assert!(
+        fixture
+            .manager
+            .local_body(&"rdd_1_2".parse().unwrap())
+            .is_none()
+    );
 }
 
 #[test]
@@ -255,7 +282,12 @@ fn a_driver_that_forgot_us_is_told_everything_again() {
     assert!(put(&fixture, "rdd_1_1", StorageLevel::DISK_ONLY, 2));
     fixture
         .manager
-        .put_bytes(&"test_x".into(), MEMORY_AND_DISK_SER, Bytes::new(), false)
+        .put_bytes(
+            &"test_x".parse().unwrap(),
+            MEMORY_AND_DISK_SER,
+            Bytes::new(),
+            false,
+        )
         .unwrap();
     fixture.reports();
     fixture.runtime.block_on(fixture.manager.report_all());
@@ -274,7 +306,12 @@ fn an_executor_that_goes_away_takes_no_partitions() {
     assert!(put(&fixture, "broadcast_1_piece0", MEMORY_AND_DISK_SER, 1));
     let error = fixture
         .manager
-        .put_bytes(&"rdd_1_0".into(), MEMORY_AND_DISK_SER, Bytes::new(), true)
+        .put_bytes(
+            &"rdd_1_0".parse().unwrap(),
+            MEMORY_AND_DISK_SER,
+            Bytes::new(),
+            true,
+        )
         .unwrap_err();
     assert!(
         error
@@ -322,7 +359,7 @@ fn shuffles_are_removed_with_all_their_files() {
         "rdd_1_5",
     ];
     for name in names {
-        let path = fixture.dirs.path(name);
+        let path = fixture.dirs.path(&name.parse().unwrap());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "x").unwrap();
     }

@@ -1,4 +1,5 @@
-//! Blocks in memory as bytes, and the account of the memory they take. No locks, no I/O: [`super::BlockManager`] has those.
+//! Blocks in memory as bytes, and the account of the memory they take. No locks, no I/O: [`super::BlockManager`] has
+//! those.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -163,8 +164,8 @@ impl MemoryStore {
         Some(entry.bytes)
     }
 
-    /// Chooses the least recently used blocks that `may_go` allows, of at least `bytes` together, and marks them as leaving. Empty if there are not
-    /// enough: then nothing shall go in vain.
+    /// Chooses the least recently used blocks that `may_go` allows, of at least `bytes` together, and marks them as
+    /// leaving. Empty if there are not enough: then nothing shall go in vain.
     pub(super) fn choose(&mut self, bytes: u64, may_go: impl Fn(&BlockId) -> bool) -> Vec<BlockId> {
         let mut chosen = Vec::new();
         let mut freed = 0;
@@ -209,7 +210,7 @@ mod tests {
     fn put(store: &mut MemoryStore, name: &str, len: usize) -> bool {
         let reserved = store.try_reserve(len as u64);
         if reserved {
-            store.insert(BlockId::parse(name), vec![1; len].into());
+            store.insert(BlockId::parse(name).unwrap(), vec![1; len].into());
         }
         reserved
     }
@@ -226,7 +227,9 @@ mod tests {
         assert!(put(&mut store, "rdd_1_1", 30));
         assert!(!put(&mut store, "rdd_3_0", 1));
         assert_eq!(
-            store.get(&"rdd_1_0".into()).map(|bytes| bytes.len()),
+            store
+                .get(&"rdd_1_0".parse().unwrap())
+                .map(|bytes| bytes.len()),
             Some(40)
         );
         assert_eq!(store.missing(50), 50);
@@ -239,10 +242,10 @@ mod tests {
             store.choose(50, |_| true).is_empty(),
             "nothing is chosen twice"
         );
-        store.set_leaving(&"rdd_2_0".into(), false);
+        store.set_leaving(&"rdd_2_0".parse().unwrap(), false);
         assert_eq!(names(&store.choose(1, |_| true)), ["rdd_2_0"]);
-        store.remove(&"rdd_2_0".into());
-        store.remove(&"rdd_1_1".into());
+        store.remove(&"rdd_2_0".parse().unwrap());
+        store.remove(&"rdd_1_1".parse().unwrap());
         assert_eq!(
             (store.used(), store.missing(60), store.missing(61)),
             (40, 0, 1)
@@ -259,12 +262,17 @@ mod tests {
         store.release(60);
         assert!(put(&mut store, "test_a", 100));
         assert!(put(&mut store, "test_b", 0));
-        assert_eq!(store.peek(&"test_a".into()).map(Bytes::len), Some(100));
         assert_eq!(
-            store.remove(&"test_a".into()).map(|bytes| bytes.len()),
+            store.peek(&"test_a".parse().unwrap()).map(Bytes::len),
             Some(100)
         );
-        assert_eq!(store.remove(&"test_a".into()), None);
+        assert_eq!(
+            store
+                .remove(&"test_a".parse().unwrap())
+                .map(|bytes| bytes.len()),
+            Some(100)
+        );
+        assert_eq!(store.remove(&"test_a".parse().unwrap()), None);
         assert_eq!(store.used(), 0);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -16,6 +16,7 @@ use wire::messages::BlockReplicationMetadata;
 
 use super::locks::rdd_of;
 use super::manager::BlockManager;
+use crate::blocks::FileName;
 use crate::transport::Body;
 
 /// What a receiver says that is itself going away.
@@ -32,6 +33,8 @@ pub struct Decommissioner {
 struct Progress {
     rdds: Part,
     shuffles: Part,
+    /// What the rounds of `shuffles` have found.
+    queue: Queue,
 }
 
 /// How far one kind of blocks is.
@@ -41,6 +44,8 @@ struct Part {
     stopped: AtomicBool,
     /// When the last round began, and whether it left something to do.
     last: Mutex<(Option<Instant>, bool)>,
+    /// The next round shall begin now.
+    again: Notify,
 }
 
 impl Part {
@@ -48,7 +53,14 @@ impl Part {
         Self {
             stopped: AtomicBool::new(!wanted),
             last: Mutex::new((None, true)),
+            again: Notify::new(),
         }
+    }
+
+    /// Until the next round.
+    async fn pause(&self, interval: Duration) {
+        // Whichever comes first.
+        let _ = tokio::time::timeout(interval, self.again.notified()).await;
     }
 
     fn stopped(&self) -> bool {
@@ -78,14 +90,15 @@ struct Queue {
 }
 
 impl Decommissioner {
-    /// Takes no new blocks from now on, and begins to move those that are there, as the settings say. Files of shuffles are moved whoever wrote them.
-    /// Must be called on the runtime.
+    /// Takes no new blocks from now on, and begins to move those that are there, as the settings say. Files of shuffles
+    /// are moved whoever wrote them. Must be called on the runtime.
     pub fn start(manager: &BlockManager) -> Self {
         manager.set_decommissioning();
         let settings = &manager.inner.parts.settings;
         let progress = Arc::new(Progress {
             rdds: Part::new(settings.migrate_rdd_blocks),
             shuffles: Part::new(settings.migrate_shuffle_blocks),
+            queue: Queue::default(),
         });
         let mut tasks = JoinSet::new();
         if settings.migrate_rdd_blocks {
@@ -100,10 +113,15 @@ impl Decommissioner {
         }
     }
 
-    /// When the last rounds began, the earlier one if both kinds are moved, and whether nothing is left to do. The time is `None` before the first round, and
-    /// when nothing is moved any more. Blocks that tasks made after that time may still be there.
+    /// When the last rounds began, the earlier one if both kinds are moved, and whether nothing is left to do. The time
+    /// is `None` before the first round, and when nothing is moved any more. Blocks that tasks made after that time may
+    /// still be there.
     pub fn last_migration_info(&self) -> (Option<Instant>, bool) {
-        let Progress { rdds, shuffles } = &*self.progress;
+        let Progress {
+            rdds,
+            shuffles,
+            queue,
+        } = &*self.progress;
         let active: Vec<_> = [rdds, shuffles]
             .into_iter()
             .filter(|part| !part.stopped())
@@ -111,7 +129,16 @@ impl Decommissioner {
             .collect();
         // `None`, not yet, is before any time.
         let time = active.iter().min().copied().flatten();
-        (time, rdds.done() && shuffles.done())
+        // A round only finds the files; they are moved beside it.
+        let shuffles_done = shuffles.stopped() || (shuffles.done() && !queue.unsettled());
+        (time, rdds.done() && shuffles_done)
+    }
+
+    /// Begins the next rounds at once: tasks have ended since the last ones.
+    pub fn look_again(&self) {
+        for part in [&self.progress.rdds, &self.progress.shuffles] {
+            part.again.notify_one();
+        }
     }
 
     /// Whether nothing is moved any more, because it is not wanted or there is nobody to take it.
@@ -139,7 +166,7 @@ async fn migrate_rdds(manager: BlockManager, progress: Arc<Progress>) {
             }
         }
         *part.last.lock() = (Some(began), left);
-        tokio::time::sleep(parts.settings.migration_interval).await;
+        part.pause(parts.settings.migration_interval).await;
     }
 }
 
@@ -170,14 +197,13 @@ async fn migrate_rdd_block(manager: &BlockManager, id: &BlockId) -> bool {
 async fn migrate_shuffles(manager: BlockManager, progress: Arc<Progress>) {
     let settings = &manager.inner.parts.settings;
     let part = &progress.shuffles;
-    let queue = Arc::new(Queue::default());
     let threads = Arc::new(Semaphore::new(settings.migration_threads));
     let mut workers: HashMap<BlockManagerId, tokio::task::AbortHandle> = HashMap::new();
     let mut running = JoinSet::new();
     tracing::info!(target: "BlockManagerDecommissioner", "Attempting to migrate all shuffle blocks");
     loop {
         let began = Instant::now();
-        let new = queue.add(stored_shuffles(&manager).await);
+        progress.queue.add(stored_shuffles(&manager).await);
         let peers = match manager.inner.parts.master.get_peers().await {
             Ok(peers) => peers,
             Err(error) => {
@@ -197,25 +223,25 @@ async fn migrate_shuffles(manager: BlockManager, progress: Arc<Progress>) {
             workers.entry(peer.clone()).or_insert_with(|| {
                 running.spawn(give_shuffles(
                     manager.clone(),
-                    queue.clone(),
+                    progress.clone(),
                     peer,
                     threads.clone(),
                 ))
             });
         }
-        *part.last.lock() = (Some(began), new || queue.unsettled());
+        *part.last.lock() = (Some(began), false);
         if workers.values().all(tokio::task::AbortHandle::is_finished) {
             tracing::warn!(target: "BlockManagerDecommissioner", "No available peers to receive Shuffle blocks, stop migration.");
             part.stop();
             return;
         }
-        tokio::time::sleep(settings.migration_interval).await;
+        part.pause(settings.migration_interval).await;
     }
 }
 
 impl Queue {
-    /// Adds outputs that were not known; whether there were any.
-    fn add(&self, found: Vec<MapOutput>) -> bool {
+    /// Adds outputs that were not known.
+    fn add(&self, found: Vec<MapOutput>) {
         let mut known = self.known.lock();
         let new: Vec<_> = found
             .into_iter()
@@ -225,7 +251,6 @@ impl Queue {
             .lock()
             .extend(new.iter().map(|output| (*output, 0)));
         self.more.notify_waiters();
-        !new.is_empty()
     }
 
     fn unsettled(&self) -> bool {
@@ -272,10 +297,11 @@ impl Drop for Taken<'_> {
 /// Gives map outputs to one executor, until one does not arrive there.
 async fn give_shuffles(
     manager: BlockManager,
-    queue: Arc<Queue>,
+    progress: Arc<Progress>,
     peer: BlockManagerId,
     threads: Arc<Semaphore>,
 ) {
+    let queue = &progress.queue;
     // Never closed.
     let Ok(_thread) = threads.acquire_owned().await else {
         return;
@@ -285,7 +311,7 @@ async fn give_shuffles(
     loop {
         let (output, failures) = queue.next().await;
         let mut taken = Taken {
-            queue: &queue,
+            queue,
             output: Some((output, failures)),
         };
         let (shuffle_id, map_id) = output;
@@ -364,7 +390,8 @@ async fn give_shuffle(
 }
 
 async fn open(manager: &BlockManager, id: &BlockId) -> io::Result<Option<Body>> {
-    let path = manager.inner.parts.local_dirs.path(&id.to_string());
+    let name = FileName::try_from(id)?;
+    let path = manager.inner.parts.local_dirs.path(&name);
     let opened = tokio::task::spawn_blocking(move || {
         let file = std::fs::File::open(path)?;
         let len = file.metadata()?.len();
@@ -387,9 +414,9 @@ async fn stored_shuffles(manager: &BlockManager) -> Vec<MapOutput> {
     let found = tokio::task::spawn_blocking(move || {
         let mut found = Vec::new();
         manager.for_each_file(|name, _| {
-            if let BlockId::ShuffleIndex {
+            if let Ok(BlockId::ShuffleIndex {
                 shuffle_id, map_id, ..
-            } = BlockId::parse(name)
+            }) = BlockId::parse(name)
             {
                 found.push((shuffle_id, map_id));
             }
@@ -404,10 +431,8 @@ async fn stored_shuffles(manager: &BlockManager) -> Vec<MapOutput> {
 mod tests {
     use super::super::testing::{Fixture, id_of};
     use super::*;
-    use std::time::Duration;
-
     fn shuffle_file(fixture: &Fixture, name: &str) {
-        let path = fixture.dirs.path(name);
+        let path = fixture.dirs.path(&name.parse().unwrap());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, name).unwrap();
     }
@@ -432,7 +457,7 @@ mod tests {
         for name in ["rdd_1_0", "rdd_1_1", "broadcast_1_piece0"] {
             fixture
                 .manager
-                .put_bytes(&name.into(), level, "abc".into(), true)
+                .put_bytes(&name.parse().unwrap(), level, "abc".into(), true)
                 .unwrap();
         }
         for name in [
@@ -469,7 +494,7 @@ mod tests {
         );
         assert_eq!(
             fixture.manager.block_ids(),
-            [BlockId::parse("broadcast_1_piece0")]
+            [BlockId::parse("broadcast_1_piece0").unwrap()]
         );
         // What a running task still writes goes in the next round.
         shuffle_file(&fixture, "shuffle_2_9_0.index");
@@ -482,6 +507,31 @@ mod tests {
                 .any(|(_, id, _)| id == "shuffle_2_9_0.index")
         });
         wait_until(|| moving.last_migration_info().1);
+    }
+
+    /// Not a round later, which may be half a minute: an executor that leaves waits for it.
+    #[test]
+    fn a_round_is_over_when_its_files_have_arrived() {
+        let fixture = Fixture::with_migration_interval(Duration::from_secs(3600));
+        fixture.world.lock().peers = vec![id_of(1)];
+        shuffle_file(&fixture, "shuffle_1_7_0.index");
+        let moving = start(&fixture);
+        wait_until(|| moving.last_migration_info().1);
+        let uploaded = |name: &str| {
+            let world = fixture.world.lock();
+            world.uploads.iter().any(|(_, id, _)| id == name)
+        };
+        assert!(uploaded("shuffle_1_7_0.index"));
+        // Tasks that have ended since may have left something.
+        shuffle_file(&fixture, "shuffle_2_9_0.index");
+        let ended = Instant::now();
+        moving.look_again();
+        // What an executor asks that leaves: have all rounds begun since its last task ended, and are they over?
+        wait_until(|| {
+            let (began, done) = moving.last_migration_info();
+            began.is_some_and(|began| began > ended) && done
+        });
+        assert!(uploaded("shuffle_2_9_0.index"));
     }
 
     #[test]

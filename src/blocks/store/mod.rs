@@ -1,12 +1,12 @@
 //! Blocks that this executor keeps: in memory, in files, known to the driver, and at other executors' service.
 //!
-//! [`BlockManager`] is Spark's class of that name for native lanes. All blocks are bytes: a serialized, maybe compressed stream of
-//! records, as Spark's serialized storage levels keep them; at a deserialized level the bytes are what another executor would be sent. An
-//! embedded JVM has a block manager of its own behind the same `BlockManagerId` and in the same directories: what the driver asks of this
-//! executor's blocks has to be answered for both.
+//! [`BlockManager`] is Spark's class of that name for native lanes. All blocks are bytes: a serialized, maybe
+//! compressed stream of records, as Spark's serialized storage levels keep them; at a deserialized level the bytes are
+//! what another executor would be sent. An embedded JVM has a block manager of its own behind the same `BlockManagerId`
+//! and in the same directories: what the driver asks of this executor's blocks has to be answered for both.
 //!
-//! Methods may block, on disks and on the driver: they are for task threads and for the runtime's blocking threads. Those that are
-//! `async` or give an [`Answer`](crate::transport::Answer) are for tasks of the runtime.
+//! Methods may block, on disks and on the driver: they are for task threads and for the runtime's blocking threads.
+//! Those that are `async` or give an [`Answer`](crate::transport::Answer) are for tasks of the runtime.
 
 mod cache;
 mod disk;

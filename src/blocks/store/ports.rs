@@ -19,7 +19,8 @@ pub struct BlockLocations {
 
 /// The driver's `BlockManagerMaster`.
 pub trait Master: Send + Sync + 'static {
-    /// `UpdateBlockInfo` about a block of this executor; false if the driver does not know this executor, which has to register again then.
+    /// `UpdateBlockInfo` about a block of this executor; false if the driver does not know this executor, which has to
+    /// register again then.
     fn update_block_info(
         &self,
         id: &BlockId,

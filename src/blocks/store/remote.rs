@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn locations_are_tried_until_one_has_it() {
         let fixture = Fixture::new(1 << 20);
-        let id = BlockId::parse("rdd_1_2");
+        let id = BlockId::parse("rdd_1_2").unwrap();
         let get = || {
             let mut text = String::new();
             let mut block = fixture.manager.get_remote(&id)?;

@@ -1,7 +1,8 @@
-//! What the driver asks of this executor's blocks (Spark's `BlockManagerStorageEndpoint`), for the blocks of native lanes.
+//! What the driver asks of this executor's blocks (Spark's `BlockManagerStorageEndpoint`), for the blocks of native
+//! lanes.
 //!
-//! None of it waits for tasks: a block that is being made is marked, and goes when it is done; a block that is being read goes at once, and its
-//! readers keep its bytes.
+//! None of it waits for tasks: a block that is being made is marked, and goes when it is done; a block that is being
+//! read goes at once, and its readers keep its bytes.
 
 use std::fs;
 use std::io;
@@ -14,7 +15,8 @@ use super::manager::BlockManager;
 use super::ports::removed;
 
 impl BlockManager {
-    /// `RemoveBlock`: removes a block, and tells the driver if it knows the block and `tell_master`. Whether there was one.
+    /// `RemoveBlock`: removes a block, and tells the driver if it knows the block and `tell_master`. Whether there was
+    /// one.
     pub fn remove_block(&self, id: &BlockId, tell_master: bool) -> bool {
         let inner = &self.inner;
         let mut state = inner.state.lock();
@@ -73,11 +75,12 @@ impl BlockManager {
             .collect()
     }
 
-    /// `RemoveShuffle`: removes the files of a shuffle, whichever lane wrote them. The reply is `true`; files that are not there are no failure.
+    /// `RemoveShuffle`: removes the files of a shuffle, whichever lane wrote them. The reply is `true`; files that are
+    /// not there are no failure.
     pub fn remove_shuffle(&self, shuffle_id: i32) -> bool {
         let prefix = format!("shuffle_{shuffle_id}_");
         self.for_each_file(|name, path| {
-            if !name.starts_with(&prefix) || !BlockId::parse(name_without_algorithm(name)).is_shuffle() {
+            if !name.starts_with(&prefix) || !BlockId::parse(name_without_algorithm(name)).is_ok_and(|id| id.is_shuffle()) {
                 return;
             }
             match fs::remove_file(path) {

@@ -9,7 +9,8 @@ use super::manager::{BlockManager, LocalBlock};
 use super::remote::shuffle;
 
 impl BlockManager {
-    /// Copies a block that was just stored, if its level says so. That it does not work is no failure of whoever stored it.
+    /// Copies a block that was just stored, if its level says so. That it does not work is no failure of whoever stored
+    /// it.
     pub(super) fn replicate_new(&self, id: &BlockId, block: &LocalBlock) {
         if block.level.replication > 1 {
             let failures = self.inner.parts.settings.max_replication_failures;
@@ -18,8 +19,9 @@ impl BlockManager {
         }
     }
 
-    /// `ReplicateBlock`: copies a block to others until there are `max_replicas` of it, this one included; `replicas` have it already. `false` if that did not
-    /// work; a block that is not here is no failure. `max_failures` is `spark.storage.maxReplicationFailures` if not given.
+    /// `ReplicateBlock`: copies a block to others until there are `max_replicas` of it, this one included; `replicas`
+    /// have it already. `false` if that did not work; a block that is not here is no failure. `max_failures` is
+    /// `spark.storage.maxReplicationFailures` if not given.
     pub async fn replicate_block(
         &self,
         id: &BlockId,
@@ -154,7 +156,7 @@ mod tests {
         assert!(
             fixture
                 .manager
-                .put_bytes(&"rdd_1_0".into(), level, bytes, true)
+                .put_bytes(&"rdd_1_0".parse().unwrap(), level, bytes, true)
                 .unwrap()
         );
     }
@@ -174,7 +176,7 @@ mod tests {
         let fixture = Fixture::with(0, true, false);
         put(&fixture, 8, 1);
         let replicate = |replicas: &[BlockManagerId], max| {
-            let id = BlockId::parse("rdd_1_0");
+            let id = BlockId::parse("rdd_1_0").unwrap();
             fixture
                 .runtime
                 .block_on(fixture.manager.replicate_block(&id, replicas, max, None))
@@ -193,7 +195,7 @@ mod tests {
         );
         fixture.world.lock().refuse_uploads = (1..6).map(|id| id.to_string()).collect();
         assert!(!replicate(&[], 2));
-        let other = BlockId::parse("rdd_9_9");
+        let other = BlockId::parse("rdd_9_9").unwrap();
         let gone = fixture.manager.replicate_block(&other, &[], 2, None);
         assert!(fixture.runtime.block_on(gone));
     }

@@ -6,7 +6,8 @@ use wire::messages::BlockStatus;
 use super::manager::{BlockManager, Inner};
 
 impl Inner {
-    /// Tells the driver and waits for its answer, so that whoever hears of the task's end knows of its blocks. Must not be called on a thread of the runtime.
+    /// Tells the driver and waits for its answer, so that whoever hears of the task's end knows of its blocks. Must not
+    /// be called on a thread of the runtime.
     pub(super) fn report(&self, id: &BlockId, status: BlockStatus) {
         let told = self.parts.master.update_block_info(id, status, None);
         match self.parts.runtime.block_on(told) {
@@ -25,8 +26,8 @@ impl Inner {
 }
 
 impl BlockManager {
-    /// `hook` is called when the driver says that it does not know this executor's block manager. It must not wait; what registers again calls
-    /// [`BlockManager::report_all`] afterwards. Only the first hook counts.
+    /// `hook` is called when the driver says that it does not know this executor's block manager. It must not wait;
+    /// what registers again calls [`BlockManager::report_all`] afterwards. Only the first hook counts.
     pub fn on_unknown_to_master(&self, hook: impl Fn() + Send + Sync + 'static) {
         // One executor wires it once.
         let _ = self.inner.unknown_to_master.set(Box::new(hook));

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::config::units::{SizeUnit, TimeUnit};
-use crate::config::{SettingError, SparkProperties};
+use crate::config::{SettingError, SparkProperties, declared};
 
 /// What a [`super::BlockManager`] and its [`super::Decommissioner`] are told by the application.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +15,8 @@ pub struct StoreSettings {
     pub track_visibility: bool,
     /// `spark.storage.maxReplicationFailures`: refused copies of a block after which no more executors are tried.
     pub max_replication_failures: u32,
-    /// `spark.storage.decommission.maxReplicationFailuresPerBlock`: the same for blocks that leave a decommissioned executor.
+    /// `spark.storage.decommission.maxReplicationFailuresPerBlock`: the same for blocks that leave a decommissioned
+    /// executor.
     pub max_migration_failures: u32,
     /// `spark.storage.decommission.replicationReattemptInterval`
     pub migration_interval: Duration,
@@ -26,7 +26,8 @@ pub struct StoreSettings {
     pub migrate_shuffle_blocks: bool,
     /// `spark.storage.decommission.shuffleBlocks.maxThreads`: executors that are given shuffle files at a time.
     pub migration_threads: usize,
-    /// `spark.storage.decommission.shuffleBlocks.maxDiskSize`: bytes of shuffle files above which none are taken from others.
+    /// `spark.storage.decommission.shuffleBlocks.maxDiskSize`: bytes of shuffle files above which none are taken from
+    /// others.
     pub max_shuffle_disk: Option<u64>,
     /// Whether the external shuffle service reads files of blocks: `spark.shuffle.service.fetch.rdd.enabled`.
     pub service_reads: bool,
@@ -40,57 +41,20 @@ impl StoreSettings {
     /// # Errors
     /// A setting that cannot be understood.
     pub fn from_conf(conf: &SparkProperties) -> Result<Self, SettingError> {
-        const MAX_DISK: &str = "spark.storage.decommission.shuffleBlocks.maxDiskSize";
-        let max_shuffle_disk = match conf.contains(MAX_DISK) {
-            true => Some(conf.size(MAX_DISK, 0, SizeUnit::Bytes)?),
-            false => None,
-        };
-        let service = conf.switch("spark.shuffle.service.enabled", false)?;
-        let service_reads =
-            service && conf.switch("spark.shuffle.service.fetch.rdd.enabled", false)?;
-        let service_removes =
-            service && conf.switch("spark.shuffle.service.removeShuffle", false)?;
+        let max_shuffle_disk = conf.optional(&declared::MAX_SHUFFLE_DISK)?;
+        let service = conf.switch(&declared::SHUFFLE_SERVICE_ENABLED)?;
+        let service_reads = service && conf.switch(&declared::SHUFFLE_SERVICE_FETCH_RDD)?;
+        let service_removes = service && conf.switch(&declared::SHUFFLE_SERVICE_REMOVE_SHUFFLE)?;
         Ok(Self {
-            unroll_threshold: conf.number(
-                "spark.storage.unrollMemoryThreshold",
-                1 << 20,
-                1,
-                i64::MAX as u64,
-            )?,
-            refresh_after: conf.number(
-                "spark.block.failures.beforeLocationRefresh",
-                5,
-                1,
-                usize::MAX,
-            )?,
-            track_visibility: conf.switch("spark.rdd.cache.visibilityTracking.enabled", false)?,
-            max_replication_failures: conf.number(
-                "spark.storage.maxReplicationFailures",
-                1,
-                0,
-                u32::MAX,
-            )?,
-            max_migration_failures: conf.number(
-                "spark.storage.decommission.maxReplicationFailuresPerBlock",
-                3,
-                0,
-                u32::MAX,
-            )?,
-            migration_interval: conf.time(
-                "spark.storage.decommission.replicationReattemptInterval",
-                Duration::from_secs(30),
-                TimeUnit::Millis,
-            )?,
-            migrate_rdd_blocks: conf
-                .switch("spark.storage.decommission.rddBlocks.enabled", true)?,
-            migrate_shuffle_blocks: conf
-                .switch("spark.storage.decommission.shuffleBlocks.enabled", true)?,
-            migration_threads: conf.number(
-                "spark.storage.decommission.shuffleBlocks.maxThreads",
-                8,
-                1,
-                1000,
-            )?,
+            unroll_threshold: conf.number(&declared::UNROLL_MEMORY_THRESHOLD)?,
+            refresh_after: conf.number(&declared::FAILURES_BEFORE_LOCATION_REFRESH)?,
+            track_visibility: conf.switch(&declared::RDD_VISIBILITY_TRACKING)?,
+            max_replication_failures: conf.number(&declared::MAX_REPLICATION_FAILURES)?,
+            max_migration_failures: conf.number(&declared::MAX_MIGRATION_FAILURES)?,
+            migration_interval: conf.time(&declared::MIGRATION_INTERVAL)?,
+            migrate_rdd_blocks: conf.switch(&declared::MIGRATE_RDD_BLOCKS)?,
+            migrate_shuffle_blocks: conf.switch(&declared::MIGRATE_SHUFFLE_BLOCKS)?,
+            migration_threads: conf.number(&declared::SHUFFLE_MIGRATION_THREADS)?,
             max_shuffle_disk,
             service_reads,
             service_removes: service_reads || service_removes,

@@ -60,10 +60,8 @@ pub(super) fn status_in_memory(len: i64) -> BlockStatus {
 
 /// The classes of the newest distribution.
 fn catalog() -> Catalog {
-    let home = std::env::var("HOME").unwrap();
-    let jars =
-        format!("{home}/.cache/firesteel/spark-4.3.0/lib/python3.11/site-packages/pyspark/jars/*");
-    Catalog::from_class_path(&[jars.into()]).unwrap()
+    let class_path = testkit::Distribution::find(testkit::NEWEST).class_path();
+    Catalog::from_class_path(&[class_path.into()]).unwrap()
 }
 
 pub(super) const MEMORY_AND_DISK_SER: StorageLevel = StorageLevel::MEMORY_AND_DISK_SER;
@@ -74,15 +72,28 @@ impl Fixture {
     }
 
     pub(super) fn with(max_memory: u64, encrypts: bool, track_visibility: bool) -> Self {
-        Self::build(max_memory, Arc::new(Plain { encrypts }), track_visibility)
+        let settings = StoreSettings {
+            track_visibility,
+            ..settings()
+        };
+        Self::build(max_memory, Arc::new(Plain { encrypts }), settings)
+    }
+
+    /// With so much time between the rounds of a migration.
+    pub(super) fn with_migration_interval(migration_interval: std::time::Duration) -> Self {
+        let settings = StoreSettings {
+            migration_interval,
+            ..settings()
+        };
+        Self::build(100, Arc::new(Plain { encrypts: false }), settings)
     }
 
     /// With other streams, and plenty of memory.
     pub(super) fn of(streams: Arc<dyn Streams>) -> Self {
-        Self::build(1 << 30, streams, false)
+        Self::build(1 << 30, streams, settings())
     }
 
-    fn build(max_memory: u64, streams: Arc<dyn Streams>, track_visibility: bool) -> Self {
+    fn build(max_memory: u64, streams: Arc<dyn Streams>, settings: StoreSettings) -> Self {
         let root = tempfile::tempdir().unwrap();
         let dirs = LocalDirs::create(&[root.path().join("a"), root.path().join("b")], 64, false);
         let dirs = Arc::new(dirs.unwrap());
@@ -101,12 +112,7 @@ impl Fixture {
             streams,
             max_memory,
             catalog: Arc::new(catalog()),
-            settings: StoreSettings {
-                unroll_threshold: 64,
-                migration_interval: std::time::Duration::from_millis(20),
-                track_visibility,
-                ..StoreSettings::from_conf(&SparkProperties::default()).unwrap()
-            },
+            settings,
         });
         Self {
             world,
@@ -129,6 +135,16 @@ impl Fixture {
             .for_each_file(|name, _| names.push(name.to_owned()));
         names.sort();
         names
+    }
+}
+
+/// Spark's, but for tests that are quick and small.
+fn settings() -> StoreSettings {
+    StoreSettings {
+        unroll_threshold: 64,
+        migration_interval: std::time::Duration::from_millis(20),
+        track_visibility: false,
+        ..StoreSettings::from_conf(&SparkProperties::default()).unwrap()
     }
 }
 

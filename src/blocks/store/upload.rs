@@ -5,60 +5,46 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use wire::block_transfer::BlockTransferMessage as Message;
 use wire::ids::{BlockId, StorageLevel};
 use wire::messages::{BlockReplicationMetadata, BlockStatus};
 
 use super::StoreError;
-use super::manager::{ANY, BlockManager, Made};
-use crate::blocks::LocalDirs;
+use super::manager::{ANY, BlockManager, MadeBlock};
+use crate::blocks::{FileName, LocalDirs, Upload};
 use crate::transport::Answer;
 
 impl BlockManager {
-    /// Takes an `UploadBlock` message, type byte included. The answer is empty.
-    pub fn upload(&self, body: Bytes) -> Answer<Result<Bytes, String>> {
+    /// Takes a block with its bytes. The answer is empty.
+    pub fn upload(&self, upload: Upload, block_data: Bytes) -> Answer<Result<Bytes, String>> {
         let manager = self.clone();
         blocking(move || {
-            let Message::UploadBlock {
-                block_id,
-                metadata,
-                block_data,
-                ..
-            } = Message::read(&body).map_err(|error| error.to_string())?
-            else {
-                return Err("Not an UploadBlock message".to_owned());
-            };
-            let id = BlockId::parse(&block_id);
-            let metadata = decode(&metadata)?;
+            let Upload { id, metadata, .. } = upload;
             let class_tag = metadata.class_tag.as_deref().unwrap_or(ANY);
             // The message is as long as the block, and more so is the frame that it may share.
             let data = Bytes::copy_from_slice(&block_data);
+            drop((block_data, upload.message));
             let stored = manager.put_bytes_of(&id, metadata.level, class_tag, data, true);
             answer(&id, stored)
         })
     }
 
-    /// Takes a block whose bytes are in `file`; `header` is an `UploadBlockStream` message, type byte included. The file may be moved away.
-    pub fn upload_stream(&self, header: Bytes, file: PathBuf) -> Answer<Result<Bytes, String>> {
+    /// Takes a block whose bytes are in `file`, which may be moved away.
+    pub fn upload_stream(&self, upload: Upload, file: PathBuf) -> Answer<Result<Bytes, String>> {
         let manager = self.clone();
         blocking(move || {
-            let Message::UploadBlockStream { block_id, metadata } =
-                Message::read(&header).map_err(|error| error.to_string())?
-            else {
-                return Err("Not an UploadBlockStream message".to_owned());
-            };
-            let id = BlockId::parse(&block_id);
+            let Upload { id, metadata, .. } = upload;
             let stored = match id {
                 BlockId::ShuffleData { .. } | BlockId::ShuffleIndex { .. } => {
                     manager.take_shuffle_file(&id, &file).map(|()| true)
                 }
-                _ => manager.take_file(&id, &decode(&metadata)?, &file),
+                _ => manager.take_file(&id, &metadata, &file),
             };
             answer(&id, stored)
         })
     }
 
-    /// Files of shuffles are moved as they are: they are encrypted as a whole or not at all, with the application's key.
+    /// Files of shuffles are moved as they are: they are encrypted as a whole or not at all, with the application's
+    /// key.
     fn take_shuffle_file(&self, id: &BlockId, file: &Path) -> Result<(), StoreError> {
         self.check_should_store(id)?;
         if let Some(max) = self.inner.parts.settings.max_shuffle_disk {
@@ -75,9 +61,10 @@ impl BlockManager {
             }
         }
         let size = fs::metadata(file)?.len();
-        let path = self.inner.parts.local_dirs.path(&id.to_string());
+        let dirs = &self.inner.parts.local_dirs;
+        let path = dirs.path(&FileName::try_from(id).map_err(io::Error::from)?);
         let open = self.inner.parts.settings.service_removes;
-        LocalDirs::create_parent(&path, open)?;
+        dirs.create_parent(&path, open)?;
         if open {
             LocalDirs::make_world_readable(file)?;
         }
@@ -108,7 +95,7 @@ impl BlockManager {
         if level.use_memory() && inner.reserve(Some(id), len)? {
             match fs::read(file) {
                 Ok(bytes) if bytes.len() as u64 == len => {
-                    lock.complete(Made::Memory(bytes.into()))?;
+                    lock.complete(MadeBlock::Memory(bytes.into()))?;
                     return Ok(true);
                 }
                 result => {
@@ -121,7 +108,7 @@ impl BlockManager {
         if !level.use_disk() {
             return Ok(false);
         }
-        lock.complete(Made::Disk(inner.disk.adopt(file)?))?;
+        lock.complete(MadeBlock::Disk(inner.disk.adopt(file)?))?;
         Ok(true)
     }
 }
@@ -140,10 +127,6 @@ fn move_file(from: &Path, to: &Path) -> io::Result<()> {
         }
         result => result,
     }
-}
-
-fn decode(metadata: &[u8]) -> Result<BlockReplicationMetadata, String> {
-    BlockReplicationMetadata::decode(metadata).map_err(|error| error.to_string())
 }
 
 fn answer(id: &BlockId, stored: Result<bool, StoreError>) -> Result<Bytes, String> {
@@ -172,8 +155,8 @@ mod tests {
     use super::super::testing::Fixture;
     use super::*;
 
-    fn metadata(fixture: &Fixture, flags: u8) -> Bytes {
-        let metadata = BlockReplicationMetadata {
+    fn metadata(flags: u8) -> BlockReplicationMetadata {
+        BlockReplicationMetadata {
             level: StorageLevel {
                 flags,
                 replication: 1,
@@ -181,11 +164,16 @@ mod tests {
             class_tag: Some("[B".into()),
             checksum: None,
             verify_sealed_checksum: false,
-        };
-        metadata
-            .encode(&fixture.manager.inner.parts.catalog)
-            .unwrap()
-            .into()
+        }
+    }
+
+    fn upload_of(name: &str, metadata: BlockReplicationMetadata) -> Upload {
+        Upload {
+            id: name.parse().unwrap(),
+            metadata,
+            // Only the JVM reads it.
+            message: Bytes::new(),
+        }
     }
 
     fn upload(
@@ -194,32 +182,21 @@ mod tests {
         flags: u8,
         data: &'static [u8],
     ) -> Result<Bytes, String> {
-        let message = Message::UploadBlock {
-            app_id: "app".into(),
-            exec_id: "0".into(),
-            block_id: name.into(),
-            metadata: metadata(fixture, flags),
-            block_data: Bytes::from_static(data),
-        };
-        let answer = fixture.manager.upload(message.write().unwrap().into());
+        let upload = upload_of(name, metadata(flags));
+        let answer = fixture.manager.upload(upload, Bytes::from_static(data));
         fixture.runtime.block_on(answer)
     }
 
     fn upload_stream(
         fixture: &Fixture,
         name: &str,
-        metadata: Bytes,
+        metadata: BlockReplicationMetadata,
         data: &[u8],
     ) -> Result<Bytes, String> {
         let file = fixture.dirs.dirs()[0].join("upload");
         fs::write(&file, data).unwrap();
-        let message = Message::UploadBlockStream {
-            block_id: name.into(),
-            metadata,
-        };
-        let answer = fixture
-            .manager
-            .upload_stream(message.write().unwrap().into(), file.clone());
+        let upload = upload_of(name, metadata);
+        let answer = fixture.manager.upload_stream(upload, file.clone());
         let result = fixture.runtime.block_on(answer);
         // What is not moved away is the server's to remove.
         let _ = fs::remove_file(file);
@@ -229,7 +206,7 @@ mod tests {
     fn bytes(fixture: &Fixture, name: &str) -> Bytes {
         let block = fixture
             .manager
-            .get_local(&name.into(), None)
+            .get_local(&name.parse().unwrap(), None)
             .unwrap()
             .unwrap();
         block.data.bytes().unwrap()
@@ -241,15 +218,15 @@ mod tests {
             let fixture = Fixture::with(10, encrypts, false);
             assert_eq!(upload(&fixture, "rdd_1_0", 4, b"abc"), Ok(Bytes::new()));
             assert_eq!(
-                upload_stream(&fixture, "rdd_1_1", metadata(&fixture, 12), b"defg"),
+                upload_stream(&fixture, "rdd_1_1", metadata(12), b"defg"),
                 Ok(Bytes::new())
             );
             assert_eq!(
-                upload_stream(&fixture, "rdd_1_2", metadata(&fixture, 12), b"longer"),
+                upload_stream(&fixture, "rdd_1_2", metadata(12), b"longer"),
                 Ok(Bytes::new())
             );
             assert_eq!(
-                upload_stream(&fixture, "rdd_1_3", metadata(&fixture, 8), b"d"),
+                upload_stream(&fixture, "rdd_1_3", metadata(8), b"d"),
                 Ok(Bytes::new())
             );
             let error = upload(&fixture, "rdd_1_4", 4, b"more than is left").unwrap_err();
@@ -284,10 +261,10 @@ mod tests {
     #[test]
     fn files_of_shuffles_go_to_their_place() {
         let mut fixture = Fixture::with(10, true, false);
-        let data = upload_stream(&fixture, "shuffle_1_2_0.data", Bytes::new(), b"data");
+        let data = upload_stream(&fixture, "shuffle_1_2_0.data", metadata(8), b"data");
         assert_eq!(data, Ok(Bytes::new()));
         assert_eq!(
-            fs::read(fixture.dirs.path("shuffle_1_2_0.data")).unwrap(),
+            fs::read(fixture.dirs.path(&"shuffle_1_2_0.data".parse().unwrap())).unwrap(),
             b"data",
             "not encrypted twice"
         );
@@ -297,23 +274,37 @@ mod tests {
         );
         fixture = Fixture::new(0);
         fixture.manager.set_decommissioning();
-        let error = upload_stream(&fixture, "shuffle_1_2_0.index", Bytes::new(), b"x").unwrap_err();
+        let error = upload_stream(&fixture, "shuffle_1_2_0.index", metadata(8), b"x").unwrap_err();
         assert!(
             error.contains("BlockSavedOnDecommissionedBlockManagerException"),
             "{error}"
         );
     }
 
+    /// No peer can send such an id. If one came from elsewhere, still no file outside of the directories would be
+    /// touched.
     #[test]
-    fn what_is_no_upload_is_refused() {
-        let fixture = Fixture::new(10);
-        let upload = |body: &'static [u8]| {
-            fixture
-                .runtime
-                .block_on(fixture.manager.upload(body.into()))
-        };
-        assert!(upload(b"").is_err());
-        assert!(upload(b"\x03\0\0\0\0\0\0\0\0\0\0\0\0").is_err());
-        assert!(upload_stream(&fixture, "rdd_1_1", Bytes::from_static(b"x"), b"").is_err());
+    fn an_id_that_is_a_path_is_no_file() {
+        let fixture = Fixture::new(0);
+        let outside = fixture.dirs.dirs()[0].parent().unwrap().join("outside");
+        fs::write(&outside, "mine").unwrap();
+        for id in [outside.to_str().unwrap(), "/../../../outside", "/a"] {
+            let upload = Upload {
+                id: BlockId::Test { id: id.into() },
+                metadata: metadata(8),
+                message: Bytes::new(),
+            };
+            let answer = fixture
+                .manager
+                .upload(upload.clone(), Bytes::from_static(b"theirs"));
+            let error = fixture.runtime.block_on(answer).unwrap_err();
+            assert!(error.contains("is not the name of a file"), "{error}");
+            let file = fixture.dirs.dirs()[0].join("upload");
+            fs::write(&file, "theirs").unwrap();
+            let answer = fixture.manager.upload_stream(upload.clone(), file);
+            assert!(fixture.runtime.block_on(answer).is_err());
+            fixture.manager.remove_block(&upload.id, true);
+            assert_eq!(fs::read(&outside).unwrap(), b"mine");
+        }
     }
 }

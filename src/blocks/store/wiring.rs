@@ -224,7 +224,7 @@ mod tests {
             ("rdd_1_1", StorageLevel::MEMORY_ONLY_SER),
         ] {
             let request = CacheRequest {
-                id: name.into(),
+                id: name.parse().unwrap(),
                 level,
                 class_tag: "[B",
                 task_id: 1,
@@ -247,14 +247,14 @@ mod tests {
         let served = |name: &str| {
             let block = fixture
                 .manager
-                .get_local(&name.into(), None)
+                .get_local(&name.parse().unwrap(), None)
                 .unwrap()
                 .unwrap();
             block.data.bytes().unwrap()
         };
         assert!(served("rdd_1_0").starts_with(b"LZ4Block"));
         assert_eq!(served("rdd_1_0"), served("rdd_1_1"));
-        let file = std::fs::read(fixture.dirs.path("rdd_1_0")).unwrap();
+        let file = std::fs::read(fixture.dirs.path(&"rdd_1_0".parse().unwrap())).unwrap();
         assert_eq!(file.len(), served("rdd_1_0").len() + 16);
         assert!(!file.windows(8).any(|bytes| bytes == b"LZ4Block"));
     }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn pieces_of_broadcasts_are_blocks() {
         let fixture = Fixture::new(10);
-        let id = BlockId::parse("broadcast_3_piece0");
+        let id = BlockId::parse("broadcast_3_piece0").unwrap();
         assert_eq!(fixture.manager.get_piece(&id).unwrap(), None);
         fixture
             .manager

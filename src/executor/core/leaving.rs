@@ -1,8 +1,9 @@
 //! Leaving on request: what a decommissioned executor waits for.
 //!
-//! Spark's backend waits until no task runs and all blocks have moved, and exits. Here two stores may have blocks, that of the native lanes and the embedded
-//! JVM's. When no lane runs a task and the native part is done (its cached partitions, and the files of shuffles, whoever wrote them), a JVM that runs is
-//! told; its backend moves its own cached partitions and exits.
+//! Spark's backend waits until no task runs and all blocks have moved, and exits. Here two stores may have blocks, that
+//! of the native lanes and the embedded JVM's. Both begin to move their cached partitions at once, the native one also
+//! the files of shuffles, whoever wrote them. When no lane runs a task and the native part is done, the backend of a
+//! JVM that runs is told; it exits when the JVM's part is done, too.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use tracing::{info, warn};
 
 use super::super::events::{Output, Time};
 use super::super::exit_code;
-use super::{Jvm, LOG, Running, State};
+use super::{Jvm, LOG, LifeCycle, Running};
+use crate::config::declared::FALLBACK_STORAGE_PATH;
 
 /// How often a decommissioned executor looks whether it may leave (Spark's own poll).
 const POLL: Duration = Duration::from_secs(1);
@@ -55,19 +57,23 @@ impl Running {
             return;
         }
         info!(target: LOG, "Decommission executor.");
-        self.leaving = Some(Leaving::Native(now + POLL));
+        let first_look = now.saturating_add(self.config.decommission_first_look);
+        self.leaving = Some(Leaving::Native(first_look));
         if self.config.migration {
             out.push(Output::StartMigration);
+            self.decommission_jvm_blocks(out);
             if self.config.jvm_migrates && self.jvm == Jvm::Absent {
-                self.start_jvm(
-                    now,
-                    "spark.storage.decommission.fallbackStorage.path",
-                    None,
-                    out,
-                );
+                self.start_jvm(now, FALLBACK_STORAGE_PATH.key, None, out);
             }
         }
         info!(target: LOG, "Will exit when finished decommissioning");
+    }
+
+    /// Lets a JVM's block manager move its blocks, and its tasks see that.
+    pub(super) fn decommission_jvm_blocks(&self, out: &mut Vec<Output>) {
+        if self.config.migration && self.jvm == Jvm::Ready {
+            out.push(Output::JvmDecommissionBlocks);
+        }
     }
 
     /// At the time of [`Leaving::poll`], whether the executor may go.
@@ -75,12 +81,12 @@ impl Running {
         mut self: Box<Self>,
         now: Time,
         out: &mut Vec<Output>,
-    ) -> State {
+    ) -> LifeCycle {
         let Some(Leaving::Native(poll)) = &mut self.leaving else {
-            return State::Running(self);
+            return LifeCycle::Running(self);
         };
         if now < *poll {
-            return State::Running(self);
+            return LifeCycle::Running(self);
         }
         *poll += POLL;
         if !self.tasks.is_empty() {
@@ -92,7 +98,7 @@ impl Running {
             info!(target: LOG, "No running tasks, no block migration configured, stopping.");
             return self.native_part_is_done(now, out);
         }
-        State::Running(self)
+        LifeCycle::Running(self)
     }
 
     /// How far the migration of the native lanes' blocks is.
@@ -102,9 +108,9 @@ impl Running {
         since: Time,
         done: bool,
         out: &mut Vec<Output>,
-    ) -> State {
+    ) -> LifeCycle {
         if !matches!(self.leaving, Some(Leaving::Native(_))) || !self.tasks.is_empty() {
-            return State::Running(self);
+            return LifeCycle::Running(self);
         }
         // What a task wrote after the last round began is not in that round.
         if done && since > self.task_ended {
@@ -112,17 +118,20 @@ impl Running {
             return self.native_part_is_done(now, out);
         }
         info!(target: LOG, "All blocks not yet migrated.");
-        State::Running(self)
+        if since <= self.task_ended {
+            out.push(Output::MigrateAgain);
+        }
+        LifeCycle::Running(self)
     }
 
-    fn native_part_is_done(mut self: Box<Self>, now: Time, out: &mut Vec<Output>) -> State {
+    fn native_part_is_done(mut self: Box<Self>, now: Time, out: &mut Vec<Output>) -> LifeCycle {
         match self.jvm {
             Jvm::Ready => {
                 self.leaving = Some(Leaving::Jvm);
                 out.push(Output::JvmDecommission);
-                State::Running(self)
+                LifeCycle::Running(self)
             }
-            Jvm::Starting(_) => State::Running(self),
+            Jvm::Starting(_) => LifeCycle::Running(self),
             Jvm::Absent => {
                 let reason = "Finished decommissioning".to_owned();
                 self.exit(now, exit_code::SUCCESS, Some(reason), out)

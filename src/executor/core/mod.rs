@@ -6,11 +6,13 @@
 //!      └───────────────────────────(no JVM to wait for)───────────────────────────────────────┘
 //! ```
 //!
-//! Inputs are messages of the driver, messages of the embedded JVM, answers and clock ticks; outputs are messages, commands for the JVM and
-//! an exit code. Rules and log lines are those of `org.apache.spark.executor.CoarseGrainedExecutorBackend`. What comes before (fetching properties and
-//! registering) is a straight line and lives in `startup`.
+//! Inputs are messages of the driver, messages of the embedded JVM, answers and clock ticks; outputs are messages,
+//! commands for the JVM and an exit code. Rules and log lines are those of
+//! `org.apache.spark.executor.CoarseGrainedExecutorBackend`. What comes before (fetching properties and registering) is
+//! a straight line and lives in `startup`.
 
 mod leaving;
+mod reaper;
 mod tasks;
 
 use std::collections::{HashMap, HashSet};
@@ -25,6 +27,7 @@ use super::exit_code;
 use super::heartbeat::HeartbeatClock;
 use crate::report::Report;
 use leaving::Leaving;
+pub use reaper::Reaper;
 use tasks::Task;
 
 /// Name under which Spark logs what this state machine does.
@@ -48,8 +51,15 @@ pub struct CoreConfig {
     pub decommission_enabled: bool,
     /// Blocks move to other executors before a decommissioned one leaves.
     pub migration: bool,
-    /// Files of shuffles may have to go where only the JVM can write (`spark.storage.decommission.fallbackStorage.path`).
+    /// When a decommissioned executor first looks whether it may leave.
+    pub decommission_first_look: Duration,
+    /// Files of shuffles may have to go where only the JVM can write
+    /// (`spark.storage.decommission.fallbackStorage.path`).
     pub jvm_migrates: bool,
+    /// The driver gives tasks only after a JVM, which a setting wants from the start, is ready.
+    pub tasks_wait_for_jvm: bool,
+    /// `spark.task.reaper.enabled`
+    pub reaper: Option<Reaper>,
     /// Exit code after a refused re-registration of the block manager (58 from Spark 4.0 on, else -1).
     pub reregistration_exit_code: i32,
 }
@@ -73,11 +83,11 @@ struct Pending {
 /// The executor between registration and exit.
 #[derive(Debug)]
 pub struct Core {
-    state: State,
+    state: LifeCycle,
 }
 
 #[derive(Debug)]
-enum State {
+enum LifeCycle {
     Running(Box<Running>),
     Draining(Draining),
     Stopped(i32),
@@ -106,40 +116,39 @@ impl Core {
             logged_reasons: HashSet::new(),
         };
         Self {
-            state: State::Running(Box::new(running)),
+            state: LifeCycle::Running(Box::new(running)),
         }
     }
 
     /// Takes one input; what to do is appended to `out`.
     pub fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
-        let state = std::mem::replace(&mut self.state, State::Stopped(exit_code::SUCCESS));
+        let state = std::mem::replace(&mut self.state, LifeCycle::Stopped(exit_code::SUCCESS));
         self.state = match state {
-            State::Running(running) => running.handle(now, input, out),
-            State::Draining(draining) => draining.handle(now, input, out),
-            State::Stopped(code) => State::Stopped(code),
+            LifeCycle::Running(running) => running.handle(now, input, out),
+            LifeCycle::Draining(draining) => draining.handle(now, input, out),
+            LifeCycle::Stopped(code) => LifeCycle::Stopped(code),
         };
     }
 
     /// When [`Input::Tick`] is wanted next, at the latest.
     pub fn next_tick(&self) -> Option<Time> {
         match &self.state {
-            State::Running(r) => Some(
-                r.leaving
-                    .as_ref()
-                    .and_then(Leaving::poll)
-                    .map_or(r.heartbeat.due(), |poll| poll.min(r.heartbeat.due())),
-            ),
-            State::Draining(d) => Some(d.deadline),
-            State::Stopped(_) => None,
+            LifeCycle::Running(r) => {
+                let poll = r.leaving.as_ref().and_then(Leaving::poll);
+                let others = poll.into_iter().chain(r.reaper_is_due());
+                Some(others.fold(r.heartbeat.due(), Time::min))
+            }
+            LifeCycle::Draining(d) => Some(d.deadline),
+            LifeCycle::Stopped(_) => None,
         }
     }
 
     /// Whether the JVM has been told to run tasks and has not gone since.
     pub fn jvm_is_ready(&self) -> bool {
         match &self.state {
-            State::Running(r) => r.jvm == Jvm::Ready,
-            State::Draining(d) => d.jvm_ready,
-            State::Stopped(_) => false,
+            LifeCycle::Running(r) => r.jvm == Jvm::Ready,
+            LifeCycle::Draining(d) => d.jvm_ready,
+            LifeCycle::Stopped(_) => false,
         }
     }
 }
@@ -164,7 +173,7 @@ struct Running {
 }
 
 impl Running {
-    fn handle(mut self: Box<Self>, now: Time, input: Input, out: &mut Vec<Output>) -> State {
+    fn handle(mut self: Box<Self>, now: Time, input: Input, out: &mut Vec<Output>) -> LifeCycle {
         match input {
             Input::Driver {
                 command,
@@ -226,8 +235,8 @@ impl Running {
             }
             Input::DriverLost { driver } => {
                 error!(target: LOG, "Executor self-exiting due to : Driver {driver} disassociated! Shutting down.");
-                // Spark's backend wants to exit with 1 here, but at work it shuts its RPC environment down first, whose end
-                // lets `main` return: the process that a cluster manager sees ends with 0. So does ours.
+                // Spark's backend wants to exit with 1 here, but at work it shuts its RPC environment down first, whose
+                // end lets `main` return: the process that a cluster manager sees ends with 0. So does ours.
                 let code = exit_code::SUCCESS;
                 return self.leave(now, code, LOST_DEADLINE, Output::JvmDisconnected, out);
             }
@@ -255,7 +264,7 @@ impl Running {
             }
             Input::Tick => return self.tick(now, out),
         }
-        State::Running(self)
+        LifeCycle::Running(self)
     }
 
     fn driver(
@@ -265,7 +274,7 @@ impl Running {
         envelope: Bytes,
         request: Option<RequestId>,
         out: &mut Vec<Output>,
-    ) -> State {
+    ) -> LifeCycle {
         match command {
             DriverCommand::LaunchTask { task, delegated } => {
                 self.launch(now, task, delegated, envelope, out)
@@ -276,7 +285,7 @@ impl Running {
                 return self.exit(now, exit_code::FAILURE, Some(reason), out);
             }
             DriverCommand::KillTask { task_id, reason } => {
-                self.kill(task_id, reason, envelope, out)
+                self.kill(now, task_id, reason, envelope, out)
             }
             DriverCommand::StopExecutor => {
                 info!(target: LOG, "Driver commanded a shutdown");
@@ -322,7 +331,7 @@ impl Running {
                 }
             }
         }
-        State::Running(self)
+        LifeCycle::Running(self)
     }
 
     fn hand_to_jvm_if_any(
@@ -363,7 +372,7 @@ impl Running {
         envelope: Bytes,
         ask: Option<i64>,
         out: &mut Vec<Output>,
-    ) -> State {
+    ) -> LifeCycle {
         match (message, ask) {
             (JvmMessage::RegisterExecutor | JvmMessage::CheckKnownEndpoint, Some(id)) => {
                 out.push(Output::AnswerTrue(id))
@@ -379,10 +388,16 @@ impl Running {
                     let took = now.saturating_sub(self.jvm_asked_at);
                     info!(target: LOG, "The embedded JVM is ready after {} ms", took.as_millis());
                     self.report.set_jvm_ready(took);
+                    if self.config.tasks_wait_for_jvm {
+                        out.push(Output::Forward(envelope));
+                    }
                     out.extend(pending.into_iter().map(|p| match p.request {
                         Some(id) => Output::JvmRequest(id, p.envelope),
                         None => Output::JvmOneWay(p.envelope),
                     }));
+                    if self.leaving.is_some() {
+                        self.decommission_jvm_blocks(out);
+                    }
                 }
             }
             (JvmMessage::Heartbeat, Some(id)) if std::mem::take(&mut self.jvm_must_reregister) => {
@@ -406,7 +421,7 @@ impl Running {
             (_, Some(id)) => out.push(Output::ForwardAsk(id, envelope)),
             (_, None) => out.push(Output::Forward(envelope)),
         }
-        State::Running(self)
+        LifeCycle::Running(self)
     }
 
     fn heartbeat_answer(
@@ -414,17 +429,18 @@ impl Running {
         from_jvm: bool,
         answer: Result<bool, String>,
         out: &mut Vec<Output>,
-    ) -> State {
+    ) -> LifeCycle {
         match answer {
             Ok(reregister) => {
                 self.heartbeat.succeeded();
-                // A JVM that sent the beat re-registers by itself; otherwise we do, and the JVM reports its blocks at its next beat.
+                // A JVM that sent the beat re-registers by itself; otherwise we do, and the JVM reports its blocks at
+                // its next beat.
                 if reregister && !from_jvm {
                     info!(target: "Executor", "Told to re-register on heartbeat");
                     self.jvm_must_reregister = self.jvm == Jvm::Ready;
                     out.push(Output::Reregister(None));
                 }
-                State::Running(self)
+                LifeCycle::Running(self)
             }
             Err(why) => {
                 warn!(target: "Executor", "Issue communicating with driver in heartbeater: {why}");
@@ -432,18 +448,21 @@ impl Running {
                     let n = self.heartbeat.failures();
                     error!(target: "Executor", "Exit as unable to send heartbeats to driver more than {n} times");
                     out.push(Output::Exit(exit_code::HEARTBEAT_FAILURE));
-                    return State::Stopped(exit_code::HEARTBEAT_FAILURE);
+                    return LifeCycle::Stopped(exit_code::HEARTBEAT_FAILURE);
                 }
-                State::Running(self)
+                LifeCycle::Running(self)
             }
         }
     }
 
-    fn tick(mut self: Box<Self>, now: Time, out: &mut Vec<Output>) -> State {
+    fn tick(mut self: Box<Self>, now: Time, out: &mut Vec<Output>) -> LifeCycle {
         if self.heartbeat.beat_is_due(now) {
             out.push(Output::Heartbeat(None));
         }
-        self.look_whether_to_leave(now, out)
+        match self.look_whether_to_leave(now, out) {
+            LifeCycle::Running(running) => running.reap(now, out),
+            left => left,
+        }
     }
 
     /// Leaves on our own decision: the driver is told why, if there is a reason for it.
@@ -453,7 +472,7 @@ impl Running {
         code: i32,
         reason: Option<String>,
         out: &mut Vec<Output>,
-    ) -> State {
+    ) -> LifeCycle {
         if let Some(reason) = reason {
             out.push(Output::RemoveExecutor { reason });
         }
@@ -468,21 +487,22 @@ impl Running {
         patience: Duration,
         to_jvm: Output,
         out: &mut Vec<Output>,
-    ) -> State {
+    ) -> LifeCycle {
         if self.jvm == Jvm::Ready {
             out.push(to_jvm);
-            return State::Draining(Draining {
+            return LifeCycle::Draining(Draining {
                 code,
                 deadline: now + patience,
                 jvm_ready: true,
             });
         }
         out.push(Output::Exit(code));
-        State::Stopped(code)
+        LifeCycle::Stopped(code)
     }
 }
 
-/// The exit is decided; only the JVM's shutdown hooks may still run. The JVM's exit hook ends the process; this state ends it when that takes too long.
+/// The exit is decided; only the JVM's shutdown hooks may still run. The JVM's exit hook ends the process; this state
+/// ends it when that takes too long.
 #[derive(Debug)]
 struct Draining {
     code: i32,
@@ -491,7 +511,7 @@ struct Draining {
 }
 
 impl Draining {
-    fn handle(self, now: Time, input: Input, out: &mut Vec<Output>) -> State {
+    fn handle(self, now: Time, input: Input, out: &mut Vec<Output>) -> LifeCycle {
         match input {
             Input::Jvm {
                 envelope,
@@ -511,11 +531,11 @@ impl Draining {
             Input::Tick if now >= self.deadline => {
                 warn!(target: LOG, "The JVM did not end in time; leaving without it");
                 out.push(Output::Exit(self.code));
-                return State::Stopped(self.code);
+                return LifeCycle::Stopped(self.code);
             }
             _ => {}
         }
-        State::Draining(self)
+        LifeCycle::Draining(self)
     }
 }
 

@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use tracing::{debug, info};
 
-use super::super::events::{Output, TaskInfo, Time, Verdict};
+use super::super::events::{Output, TaskHeader, TaskInfo, Time, Verdict};
+use super::reaper::Killed;
 use super::{Jvm, LOG, Pending, Running};
-use crate::lanes::Lane;
+use crate::config::LaneName;
 use crate::report::TaskEnd;
 
 /// Stage and reason pairs whose delegation has been logged; beyond this many they are logged at debug level only.
@@ -15,7 +16,10 @@ const MAX_LOGGED_REASONS: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Task {
     name: String,
+    header: TaskHeader,
     place: Place,
+    /// Set once a native lane was told to stop it.
+    pub(super) killed: Option<Killed>,
 }
 
 #[derive(Debug)]
@@ -23,16 +27,16 @@ enum Place {
     /// The native lanes look at it; holds the `LaunchTask` for the JVM.
     Judged(Bytes),
     /// In this native lane; holds the `LaunchTask` in case it bails out.
-    Native(Lane, Bytes),
+    Native(LaneName, Bytes),
     /// In the jvm lane.
     Jvm,
 }
 
 impl Task {
-    fn lane(&self) -> Lane {
+    fn lane(&self) -> LaneName {
         match self.place {
             Place::Native(lane, _) => lane,
-            Place::Judged(_) | Place::Jvm => Lane::Jvm,
+            Place::Judged(_) | Place::Jvm => LaneName::Jvm,
         }
     }
 }
@@ -47,12 +51,22 @@ impl Running {
         envelope: Bytes,
         out: &mut Vec<Output>,
     ) {
-        let TaskInfo { task_id, name } = task;
+        let TaskInfo {
+            task_id,
+            name,
+            header,
+        } = task;
         let place = match delegated {
             Some(_) => Place::Jvm,
             None => Place::Judged(envelope.clone()),
         };
-        self.tasks.insert(task_id, Task { name, place });
+        let task = Task {
+            name,
+            header,
+            place,
+            killed: None,
+        };
+        self.tasks.insert(task_id, task);
         match delegated {
             Some(reason) => self.delegate(now, task_id, reason, envelope, out),
             None => out.push(Output::Judge(task_id)),
@@ -102,8 +116,12 @@ impl Running {
         };
         info!(target: LOG, "{} leaves the {} lane: {reason}", task.name, lane.name());
         let envelope = envelope.clone();
-        task.place = Place::Jvm;
         self.report.count_bailed_out(&reason);
+        // The kill came when the lane was already done.
+        if let Some(killed) = task.killed.take() {
+            return self.killed_before_it_began(task_id, killed.reason, out);
+        }
+        task.place = Place::Jvm;
         self.hand_task_to_jvm(now, task_id, envelope, out);
     }
 
@@ -182,36 +200,46 @@ impl Running {
 
     pub(super) fn kill(
         &mut self,
+        now: Time,
         task_id: i64,
         reason: String,
         envelope: Bytes,
         out: &mut Vec<Output>,
     ) {
-        match self.tasks.get(&task_id).map(|task| &task.place) {
-            Some(Place::Native(..)) => {
-                info!(target: LOG, "Executor is trying to kill task {task_id}, reason: {reason}");
-                return out.push(Output::KillNative { task_id, reason });
+        if let Some(task) = self.tasks.get_mut(&task_id) {
+            match task.place {
+                Place::Native(..) => {
+                    info!(target: LOG, "Executor is trying to kill {}, reason: {reason}", task.name);
+                    task.killed.get_or_insert_with(|| {
+                        Killed::new(now, reason.clone(), self.config.reaper)
+                    });
+                    return out.push(Output::KillNative { task_id, reason });
+                }
+                Place::Judged(_) => return self.killed_before_it_began(task_id, reason, out),
+                Place::Jvm => {}
             }
-            Some(Place::Judged(_)) => {
-                info!(target: LOG, "Killed task {task_id} before it began: {reason}");
-                self.tasks.remove(&task_id);
-                self.report.count_task(Lane::Jvm, TaskEnd::Killed);
-                return out.push(Output::TaskKilled { task_id, reason });
-            }
-            Some(Place::Jvm) | None => {}
         }
         match &mut self.jvm {
             Jvm::Ready => out.push(Output::JvmOneWay(envelope)),
             Jvm::Starting(pending) if pending.iter().any(|p| p.task_id == Some(task_id)) => {
                 pending.retain(|p| p.task_id != Some(task_id));
-                info!(target: LOG, "Killed task {task_id} before it began: {reason}");
-                if let Some(task) = self.tasks.remove(&task_id) {
-                    self.report.count_task(task.lane(), TaskEnd::Killed);
-                }
-                out.push(Output::TaskKilled { task_id, reason });
+                self.killed_before_it_began(task_id, reason, out);
             }
             _ => info!(target: LOG, "Ignored the kill of task {task_id}, which does not run here"),
         }
+    }
+
+    fn killed_before_it_began(&mut self, task_id: i64, reason: String, out: &mut Vec<Output>) {
+        let Some(task) = self.tasks.remove(&task_id) else {
+            return;
+        };
+        info!(target: LOG, "Killed {} before it began: {reason}", task.name);
+        self.report.count_task(LaneName::Jvm, TaskEnd::Killed);
+        out.push(Output::TaskKilled {
+            task_id,
+            reason,
+            header: task.header,
+        });
     }
 
     pub(super) fn note_status(&mut self, now: Time, task_id: i64, end: Option<TaskEnd>) {

@@ -1,10 +1,13 @@
 //! Every rule of the running executor, with a scripted driver, a scripted JVM and a virtual clock.
 
 mod leaving;
+mod reaper;
 
-use super::super::events::{TaskInfo, Verdict};
+use wire::task_description::TaskCpus;
+
+use super::super::events::{TaskHeader, TaskInfo, Verdict};
 use super::*;
-use crate::lanes::Lane;
+use crate::config::LaneName;
 use crate::report::TaskEnd;
 
 fn s(n: u64) -> Time {
@@ -18,8 +21,35 @@ fn config() -> CoreConfig {
         heartbeat_jitter: 0.0,
         decommission_enabled: true,
         migration: false,
+        decommission_first_look: s(1),
         jvm_migrates: false,
+        tasks_wait_for_jvm: false,
+        reaper: None,
         reregistration_exit_code: 58,
+    }
+}
+
+fn header() -> TaskHeader {
+    TaskHeader {
+        cpus: TaskCpus::whole(1),
+        resources: Vec::new(),
+    }
+}
+
+fn task(task_id: i64) -> TaskInfo {
+    TaskInfo {
+        task_id,
+        name: format!("task {task_id}.0 in stage 1.0 (TID {task_id})"),
+        header: header(),
+    }
+}
+
+/// A task that never began because it was killed.
+fn killed(task_id: i64, reason: &str) -> Output {
+    Output::TaskKilled {
+        task_id,
+        reason: reason.into(),
+        header: header(),
     }
 }
 
@@ -55,13 +85,9 @@ impl Bench {
     }
 
     fn launch(&mut self, task_id: i64) -> Vec<Output> {
-        let task = TaskInfo {
-            task_id,
-            name: format!("task {task_id}.0 in stage 1.0 (TID {task_id})"),
-        };
         self.driver(
             DriverCommand::LaunchTask {
-                task,
+                task: task(task_id),
                 delegated: Some("because".into()),
             },
             "launch",
@@ -70,9 +96,7 @@ impl Bench {
 
     /// A task that the native lanes look at.
     fn launch_open(&mut self, task_id: i64) -> Vec<Output> {
-        let name = format!("task {task_id}.0 in stage 1.0 (TID {task_id})");
-        let task = TaskInfo { task_id, name };
-        let delegated = None;
+        let (task, delegated) = (task(task_id), None);
         self.driver(DriverCommand::LaunchTask { task, delegated }, "launch")
     }
 
@@ -186,13 +210,7 @@ fn a_kill_before_the_jvm_is_ready_takes_the_task_back() {
         task_id,
         reason: "cancelled".into(),
     };
-    assert_eq!(
-        b.driver(kill(1), "kill"),
-        [Output::TaskKilled {
-            task_id: 1,
-            reason: "cancelled".into()
-        }]
-    );
+    assert_eq!(b.driver(kill(1), "kill"), [killed(1, "cancelled")]);
     assert_eq!(b.driver(kill(1), "kill"), [], "a second kill finds nothing");
     assert_eq!(
         b.jvm_says(JvmMessage::LaunchedExecutor, None),
@@ -433,11 +451,30 @@ fn a_setting_may_want_the_jvm_from_the_start() {
 }
 
 #[test]
+fn tasks_come_when_a_jvm_that_is_wanted_from_the_start_is_ready() {
+    let mut b = Bench::with(CoreConfig {
+        tasks_wait_for_jvm: true,
+        ..config()
+    });
+    b.put(Input::JvmWanted("spark.plugins=x".into()));
+    assert_eq!(
+        b.jvm_says(JvmMessage::RegisterExecutor, Some(8)),
+        [Output::AnswerTrue(8)]
+    );
+    assert_eq!(
+        b.jvm_says(JvmMessage::LaunchedExecutor, None),
+        [Output::Forward("jvm".into())],
+        "the driver may give tasks now"
+    );
+    assert_eq!(b.launch(1), [Output::JvmOneWay("launch".into())]);
+}
+
+#[test]
 fn a_native_task_runs_without_a_jvm() {
     let mut b = Bench::new();
     assert_eq!(b.launch_open(1), [Output::Judge(1)]);
     assert_eq!(
-        b.judged(1, Verdict::Run(Lane::Python)),
+        b.judged(1, Verdict::Run(LaneName::Python)),
         [Output::RunNative(1)]
     );
     let ended = Input::TaskEnded {
@@ -470,7 +507,7 @@ fn a_task_that_no_native_lane_takes_is_delegated_with_the_reason() {
 fn a_native_task_may_bail_out_to_the_jvm() {
     let mut b = Bench::new();
     b.launch_open(1);
-    b.judged(1, Verdict::Run(Lane::Python));
+    b.judged(1, Verdict::Run(LaneName::Python));
     let bail = |task_id| Input::TaskBailedOut {
         task_id,
         reason: "odd bytes".into(),
@@ -501,7 +538,7 @@ fn kills_reach_native_tasks_and_those_that_are_looked_at() {
     let mut b = Bench::new();
     b.launch_open(1);
     b.launch_open(2);
-    b.judged(1, Verdict::Run(Lane::Python));
+    b.judged(1, Verdict::Run(LaneName::Python));
     assert_eq!(
         b.kill(1),
         [Output::KillNative {
@@ -509,14 +546,11 @@ fn kills_reach_native_tasks_and_those_that_are_looked_at() {
             reason: "why".into()
         }]
     );
+    assert_eq!(b.kill(2), [killed(2, "why")]);
     assert_eq!(
-        b.kill(2),
-        [Output::TaskKilled {
-            task_id: 2,
-            reason: "why".into()
-        }]
+        b.judged(2, Verdict::Run(LaneName::Python)),
+        [Output::Forget(2)]
     );
-    assert_eq!(b.judged(2, Verdict::Run(Lane::Python)), [Output::Forget(2)]);
     assert!(!b.report.snapshot().jvm_started);
 }
 
@@ -526,7 +560,7 @@ fn native_tasks_beat_beside_a_ready_jvm() {
     let beat = Output::Heartbeat(Some((5, "jvm".into())));
     assert_eq!(b.jvm_says(JvmMessage::Heartbeat, Some(5)), [beat]);
     b.launch_open(2);
-    b.judged(2, Verdict::Run(Lane::Python));
+    b.judged(2, Verdict::Run(LaneName::Python));
     let beat = Output::Heartbeat(Some((6, "jvm".into())));
     assert_eq!(
         b.jvm_says(JvmMessage::Heartbeat, Some(6)),

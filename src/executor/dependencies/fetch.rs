@@ -13,15 +13,13 @@ use super::place::{Temp, check, copy, make_executable, place};
 use super::uri::{Uri, java_hash};
 use super::{hadoop, http};
 use crate::cancel::Cancellation;
-use crate::config::units::TimeUnit;
-use crate::config::{SettingError, SparkProperties};
-use crate::executor::task::TaskError;
+use crate::config::{SettingError, SparkProperties, declared};
 use crate::files::{FileSystems, java_network};
 use crate::rpc::{FetchError, FileServer};
+use crate::task::TaskError;
 
 /// How often is asked whether another executor on this host has finished its download.
 const LOCK_POLL: Duration = Duration::from_millis(20);
-const BUFFER: usize = 64 << 10;
 
 /// Fetches files. Its methods block and belong to threads that may wait.
 #[derive(Debug)]
@@ -49,13 +47,9 @@ impl Fetcher {
             files,
             systems,
             runtime,
-            overwrite: properties.switch("spark.files.overwrite", false)?,
-            timeout: properties.time(
-                "spark.files.fetchTimeout",
-                Duration::from_secs(60),
-                TimeUnit::Seconds,
-            )?,
-            use_cache: properties.switch("spark.files.useFetchCache", true)?,
+            overwrite: properties.switch(&declared::FILES_OVERWRITE)?,
+            timeout: properties.time(&declared::FILES_FETCH_TIMEOUT)?,
+            use_cache: properties.switch(&declared::FILES_USE_FETCH_CACHE)?,
             shared_cache: None,
             java_network: java_network(properties).is_some(),
         })
@@ -144,16 +138,19 @@ impl Fetcher {
             return place(url, new, dest, self.overwrite, cancellation);
         }
         let file = new.create()?;
-        match uri.scheme {
-            "spark" => self.runtime.block_on(async {
-                tokio::select! {
-                    biased;
-                    reason = cancellation.cancelled() => Err(TaskError::Killed(reason)),
-                    done = self.download(url, file) => done,
+        self.runtime.block_on(async {
+            let download = async {
+                match uri.scheme {
+                    "spark" => self.download(url, file).await,
+                    _ => http::download(url, self.timeout, file).await,
                 }
-            })?,
-            _ => download_http(url, self.timeout, file, cancellation)?,
-        }
+            };
+            tokio::select! {
+                biased;
+                reason = cancellation.cancelled() => Err(TaskError::Killed(reason)),
+                done = download => done,
+            }
+        })?;
         place(url, new, dest, self.overwrite, cancellation)
     }
 
@@ -172,24 +169,8 @@ impl Fetcher {
     }
 }
 
-fn download_http(
-    url: &str,
-    timeout: Duration,
-    mut file: File,
-    cancellation: &Cancellation,
-) -> Result<(), TaskError> {
-    let mut download = http::open(url, timeout, cancellation)?;
-    let mut buf = vec![0; BUFFER];
-    loop {
-        match download.read(&mut buf)? {
-            0 => return Ok(()),
-            count => file.write_all(buf.get(..count).unwrap_or_default())?,
-        }
-    }
-}
-
-/// The directory that executors of one application share on a host, if the cluster manager gave them one of their own: it made it and removes it.
-/// Spark's own cache lies in a directory of each process and so saves nothing.
+/// The directory that executors of one application share on a host, if the cluster manager gave them one of their own:
+/// it made it and removes it. Spark's own cache lies in a directory of each process and so saves nothing.
 pub(super) fn shared_directory(environment: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let (dirs, separator) = match environment("CONTAINER_ID") {
         Some(_) => (environment("LOCAL_DIRS")?, ','),

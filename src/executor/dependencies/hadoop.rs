@@ -7,8 +7,8 @@ use std::path::Path;
 use super::place::check;
 use super::uri::{Uri, is_plain_name};
 use crate::cancel::Cancellation;
-use crate::executor::task::TaskError;
 use crate::files::{FileError, FilePath, FileStatus, FileSystems};
+use crate::task::TaskError;
 
 /// Deepest directory that is believed.
 const MAX_DEPTH: usize = 100;

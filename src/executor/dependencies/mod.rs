@@ -1,4 +1,5 @@
-//! Files and archives that tasks need in the working directory: what Spark's `Executor.updateDependencies` does, without a JVM.
+//! Files and archives that tasks need in the working directory: what Spark's `Executor.updateDependencies` does,
+//! without a JVM.
 //!
 //! ```text
 //!  JobArtifactSet ─ what is newer than what is here? ─ nothing ───────────────────────────────► the task runs
@@ -8,10 +9,13 @@
 //!                 hdfs: s3a: gs: abfs:   ─┘  ftp: … ─► bail out: the JVM fetches it into the same directory
 //! ```
 //!
-//! An embedded JVM keeps its own account and fetches into the same directory. Equal files are left alone by both sides; archives are unpacked again by the JVM,
-//! which first removes what is there. Jars are for JVM code only and are not looked at.
+//! An embedded JVM keeps its own account and fetches into the same directory. Equal files are left alone by both sides;
+//! archives are unpacked again by the JVM, which first removes what is there. Jars are for JVM code only and are not
+//! looked at.
 
 mod fetch;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod hadoop;
 mod http;
 mod place;
@@ -23,9 +27,11 @@ mod uri;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tracing::info;
@@ -33,9 +39,9 @@ use wire::task_description::JobArtifactSet;
 
 use crate::cancel::Cancellation;
 use crate::config::{SettingError, SparkProperties};
-use crate::executor::task::TaskError;
 use crate::files::FileSystems;
 use crate::rpc::FileServer;
+use crate::task::TaskError;
 
 use fetch::Fetcher;
 use place::Temp;
@@ -45,33 +51,33 @@ use uri::Uri;
 const DEFAULT_SESSION: &str = "default";
 /// Sessions whose files are remembered; of the least recently used one it is forgotten that its files are here (Spark:
 /// `spark.executor.isolatedSessionCache.size`).
-const MAX_SESSIONS: usize = 100;
+const MAX_SESSIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
 
 /// The dependencies of one executor. Clones are the same.
 #[derive(Debug, Clone)]
 pub struct Dependencies {
-    shared: Arc<Shared>,
+    shared: Arc<FetchedFiles>,
     /// Held during an update, also by one whose task has given up waiting.
     busy: Arc<tokio::sync::Mutex<()>>,
     runtime: Handle,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct FetchedFiles {
     root: PathBuf,
     fetcher: Fetcher,
     sessions: Mutex<Sessions>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Sessions {
-    by_id: HashMap<String, Session>,
-    clock: u64,
+    /// That of applications without sessions of their own, which is never dropped.
+    default: Session,
+    by_id: LruCache<String, Session>,
 }
 
 #[derive(Debug, Default)]
 struct Session {
-    used: u64,
     files: HashMap<String, Held>,
     archives: HashMap<String, Held>,
 }
@@ -83,35 +89,37 @@ struct Held {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ArtifactKind {
     File,
     Archive,
 }
 
 impl Session {
-    fn map(&mut self, kind: Kind) -> &mut HashMap<String, Held> {
+    fn map(&mut self, kind: ArtifactKind) -> &mut HashMap<String, Held> {
         match kind {
-            Kind::File => &mut self.files,
-            Kind::Archive => &mut self.archives,
+            ArtifactKind::File => &mut self.files,
+            ArtifactKind::Archive => &mut self.archives,
+        }
+    }
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self {
+            default: Session::default(),
+            by_id: LruCache::new(MAX_SESSIONS),
         }
     }
 }
 
 impl Sessions {
     fn session(&mut self, id: &str) -> &mut Session {
-        self.clock += 1;
-        if !self.by_id.contains_key(id) && self.by_id.len() >= MAX_SESSIONS {
-            let oldest = self
+        match id {
+            DEFAULT_SESSION => &mut self.default,
+            id => self
                 .by_id
-                .iter()
-                .filter(|(id, _)| *id != DEFAULT_SESSION)
-                .min_by_key(|(_, session)| session.used)
-                .map(|(id, _)| id.clone());
-            oldest.map(|id| self.by_id.remove(&id));
+                .get_or_insert_mut(id.to_owned(), Session::default),
         }
-        let session = self.by_id.entry(id.to_owned()).or_default();
-        session.used = self.clock;
-        session
     }
 }
 
@@ -131,8 +139,8 @@ fn session_id(artifacts: &JobArtifactSet) -> &str {
 }
 
 impl Dependencies {
-    /// Nothing has been fetched yet. `root` is the working directory of the executor (`SparkFiles.getRootDirectory`); downloads block threads of
-    /// `runtime`'s blocking pool.
+    /// Nothing has been fetched yet. `root` is the working directory of the executor (`SparkFiles.getRootDirectory`);
+    /// downloads block threads of `runtime`'s blocking pool.
     ///
     /// # Errors
     /// `spark.files.overwrite`, `spark.files.useFetchCache` or `spark.files.fetchTimeout` has no value of its kind.
@@ -145,7 +153,7 @@ impl Dependencies {
     ) -> Result<Self, SettingError> {
         let fetcher = Fetcher::new(properties, files, systems, runtime.clone())?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(FetchedFiles {
                 root,
                 fetcher,
                 sessions: Mutex::default(),
@@ -155,9 +163,10 @@ impl Dependencies {
         })
     }
 
-    /// Lets executors of the application that share this host download everything once, if `spark.files.useFetchCache` is on and the `environment` names
-    /// a directory that they share: the first of `LOCAL_DIRS` in a YARN container, the first of a standalone worker's `SPARK_EXECUTOR_DIRS`.
-    /// To be called before clones are made; later it has no effect.
+    /// Lets executors of the application that share this host download everything once, if `spark.files.useFetchCache`
+    /// is on and the `environment` names a directory that they share: the first of `LOCAL_DIRS` in a YARN container,
+    /// the first of a standalone worker's `SPARK_EXECUTOR_DIRS`. To be called before clones are made; later it has no
+    /// effect.
     #[must_use]
     pub fn with_shared_cache(mut self, environment: impl Fn(&str) -> Option<String>) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
@@ -166,7 +175,8 @@ impl Dependencies {
         self
     }
 
-    /// The directory in which a task with these artifacts finds its files: the working directory, or that of its session below it.
+    /// The directory in which a task with these artifacts finds its files: the working directory, or that of its
+    /// session below it.
     ///
     /// # Errors
     /// The session's id is no name of a directory.
@@ -178,12 +188,12 @@ impl Dependencies {
         }
     }
 
-    /// Fetches what of the files and archives is not here or newer than what is here. Updates run one after the other; those that find everything here
-    /// wait for nobody.
+    /// Fetches what of the files and archives is not here or newer than what is here. Updates run one after the other;
+    /// those that find everything here wait for nobody.
     ///
     /// # Errors
-    /// [`TaskError::BailOut`] before anything is fetched, if one of them can be fetched by the JVM only; [`TaskError::Killed`]; Spark's own exceptions.
-    /// What had been fetched until then stays and counts.
+    /// [`TaskError::BailOut`] before anything is fetched, if one of them can be fetched by the JVM only;
+    /// [`TaskError::Killed`]; Spark's own exceptions. What had been fetched until then stays and counts.
     pub async fn update(
         &self,
         artifacts: &JobArtifactSet,
@@ -238,10 +248,10 @@ impl Dependencies {
 }
 
 /// Where a dependency ends up.
-fn target(dir: &Path, kind: Kind, uri: &Uri<'_>) -> Result<PathBuf, TaskError> {
+fn target(dir: &Path, kind: ArtifactKind, uri: &Uri<'_>) -> Result<PathBuf, TaskError> {
     let alias = match kind {
-        Kind::File => None,
-        Kind::Archive => uri.alias()?,
+        ArtifactKind::File => None,
+        ArtifactKind::Archive => uri.alias()?,
     };
     match alias {
         Some(alias) => Ok(dir.join(alias)),
@@ -249,14 +259,14 @@ fn target(dir: &Path, kind: Kind, uri: &Uri<'_>) -> Result<PathBuf, TaskError> {
     }
 }
 
-impl Shared {
-    fn missing(&self, artifacts: &JobArtifactSet) -> Vec<(Kind, String, i64)> {
+impl FetchedFiles {
+    fn missing(&self, artifacts: &JobArtifactSet) -> Vec<(ArtifactKind, String, i64)> {
         let id = session_id(artifacts);
         let mut sessions = self.sessions.lock();
         let session = sessions.session(id);
         let lists = [
-            (Kind::File, &artifacts.files),
-            (Kind::Archive, &artifacts.archives),
+            (ArtifactKind::File, &artifacts.files),
+            (ArtifactKind::Archive, &artifacts.archives),
         ];
         let mut missing = Vec::new();
         for (kind, list) in lists {
@@ -278,7 +288,7 @@ impl Shared {
         &self,
         id: &str,
         dir: &Path,
-        missing: Vec<(Kind, String, i64)>,
+        missing: Vec<(ArtifactKind, String, i64)>,
         cancellation: &Cancellation,
     ) -> Result<(), TaskError> {
         for (kind, url, _) in &missing {
@@ -295,12 +305,12 @@ impl Shared {
             info!(target: "Executor", "Fetching {url} with timestamp {timestamp}");
             let uri = Uri::parse(&url);
             let path = match kind {
-                Kind::File => {
+                ArtifactKind::File => {
                     let path = self.fetcher.fetch(&uri, dir, timestamp, cancellation)?;
                     unpack::untar_here(dir, &uri.file_name()?, cancellation)?;
                     path
                 }
-                Kind::Archive => self.fetch_archive(&uri, dir, timestamp, cancellation)?,
+                ArtifactKind::Archive => self.fetch_archive(&uri, dir, timestamp, cancellation)?,
             };
             self.note(id, kind, &url, timestamp, path);
         }
@@ -320,7 +330,7 @@ impl Shared {
         let source = self
             .fetcher
             .fetch(uri, scratch.path(), timestamp, cancellation)?;
-        let dest = target(dir, Kind::Archive, uri)?;
+        let dest = target(dir, ArtifactKind::Archive, uri)?;
         info!(
             target: "Executor",
             "Unpacking an archive {} from {} to {}", uri.target, source.display(), dest.display()
@@ -329,7 +339,7 @@ impl Shared {
         Ok(dest)
     }
 
-    fn note(&self, id: &str, kind: Kind, url: &str, timestamp: i64, path: PathBuf) {
+    fn note(&self, id: &str, kind: ArtifactKind, url: &str, timestamp: i64, path: PathBuf) {
         let mut sessions = self.sessions.lock();
         let held = sessions.session(id).map(kind);
         held.insert(url.to_owned(), Held { timestamp, path });

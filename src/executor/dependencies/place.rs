@@ -1,6 +1,7 @@
 //! Putting files into the working directory, beside an embedded JVM that may do the same at the same time.
 //!
-//! A file appears there whole or not at all. The JVM copies in place, so what it is writing right now may be seen half done.
+//! A file appears there whole or not at all. The JVM copies in place, so what it is writing right now may be seen half
+//! done.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -13,9 +14,10 @@ use tracing::info;
 use uuid::Uuid;
 
 use crate::cancel::Cancellation;
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
-/// How long a file that is shorter than ours may stay unchanged before it counts as another file and not as one being written.
+/// How long a file that is shorter than ours may stay unchanged before it counts as another file and not as one being
+/// written.
 const GROWING: Duration = Duration::from_secs(2);
 /// How often a tree is swapped for one that somebody else removes meanwhile.
 const ATTEMPTS: usize = 5;
@@ -63,8 +65,8 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Moves `new` to `dest`, which came from `url`, by Spark's rules (`Utils.copyFile`): what is there already with equal content stays, other content is
-/// replaced if `overwrite` and else an error.
+/// Moves `new` to `dest`, which came from `url`, by Spark's rules (`Utils.copyFile`): what is there already with equal
+/// content stays, other content is replaced if `overwrite` and else an error.
 pub(super) fn place(
     url: &str,
     new: Temp,
@@ -104,7 +106,8 @@ pub(super) fn copy(
     place(url, new, dest, overwrite, cancellation)
 }
 
-/// True if `dest` has the content of `source` (perhaps after another writer has finished), false if it shall be replaced.
+/// True if `dest` has the content of `source` (perhaps after another writer has finished), false if it shall be
+/// replaced.
 fn settle(
     url: &str,
     source: &Path,
@@ -181,8 +184,8 @@ fn rename_new(from: &Path, dest: &Path) -> io::Result<bool> {
     }
 }
 
-/// Puts the unpacked tree (or plain file) `new` where `dest` is or shall be. A tree that has the same content already stays, because tasks may be
-/// using it; what Python's compiler has added to it does not count.
+/// Puts the unpacked tree (or plain file) `new` where `dest` is or shall be. A tree that has the same content already
+/// stays, because tasks may be using it; what Python's compiler has added to it does not count.
 pub(super) fn swap_tree(new: Temp, dest: &Path) -> io::Result<()> {
     if let Some(parent) = dest.parent() {
         fs::create_dir_all(parent)?;

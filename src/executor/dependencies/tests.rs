@@ -1,3 +1,4 @@
+mod archives;
 mod web;
 
 use std::io::{Read, Write};
@@ -9,9 +10,9 @@ use std::time::{Duration, Instant};
 use wire::task_description::JobArtifactState;
 
 use super::*;
-use crate::executor::task::TaskException;
 use crate::files::Environment;
-use crate::transport::{Answer, Body, Peer, RequestHandler, Server, TransportConf};
+use crate::task::TaskException;
+use crate::transport::{Body, Opening, Peer, RequestHandler, Server, TransportConf};
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -24,17 +25,17 @@ struct Driver {
 }
 
 impl RequestHandler for Driver {
-    fn open_stream(&self, _: Peer, stream_id: String) -> Answer<Result<Body, String>> {
+    fn open_stream(&self, _: Peer, stream_id: String) -> Opening {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let body = self.contents.get(&stream_id).cloned();
         let stall = self.stall;
-        Box::pin(async move {
+        Opening::Begun(Box::pin(async move {
             if stall {
                 std::future::pending::<()>().await;
             }
             let missing = format!("Stream '{stream_id}' was not found.");
             body.map(|body| Body::Bytes(body.into())).ok_or(missing)
-        })
+        }))
     }
 }
 
@@ -527,7 +528,7 @@ async fn sessions_have_directories_of_their_own() {
         exception(place.update(&session("../x")).await).class_name,
         "java.io.IOException"
     );
-    for other in 0..MAX_SESSIONS {
+    for other in 0..MAX_SESSIONS.get() {
         place
             .update(&JobArtifactSet {
                 files: vec![],
@@ -538,7 +539,7 @@ async fn sessions_have_directories_of_their_own() {
     }
     assert_eq!(
         place.dependencies.shared.sessions.lock().by_id.len(),
-        MAX_SESSIONS
+        MAX_SESSIONS.get()
     );
     assert_eq!(place.dependencies.held().files.len(), 1);
 }

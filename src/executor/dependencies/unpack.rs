@@ -1,5 +1,7 @@
-//! Archives: what Spark's `Utils.unpack` and the `tar` program make of them. Entries that would leave their directory are refused.
+//! Archives: what Spark's `Utils.unpack` and the `tar` program make of them. Entries that would leave their directory
+//! are refused.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek};
@@ -11,9 +13,13 @@ use tracing::warn;
 
 use super::place::{Temp, check, copy_tree, swap_tree};
 use crate::cancel::Cancellation;
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 const BUFFER: usize = 64 << 10;
+/// Most that deflate makes of a byte. What grows by more has the same bytes in it again and again, or holes.
+pub(super) const MOST_PER_BYTE: u64 = 1032;
+/// Bytes that any archive may unpack to.
+const ALWAYS_ROOM: u64 = 4096 * MOST_PER_BYTE;
 /// What a process may not give to files it makes, if that cannot be found out.
 const USUAL_UMASK: u32 = 0o022;
 
@@ -45,8 +51,9 @@ fn packing(name: &str) -> Packing {
 
 /// Unpacks `source` to `dest` in place of whatever is there. What is no archive by its `name` is copied.
 ///
-/// As in Spark, entries of `.tar` lose their permissions and may not link to anything outside, and those of `.tar.gz` and `.tgz` keep and may.
-/// Entries of zip files, not of jars, keep the permissions that they have, as since Hadoop 3.4.
+/// As in Spark, entries of `.tar` lose their permissions and may not link to anything outside, and those of `.tar.gz`
+/// and `.tgz` keep and may. Entries of zip files, not of jars, keep the permissions that they have, as since Hadoop
+/// 3.4.
 pub(super) fn unpack(
     name: &str,
     source: &Path,
@@ -59,6 +66,7 @@ pub(super) fn unpack(
     let entries = Entries {
         dir: new.path(),
         shown: dest,
+        room: Cell::new(room(&fs::metadata(source)?)),
         cancellation,
     };
     match packing(name) {
@@ -79,7 +87,8 @@ pub(super) fn unpack(
     Ok(swap_tree(new, dest)?)
 }
 
-/// What Spark does to files of `addFile` whose names end with `.tar.gz`, `.tgz` or `.tar`: they are unpacked into `dir`, where they are.
+/// What Spark does to files of `addFile` whose names end with `.tar.gz`, `.tgz` or `.tar`: they are unpacked into
+/// `dir`, where they are.
 pub(super) fn untar_here(
     dir: &Path,
     name: &str,
@@ -98,6 +107,7 @@ pub(super) fn untar_here(
     let entries = Entries {
         dir,
         shown: dir,
+        room: Cell::new(room(&file.metadata()?)),
         cancellation,
     };
     // `tar -xf` looks into the file, whatever its name says.
@@ -107,6 +117,12 @@ pub(super) fn untar_here(
         true => entries.untar(MultiGzDecoder::new(file), Links::Any),
         false => entries.untar(file, Links::Any),
     }
+}
+
+/// Bytes that an archive may unpack to.
+fn room(archive: &fs::Metadata) -> u64 {
+    let most = archive.len().saturating_mul(MOST_PER_BYTE);
+    most.saturating_add(ALWAYS_ROOM)
 }
 
 fn begins_with(file: &mut File, magic: &[u8]) -> io::Result<bool> {
@@ -121,7 +137,8 @@ fn begins_with(file: &mut File, magic: &[u8]) -> io::Result<bool> {
 /// Where links of an archive may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Links {
-    /// Hadoop's Java code: below the directory, seen from there; permissions are not kept. (It also makes links absolute, which is not copied.)
+    /// Hadoop's Java code: below the directory, seen from there; permissions are not kept. (It also makes links
+    /// absolute, which is not copied.)
     Inside,
     /// The `tar` program: anywhere (but nothing is written through them); permissions are kept.
     Any,
@@ -131,6 +148,8 @@ enum Links {
 struct Entries<'a> {
     dir: &'a Path,
     shown: &'a Path,
+    /// Bytes that they may still have.
+    room: Cell<u64>,
     cancellation: &'a Cancellation,
 }
 
@@ -166,8 +185,10 @@ impl Entries<'_> {
             if kind.is_hard_link() {
                 self.make_way(&inside)?;
             }
+            self.take_room(entry.size())?;
             entry.unpack_in(self.dir).map_err(bad)?;
-            if links == Links::Inside && kind.is_file() {
+            // A file without a name is passed over.
+            if links == Links::Inside && kind.is_file() && inside != Path::new("") {
                 set_mode(&self.dir.join(inside), 0o666 & !umask)?;
             }
         }
@@ -206,7 +227,8 @@ impl Entries<'_> {
             }
             // Nothing in `dir` is a link: symbolic links in zip files become plain files, as in Hadoop.
             let mut file = File::create(&path)?;
-            io::copy(&mut entry, &mut file)?;
+            let most = self.room.get().saturating_add(1);
+            self.take_room(io::copy(&mut entry.by_ref().take(most), &mut file)?)?;
             let mode = entry
                 .unix_mode()
                 .filter(|_| keep_modes && entry.system() == zip::System::Unix);
@@ -214,6 +236,19 @@ impl Entries<'_> {
                 file.set_permissions(fs::Permissions::from_mode(mode))?;
             }
         }
+        Ok(())
+    }
+
+    /// Counts bytes of an entry.
+    fn take_room(&self, bytes: u64) -> Result<(), TaskError> {
+        let too_much = || {
+            TaskError::io(format!(
+                "expanding an archive into {} would make more of it than compression can save",
+                self.shown.display()
+            ))
+        };
+        let left = self.room.get().checked_sub(bytes).ok_or_else(too_much)?;
+        self.room.set(left);
         Ok(())
     }
 
@@ -239,7 +274,8 @@ impl Entries<'_> {
     }
 }
 
-/// The path of an entry below the directory it is unpacked into; `None` if any part of it goes up. A leading slash does not count.
+/// The path of an entry below the directory it is unpacked into; `None` if any part of it goes up. A leading slash does
+/// not count.
 fn below(path: &Path) -> Option<PathBuf> {
     let mut inside = PathBuf::new();
     for part in path.components() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 /// A URI of `addFile` or `addArchive`, in parts that are still encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

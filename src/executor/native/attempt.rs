@@ -10,24 +10,23 @@ use parking_lot::Mutex;
 use tracing::{error, info};
 use wire::WireError;
 use wire::ids::TaskState;
-use wire::messages::{StageAttempt, StatusUpdate};
+use wire::messages::StageAttempt;
 use wire::task_description::TaskDescription;
 
-use super::super::events::Input;
-use super::super::shared::{Shared, TaskHeader};
-use super::super::task::accumulators::python_accumulator;
-use super::super::task::outcome::{self, Outcome};
-use super::super::task::{DecodedTask, TaskContext, TaskError, TaskMetrics, TaskValue};
-use super::{Accepted, Known, LOG, Running};
+use super::super::events::{Input, TaskHeader};
+use super::super::registered::RegisteredExecutor;
+use super::{Accepted, LOG, NativeTask, Running};
 use crate::cancel::Cancellation;
-use crate::lanes::NativePlan;
+use crate::task::accumulators::python_accumulator;
+use crate::task::outcome::{self, Outcome};
+use crate::task::{AcceptedTask, DecodedTask, TaskContext, TaskError, TaskMetrics, TaskValue};
 
 /// Runs an accepted task on a thread of its own.
-pub(in crate::executor) fn run(shared: &Arc<Shared>, task_id: i64) {
+pub(in crate::executor) fn run(executor: &Arc<RegisteredExecutor>, task_id: i64) {
     let accepted = {
-        let mut tasks = shared.native.tasks.lock();
+        let mut tasks = executor.native.tasks.lock();
         match tasks.remove(&task_id) {
-            Some(Known::Accepted(accepted)) => accepted,
+            Some(NativeTask::Accepted(accepted)) => accepted,
             Some(other) => {
                 tasks.insert(task_id, other);
                 return;
@@ -44,68 +43,69 @@ pub(in crate::executor) fn run(shared: &Arc<Shared>, task_id: i64) {
         ..
     } = *accepted;
     // Map outputs may have been lost since the last task.
-    shared
+    executor
         .native
         .plane
         .shuffle
         .tracker()
         .update_epoch(task.task.epoch);
-    let context = context(shared, &description, &task);
+    let context = context(executor, &description, &task);
     let running = Arc::new(Running {
         context: Arc::new(context),
         ids,
     });
-    shared
+    executor
         .native
         .tasks
         .lock()
-        .insert(task_id, Known::Running(Arc::clone(&running)));
-    let header = TaskHeader {
-        cpus: description.cpus,
-        resources: description.resources.clone(),
-    };
-    let update = status_update(shared, task_id, &header, TaskState::RUNNING, Bytes::new());
+        .insert(task_id, NativeTask::Running(Arc::clone(&running)));
+    let header = TaskHeader::from(&description);
+    let update = executor
+        .driver
+        .status_update(task_id, &header, TaskState::RUNNING, Bytes::new());
     match update {
-        Ok(update) => shared.driver.tell_raw(update),
-        Err(error) => return ended_badly(shared, task_id, &error),
+        Ok(update) => executor.driver.endpoint.tell_raw(update),
+        Err(error) => return ended_badly(executor, task_id, &error),
     }
     info!(target: LOG, "Running {}", description.name);
     let stage = StageAttempt {
         stage_id: running.context.stage_id,
         attempt: running.context.stage_attempt,
     };
-    shared.native.peaks.task_started(task_id, stage);
-    let for_thread = Arc::clone(shared);
-    shared.runtime.spawn_blocking(move || {
-        let shared = for_thread;
+    executor.native.peaks.task_started(task_id, stage);
+    let for_thread = Arc::clone(executor);
+    executor.runtime.spawn_blocking(move || {
+        let executor = for_thread;
         let work = Work {
             name: description.name.clone(),
             description,
             launched,
             task,
         };
-        let result = work.attempt(&shared, plan, &running);
+        let result = work.attempt(&executor, plan, &running);
         match result {
             Err(TaskError::BailOut(reason)) => {
-                shared.native.peaks.task_ended(task_id);
-                shared.native.forget(task_id);
-                shared.input(Input::TaskBailedOut { task_id, reason });
+                executor.native.peaks.task_ended(task_id);
+                executor.native.forget(task_id);
+                executor.input(Input::TaskBailedOut { task_id, reason });
             }
             result => {
-                let outcome = work.outcome(&shared, result, &running);
-                shared.native.forget(task_id);
+                let outcome = work.outcome(&executor, result, &running);
+                executor.native.forget(task_id);
                 let sent = outcome.and_then(|outcome| {
                     let end = outcome.end();
-                    status_update(&shared, task_id, &header, outcome.state, outcome.data)
+                    executor
+                        .driver
+                        .status_update(task_id, &header, outcome.state, outcome.data)
                         .map(|update| (end, update))
                 });
                 match sent {
-                    Ok((end, update)) => shared.input(Input::TaskEnded {
+                    Ok((end, update)) => executor.input(Input::TaskEnded {
                         task_id,
                         end,
                         update,
                     }),
-                    Err(error) => ended_badly(&shared, task_id, &error),
+                    Err(error) => ended_badly(&executor, task_id, &error),
                 }
             }
         }
@@ -113,18 +113,22 @@ pub(in crate::executor) fn run(shared: &Arc<Shared>, task_id: i64) {
 }
 
 /// The distribution's classes do not fit what we have to say: the JVM can say it.
-fn ended_badly(shared: &Arc<Shared>, task_id: i64, error: &WireError) {
+fn ended_badly(executor: &Arc<RegisteredExecutor>, task_id: i64, error: &WireError) {
     error!(target: LOG, "Cannot report task {task_id}: {error}");
-    shared.native.forget(task_id);
-    let shared = Arc::clone(shared);
+    executor.native.forget(task_id);
+    let executor = Arc::clone(executor);
     // Not from here: the state machine may be the caller.
-    shared.runtime.clone().spawn(async move {
+    executor.runtime.clone().spawn(async move {
         let reason = "its outcome cannot be written for this Spark version".to_owned();
-        shared.input(Input::TaskBailedOut { task_id, reason });
+        executor.input(Input::TaskBailedOut { task_id, reason });
     });
 }
 
-fn context(shared: &Shared, description: &TaskDescription, decoded: &DecodedTask) -> TaskContext {
+fn context(
+    executor: &RegisteredExecutor,
+    description: &TaskDescription,
+    decoded: &DecodedTask,
+) -> TaskContext {
     let task = &decoded.task;
     TaskContext {
         stage_id: task.stage_id,
@@ -146,7 +150,7 @@ fn context(shared: &Shared, description: &TaskDescription, decoded: &DecodedTask
             .collect(),
         local_properties: description.properties.clone(),
         job_artifact_uuid: task.artifact_uuid.clone(),
-        files_dir: shared
+        files_dir: executor
             .native
             .dependencies
             .directory(&description.artifacts)
@@ -155,29 +159,8 @@ fn context(shared: &Shared, description: &TaskDescription, decoded: &DecodedTask
         metrics: Arc::new(TaskMetrics::default()),
         python_updates: Mutex::default(),
         accumulator_updates: Mutex::default(),
-        blocks: Arc::clone(&shared.native.plane.env),
+        blocks: Arc::clone(&executor.native.plane.env),
     }
-}
-
-fn status_update(
-    shared: &Shared,
-    task_id: i64,
-    header: &TaskHeader,
-    state: TaskState,
-    data: Bytes,
-) -> Result<Bytes, WireError> {
-    let update = StatusUpdate {
-        executor_id: shared.executor_id.clone(),
-        task_id,
-        state,
-        data,
-        task_cpus: header.cpus,
-        resources: header.resources.clone(),
-    };
-    let content = update.encode(&shared.catalog)?;
-    shared
-        .driver
-        .envelope("CoarseGrainedScheduler", content.into())
 }
 
 /// One attempt on its thread.
@@ -196,14 +179,14 @@ struct Finished {
 impl Work {
     fn attempt(
         &self,
-        shared: &Shared,
-        plan: Box<dyn NativePlan>,
+        executor: &RegisteredExecutor,
+        plan: Box<dyn AcceptedTask>,
         running: &Running,
     ) -> Result<Finished, TaskError> {
         let context = &running.context;
         let metrics = &context.metrics;
-        shared.runtime.block_on(
-            shared
+        executor.runtime.block_on(
+            executor
                 .native
                 .dependencies
                 .update(&self.description.artifacts, &context.cancellation),
@@ -254,23 +237,24 @@ impl Work {
 
     fn outcome(
         &self,
-        shared: &Shared,
+        executor: &RegisteredExecutor,
         result: Result<Finished, TaskError>,
         running: &Running,
     ) -> Result<Outcome, WireError> {
         let Running { context, ids } = running;
-        let catalog = &shared.catalog;
-        let native = &shared.native;
-        native.poll_memory(&shared.report);
+        let catalog = &executor.driver.catalog;
+        let native = &executor.native;
+        native.poll_memory(&executor.report);
+        native.report_children(&executor.report);
         let peaks = native.peaks.task_ended(context.task_attempt_id);
         let finished = result.and_then(|finished| {
             let start = Instant::now();
             let value = match finished.value {
                 TaskValue::Result(bytes) => bytes,
                 TaskValue::MapStatus(status) => match native.kryo {
-                    Some(kryo) => kryo.map_status(&status, &shared.version),
+                    Some(kryo) => kryo.map_status(&status, &executor.driver.version),
                     None => status
-                        .encode(catalog, &shared.version)
+                        .encode(catalog, &executor.driver.version)
                         .map_err(TaskError::spark)?,
                 },
             };
@@ -288,7 +272,7 @@ impl Work {
             let metrics = ids.updates(&context.metrics, true);
             let direct = outcome::direct_result(value, metrics, others, peaks.clone(), catalog)
                 .map_err(TaskError::spark)?;
-            shared
+            executor
                 .native
                 .package(context.task_attempt_id, direct)
                 .map_err(TaskError::spark)

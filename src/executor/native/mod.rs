@@ -3,12 +3,14 @@
 mod attempt;
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use tracing::{debug, info, warn};
@@ -20,32 +22,28 @@ use super::dependencies::Dependencies;
 use super::events::{Input, Verdict};
 use super::inbound::no_lane_for;
 use super::metrics_peaks::{MetricsPeaks, PoolMemory};
-use super::shared::Shared;
-use super::task::accumulators::MetricIds;
-use super::task::{DecodedTask, StageBinary, TaskContext, TaskObject};
+use super::registered::RegisteredExecutor;
 use crate::blocks::broadcast::{TorrentBroadcastRef, java_byte_array};
 use crate::blocks::kryo::Kryo;
 use crate::blocks::{BlockEnv, BlockPlane};
-use crate::config::units::SizeUnit;
-use crate::config::{MemorySettings, SettingError, Settings};
+use crate::config::{LaneName, MemorySettings, SettingError, Settings, declared};
 use crate::files::{Environment, FileSystems};
-use crate::lanes::python::worker::PythonWorkers;
-use crate::lanes::python::{LaneParts, PythonLane};
-use crate::lanes::sql::{SqlEars, SqlLane, SqlParts};
-use crate::lanes::{Lane, NativeLane, NativePlan};
 use crate::memory;
 use crate::report::Report;
 use crate::rpc::FileServer;
+use crate::task::accumulators::MetricIds;
+use crate::task::{
+    AcceptedTask, Assembly, DecodedTask, Lane, LaneParts, StageBinary, TaskContext, TaskObject,
+    Verifier,
+};
 
 pub(in crate::executor) use attempt::run;
 
 const LOG: &str = "Executor";
 /// Decoded stages that are kept for further tasks.
-const KEPT_STAGES: usize = 32;
+const KEPT_STAGES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(31);
 /// Bytes that blocks and tasks of the native lanes keep beside any JVM.
 const LEAST_BESIDE_JVM: u64 = 64 << 20;
-/// Property of the tasks of Spark SQL's queries.
-const SQL_EXECUTION: &str = "spark.sql.execution.id";
 /// How often memory is looked at at most.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -63,7 +61,7 @@ type StageCell = Arc<OnceCell<Arc<StageBinary>>>;
 
 /// The executor's native lanes and the tasks in them.
 pub(super) struct NativeTasks {
-    pub(super) lanes: Vec<Box<dyn NativeLane>>,
+    pub(super) lanes: Vec<Box<dyn Lane>>,
     pub(super) plane: BlockPlane,
     pub(super) dependencies: Dependencies,
     /// Peaks of memory by stage and task.
@@ -72,22 +70,18 @@ pub(super) struct NativeTasks {
     polled: Mutex<Option<Instant>>,
     /// What the executor was given.
     memory: MemorySettings,
-    /// Python's processes.
-    workers: Option<PythonWorkers>,
-    /// The sql lane, if there is one.
-    pub(super) sql: Option<SqlEars>,
     pub(super) limits: ResultLimits,
     /// Set if `spark.serializer` is Kryo.
     pub(super) kryo: Option<Kryo>,
-    /// Decoded stages by the id of their broadcast, those used last at the end.
-    pub(super) stages: Mutex<Vec<(i64, StageCell)>>,
-    pub(super) tasks: Mutex<HashMap<i64, Known>>,
+    /// Decoded stages by the id of their broadcast.
+    pub(super) stages: Mutex<LruCache<i64, StageCell>>,
+    pub(super) tasks: Mutex<HashMap<i64, NativeTask>>,
     /// Tasks came since free memory was given back.
     busy: AtomicBool,
 }
 
-/// What is known of a task here.
-pub(super) enum Known {
+/// A task that the driver launched, as far as it has come here.
+pub(super) enum NativeTask {
     /// Launched; nobody has looked at it.
     Launched(Box<TaskDescription>, Instant),
     /// A lane takes it.
@@ -100,8 +94,8 @@ pub(super) struct Accepted {
     description: TaskDescription,
     launched: Instant,
     task: DecodedTask,
-    plan: Box<dyn NativePlan>,
-    lane: Lane,
+    plan: Box<dyn AcceptedTask>,
+    lane: LaneName,
     ids: MetricIds,
 }
 
@@ -120,6 +114,7 @@ impl NativeTasks {
         settings: &Settings,
         files: FileServer,
         class_path: Vec<PathBuf>,
+        assembly: Assembly,
     ) -> Result<Self, SettingError> {
         let properties = Arc::clone(&env.properties);
         let runtime = env.runtime.clone();
@@ -132,45 +127,18 @@ impl NativeTasks {
             Environment::of_process(),
         ));
         let plane = BlockPlane::new(env, &settings.memory)?;
-        let mut lanes: Vec<Box<dyn NativeLane>> = Vec::new();
-        let (mut workers, mut sql) = (None, None);
-        if settings.native_lanes.contains(&Lane::Python) {
-            let processes = PythonWorkers::new(&properties, &plane.env.catalog)?;
-            workers = Some(processes.clone());
-            let parts = LaneParts {
-                workers: processes,
-                broadcasts: Arc::clone(&plane.broadcasts),
-                shuffle: Arc::clone(&plane.shuffle),
-                store: Arc::new(plane.blocks.clone()),
-                files: Arc::clone(&systems),
-            };
-            let limits = plane.env.limits;
-            lanes.push(Box::new(PythonLane::new(parts, &properties, limits)?));
-        }
-        if settings.native_lanes.contains(&Lane::Sql)
-            && properties.switch("spark.firesteel.sql.enabled", true)?
-        {
-            let parts = SqlParts {
-                broadcasts: Arc::clone(&plane.broadcasts),
-                shuffle: Arc::clone(&plane.shuffle),
-                memory: plane.memory.clone(),
-                files: Arc::clone(&systems),
-            };
-            let lane = SqlLane::new(parts, &properties)?;
-            sql = Some(lane.ears());
-            lanes.push(Box::new(lane));
-        }
-        let direct = properties.size("spark.task.maxDirectResultSize", 1 << 20, SizeUnit::Bytes)?;
+        let lanes = (assembly.lanes)(LaneParts {
+            plane: &plane,
+            files: &systems,
+            settings,
+        })?;
+        let direct = properties.size(&declared::MAX_DIRECT_RESULT_SIZE)?;
         Ok(Self {
             lanes,
             plane,
             kryo,
             limits: ResultLimits {
-                max_result_size: properties.size(
-                    "spark.driver.maxResultSize",
-                    1 << 30,
-                    SizeUnit::Bytes,
-                )?,
+                max_result_size: properties.size(&declared::MAX_RESULT_SIZE)?,
                 max_direct_result_size: direct.min(settings.rpc.max_message),
             },
             dependencies: Dependencies::new(
@@ -184,15 +152,14 @@ impl NativeTasks {
             peaks: MetricsPeaks::new(&properties, count)?,
             polled: Mutex::default(),
             memory: settings.memory,
-            workers,
-            sql,
-            stages: Mutex::default(),
+            stages: Mutex::new(LruCache::new(KEPT_STAGES)),
             tasks: Mutex::default(),
             busy: AtomicBool::new(false),
         })
     }
 
-    /// Takes the present memory into the peaks, and that of Python's processes into the report, unless that was done within the last second.
+    /// Takes the present memory into the peaks, and that of Python's processes into the report, unless that was done
+    /// within the last second.
     pub(super) fn poll_memory(&self, report: &Report) {
         let now = Instant::now();
         {
@@ -203,13 +170,18 @@ impl NativeTasks {
             *polled = Some(now);
         }
         self.peaks.poll(&self.pools());
-        if let Some(workers) = &self.workers {
-            report.note_python_rss(workers.memory().resident_bytes);
+        report.note_python_rss(self.lanes.iter().map(|lane| lane.children_memory()).sum());
+    }
+
+    /// Counts what child processes have told, in the report.
+    pub(super) fn report_children(&self, report: &Report) {
+        for lane in &self.lanes {
+            lane.report_children(report);
         }
     }
 
-    /// Leaves to the embedded JVM the memory that it has come to occupy: tasks and blocks of the native lanes get what is left of all that the executor was
-    /// given, and never more than without a JVM. May write blocks to disk.
+    /// Leaves to the embedded JVM the memory that it has come to occupy: tasks and blocks of the native lanes get what
+    /// is left of all that the executor was given, and never more than without a JVM. May write blocks to disk.
     pub(super) fn share_memory_with_jvm(&self) {
         let blocks = &self.plane.blocks;
         let ours = blocks.memory_used() + blocks.memory_lent();
@@ -235,6 +207,20 @@ impl NativeTasks {
         }
     }
 
+    /// The lane whose tasks are run by the JVM too, if there is one.
+    pub(super) fn verifier(&self) -> Option<&dyn Verifier> {
+        self.lanes.iter().find_map(|lane| lane.verifier())
+    }
+
+    /// Drops what is kept of a broadcast that the driver has no more use for.
+    pub(super) fn broadcast_removed(&self, id: i64) {
+        self.stages.lock().pop(&id);
+        self.plane.broadcasts.remove(id);
+        for lane in &self.lanes {
+            lane.broadcast_removed(id);
+        }
+    }
+
     /// Whether any native lane is allowed to take tasks.
     pub(super) fn has_lanes(&self) -> bool {
         !self.lanes.is_empty()
@@ -243,13 +229,13 @@ impl NativeTasks {
     /// Keeps a task that has been launched.
     pub(super) fn launched(&self, description: TaskDescription) {
         let task_id = description.task_id;
-        let known = Known::Launched(Box::new(description), Instant::now());
+        let known = NativeTask::Launched(Box::new(description), Instant::now());
         self.tasks.lock().insert(task_id, known);
         self.busy.store(true, Ordering::Relaxed);
     }
 
-    /// Whether free memory is to be given back to the system: tasks have come since this was asked last, and none is here. The allocator keeps it for the
-    /// next one.
+    /// Whether free memory is to be given back to the system: tasks have come since this was asked last, and none is
+    /// here. The allocator keeps it for the next one.
     pub(super) fn has_become_idle(&self) -> bool {
         self.tasks.lock().is_empty() && self.busy.swap(false, Ordering::Relaxed)
     }
@@ -262,7 +248,7 @@ impl NativeTasks {
     /// Makes a running task stop.
     pub(super) fn kill(&self, task_id: i64, reason: &str) {
         let running = match self.tasks.lock().get(&task_id) {
-            Some(Known::Running(running)) => Arc::clone(running),
+            Some(NativeTask::Running(running)) => Arc::clone(running),
             _ => return,
         };
         running.context.cancellation.cancel(reason);
@@ -273,18 +259,13 @@ impl NativeTasks {
         self.plane.shuffle.tracker().unregister_shuffle(shuffle_id);
     }
 
-    /// Drops what is kept of a stage whose binary the driver has no more use for.
-    pub(super) fn forget_stage(&self, broadcast_id: i64) {
-        self.stages.lock().retain(|(id, _)| *id != broadcast_id);
-    }
-
     /// Running tasks and what they have counted so far.
     pub(super) fn progress(&self) -> Vec<(i64, Vec<Accumulator>)> {
         let tasks = self.tasks.lock();
         tasks
             .iter()
             .filter_map(|(id, known)| match known {
-                Known::Running(running) => {
+                NativeTask::Running(running) => {
                     let updates = running.ids.updates(&running.context.metrics, false);
                     Some((*id, updates.into_iter().map(Accumulator::Long).collect()))
                 }
@@ -296,7 +277,7 @@ impl NativeTasks {
     /// Lets the lanes look at a task.
     async fn judge(&self, task_id: i64) -> Verdict {
         let (description, launched) = match self.tasks.lock().remove(&task_id) {
-            Some(Known::Launched(description, launched)) => (description, launched),
+            Some(NativeTask::Launched(description, launched)) => (description, launched),
             Some(other) => {
                 self.tasks.lock().insert(task_id, other);
                 return Verdict::Delegate("the task is not there any more".to_owned());
@@ -306,7 +287,7 @@ impl NativeTasks {
         match self.accept(*description, launched).await {
             Ok(accepted) => {
                 let lane = accepted.lane;
-                let known = Known::Accepted(Box::new(accepted));
+                let known = NativeTask::Accepted(Box::new(accepted));
                 self.tasks.lock().insert(task_id, known);
                 Verdict::Run(lane)
             }
@@ -337,7 +318,7 @@ impl NativeTasks {
             match lane.accepts(&task, &description) {
                 Ok(plan) => {
                     return Ok(Accepted {
-                        lane: lane.lane(),
+                        lane: lane.name(),
                         description,
                         launched,
                         task,
@@ -345,14 +326,17 @@ impl NativeTasks {
                         ids,
                     });
                 }
-                Err(reason) => reasons.push((lane.lane(), reason)),
+                Err(reason) => reasons.push((lane.name(), reason)),
             }
         }
         // One lane's reason says more than all of them: of the one that would be in charge.
         let properties = &description.properties;
-        let expected = match properties.iter().any(|(key, _)| key == SQL_EXECUTION) {
-            true => Lane::Sql,
-            false => Lane::Python,
+        let expected = match properties
+            .iter()
+            .any(|(key, _)| key == declared::SQL_EXECUTION_ID.key)
+        {
+            true => LaneName::Sql,
+            false => LaneName::Python,
         };
         reasons.sort_by_key(|(lane, _)| *lane != expected);
         Err(reasons
@@ -367,22 +351,7 @@ impl NativeTasks {
         let id = binary.id;
         let cell = {
             let mut stages = self.stages.lock();
-            match stages.iter().position(|(known, _)| *known == id) {
-                Some(index) => {
-                    let found = stages.remove(index);
-                    let cell = Arc::clone(&found.1);
-                    stages.push(found);
-                    cell
-                }
-                None => {
-                    if stages.len() >= KEPT_STAGES {
-                        stages.remove(0);
-                    }
-                    let cell = Arc::new(OnceCell::new());
-                    stages.push((id, Arc::clone(&cell)));
-                    cell
-                }
-            }
+            Arc::clone(stages.get_or_insert(id, || Arc::new(OnceCell::new())))
         };
         cell.get_or_try_init(|| async {
             let value = self.plane.broadcasts.value(binary).await.map_err(|why| {
@@ -432,7 +401,8 @@ impl NativeTasks {
     }
 }
 
-/// What blocks and tasks of the native lanes may take when everything else in the process, mostly the JVM, takes `others` bytes.
+/// What blocks and tasks of the native lanes may take when everything else in the process, mostly the JVM, takes
+/// `others` bytes.
 fn limit_beside_jvm(memory: &MemorySettings, others: u64) -> u64 {
     let least = LEAST_BESIDE_JVM.min(memory.max_on_heap);
     memory
@@ -442,11 +412,11 @@ fn limit_beside_jvm(memory: &MemorySettings, others: u64) -> u64 {
 }
 
 /// Lets the lanes look at a task and tells the state machine what they say.
-pub(super) fn judge(shared: &Arc<Shared>, task_id: i64) {
-    let shared = Arc::clone(shared);
-    shared.runtime.clone().spawn(async move {
-        let verdict = shared.native.judge(task_id).await;
-        shared.input(Input::TaskJudged { task_id, verdict });
+pub(super) fn judge(executor: &Arc<RegisteredExecutor>, task_id: i64) {
+    let executor = Arc::clone(executor);
+    executor.runtime.clone().spawn(async move {
+        let verdict = executor.native.judge(task_id).await;
+        executor.input(Input::TaskJudged { task_id, verdict });
     });
 }
 

@@ -3,170 +3,63 @@
 //! One JVM per process, created on a thread of its own from the launch command's options. Inside it Spark's own
 //! executor backend runs unmodified; only its RPC transport is replaced (see `jvm-bridge/`): every envelope that it
 //! would write to the driver's socket is handed to a [`JvmHost`], and everything the driver sends is pushed into the
-//! JVM through a [`JvmLane`].
+//! JVM through a [`JvmLane`]. Both are in [`crate::task::jvm`], which is all that the executor knows.
 //!
 //! ```text
 //!   executor ──JvmLane──▶ event queues ──nextEvent()──▶ Java threads ──▶ Spark's Dispatcher, BlockManager
 //!   executor ◀──JvmHost── native methods ◀──────────── Spark's Outbox, call contexts, backend
 //! ```
 mod natives;
+mod partial;
 mod queue;
 mod vm;
 
 use std::ffi::CString;
-use std::fs::File;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
+use wire::ids::BlockId;
 
-pub use vm::end_process;
-
+use crate::task::jvm::{Bootstrap, Jvm, JvmConfig, JvmError, JvmHost, Jvms};
+use partial::PartialBlock;
 use queue::{Event, EventKind, EventQueue};
 
-/// What the JVM needs before it exists.
-#[derive(Debug, Clone)]
-pub struct JvmConfig {
-    /// `lib/server/libjvm.so` of the JDK to load.
-    pub libjvm: PathBuf,
-    /// Options in JNI form (`-Xmx1g`, `-Dname=value`, `--add-opens=...`), the class path included as
-    /// `-Djava.class.path=` with the bridge jar in front.
-    pub options: Vec<String>,
-    /// Stack of the thread that becomes Java's `main`, in bytes; 0 means 8 MiB.
-    pub stack_size: usize,
-}
-
-/// What Spark's backend inside the JVM has to know about the executor that hosts it.
-#[derive(Debug, Clone, Default)]
-pub struct Bootstrap {
-    /// Main class of the launch command, e.g. `org.apache.spark.executor.CoarseGrainedExecutorBackend`.
-    pub backend_class: String,
-    /// `--driver-url`.
-    pub driver_url: String,
-    /// `--executor-id`, already resolved (Kubernetes: after `GenerateExecID`).
-    pub executor_id: String,
-    /// Address that the JVM's own block transfer service binds; used for outgoing fetches only.
-    pub bind_address: String,
-    /// `--hostname`.
-    pub hostname: String,
-    /// `--cores`.
-    pub cores: u32,
-    /// `--app-id`.
-    pub app_id: String,
-    /// `--resourcesFile`.
-    pub resources_file: Option<String>,
-    /// `--resourceProfileId`.
-    pub resource_profile_id: i32,
-    /// `--podName` (Kubernetes).
-    pub pod_name: Option<String>,
-    /// The driver's answer to `RetrieveSparkAppConfig`, as it came: a Java object stream.
-    pub spark_app_config: Bytes,
-    /// The executor's `blockmgr-*` directories; the JVM's disk block manager uses these and drops its own.
-    pub local_dirs: Vec<PathBuf>,
-}
-
-/// A block read out of the JVM's block manager.
-#[derive(Debug)]
-pub enum JvmBlock {
-    /// There is no such block, or it could not be read; the text of Spark's exception.
-    NotFound(String),
-    /// The block's bytes.
-    Bytes(Vec<u8>),
-    /// The block is this part of a file. Opened while the JVM still held the block, so a later delete does no harm.
-    File {
-        /// The open file.
-        file: File,
-        /// First byte of the block.
-        offset: u64,
-        /// Length in bytes.
-        len: u64,
-    },
-}
-
-/// The executor as the JVM sees it. Called on Java threads: nothing here may block, except [`JvmHost::open_stream`]
-/// and [`JvmHost::read_stream`].
-pub trait JvmHost: Send + Sync {
-    /// A one-way message for the driver: a whole request envelope.
-    fn tell(&self, envelope: Vec<u8>);
-    /// A question for the driver; answer with [`JvmLane::ask_reply`] or [`JvmLane::ask_failure`]. The JVM keeps its
-    /// own timeouts: a late or missing answer does no harm.
-    fn ask(&self, id: i64, envelope: Vec<u8>);
-    /// The answer to [`JvmLane::rpc_request`]: the reply's object stream, or the stack trace of what went wrong.
-    fn reply(&self, request_id: i64, content: Result<Vec<u8>, String>);
-    /// The answer to [`JvmLane::get_block`].
-    fn block(&self, request_id: i64, body: JvmBlock);
-    /// The answer to [`JvmLane::upload`] and [`JvmLane::upload_stream`]: the response body, or a stack trace.
-    fn uploaded(&self, request_id: i64, result: Result<Vec<u8>, String>);
-    /// Opens a file of the driver's file server (`spark://host:port/jars/x.jar`). The error text reaches the reader
-    /// in the JVM unchanged; Spark's class loader for REPL classes looks for ``Stream '...' was not found.``
-    fn open_stream(&self, uri: &str) -> Result<i64, String>;
-    /// Reads the next bytes of a stream; 0 is its end.
-    fn read_stream(&self, handle: i64, buf: &mut [u8]) -> Result<usize, String>;
-    /// Forgets a stream.
-    fn close_stream(&self, handle: i64);
-    /// Asked once, before the JVM is created.
-    fn bootstrap(&self) -> Bootstrap;
-    /// Spark's environment exists and the `Executor` endpoint takes messages. Tasks must wait longer: until the
-    /// backend tells `LaunchedExecutor`.
-    fn started(&self);
-    /// The JVM could not be created or the backend's main method failed; with the whole stack trace.
-    fn failed(&self, message: String);
-    /// The JVM is about to end the process with this code (`System.exit`, `Runtime.halt`): last words. Called on a
-    /// JVM-internal thread at a safepoint: Java is stopped for good. The answer says whether the process ends too.
-    fn exiting(&self, code: i32) -> AfterExit;
-    /// The JVM is about to abort (fatal error, or bad options during creation). The JVM ends the process afterwards.
-    fn aborting(&self) {}
-}
-
-/// What becomes of the process when Java code ends "the process".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AfterExit {
-    /// It ends, with the same code.
-    EndProcess,
-    /// It goes on, for it belongs to a host program. The JVM stays as it is, stopped for ever.
-    StopJvm,
-}
-
-/// Why the JVM could not be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JvmError {
-    /// JNI allows one JVM per process.
-    #[error("a JVM was already started in this process; there can be only one")]
-    AlreadyStarted,
-    /// The JDK's library is not where it should be.
-    #[error(
-        "cannot load the JVM: {path} does not exist; set FIRESTEEL_JAVA_HOME to a JDK 17 or newer"
-    )]
-    NoLibrary {
-        /// The path that was tried.
-        path: PathBuf,
-    },
-    /// An option contains a NUL character.
-    #[error("the JVM option {0:?} contains a NUL character")]
-    BadOption(String),
-    /// The operating system refused a thread.
-    #[error("cannot create the JVM's thread: {0}")]
-    Thread(std::io::Error),
-}
-
 /// Everything the native methods reach: one per process, as the JVM is.
-pub(crate) struct Shared {
+pub(crate) struct Embedded {
     host: Arc<dyn JvmHost>,
     bootstrap: Bootstrap,
     messages: EventQueue,
     blocks: EventQueue,
-    partial_blocks: parking_lot::Mutex<std::collections::HashMap<i64, Vec<u8>>>,
+    partial_blocks: parking_lot::Mutex<std::collections::HashMap<i64, PartialBlock>>,
 }
 
 static CLAIMED: AtomicBool = AtomicBool::new(false);
-static SHARED: OnceLock<Arc<Shared>> = OnceLock::new();
+static EMBEDDED: OnceLock<Arc<Embedded>> = OnceLock::new();
+
+/// JVMs of the JDK on this machine.
+#[derive(Debug)]
+pub struct HotSpot;
+
+impl Jvms for HotSpot {
+    fn start(&self, config: JvmConfig, host: Arc<dyn JvmHost>) -> Result<Arc<dyn Jvm>, JvmError> {
+        Ok(Arc::new(JvmLane::start(config, host)?))
+    }
+
+    fn exists(&self) -> bool {
+        CLAIMED.load(Ordering::Acquire)
+    }
+
+    fn end_process(&self, code: i32) -> ! {
+        vm::end_process(code)
+    }
+}
 
 /// A running (or starting) JVM. Cheap to clone; all methods queue and return at once.
 #[derive(Clone)]
 pub struct JvmLane {
-    shared: Arc<Shared>,
+    shared: Arc<Embedded>,
 }
 
 impl std::fmt::Debug for JvmLane {
@@ -201,8 +94,8 @@ impl JvmLane {
             return Err(JvmError::AlreadyStarted);
         }
         let bootstrap = host.bootstrap();
-        let shared = Arc::clone(SHARED.get_or_init(|| {
-            Arc::new(Shared {
+        let shared = Arc::clone(EMBEDDED.get_or_init(|| {
+            Arc::new(Embedded {
                 host,
                 bootstrap,
                 messages: EventQueue::default(),
@@ -220,67 +113,6 @@ impl JvmLane {
         Ok(Self { shared })
     }
 
-    /// A request of the driver (with its envelope) for an endpoint in the JVM; answered by [`JvmHost::reply`].
-    pub fn rpc_request(&self, id: i64, envelope: impl Into<Bytes>) {
-        self.message(EventKind::RpcRequest, id, envelope.into());
-    }
-
-    /// A one-way message of the driver (with its envelope) for an endpoint in the JVM.
-    pub fn one_way(&self, envelope: impl Into<Bytes>) {
-        self.message(EventKind::OneWay, 0, envelope.into());
-    }
-
-    /// The driver's answer to [`JvmHost::ask`]: an object stream without envelope. Unknown ids are ignored.
-    pub fn ask_reply(&self, id: i64, body: impl Into<Bytes>) {
-        self.message(EventKind::AskReply, id, body.into());
-    }
-
-    /// An ask failed in transport; the JVM's asker sees a `RuntimeException` with this message.
-    pub fn ask_failure(&self, id: i64, message: &str) {
-        self.message(
-            EventKind::AskFailure,
-            id,
-            Bytes::copy_from_slice(message.as_bytes()),
-        );
-    }
-
-    /// Reads a block of the JVM's block manager by its name; answered by [`JvmHost::block`].
-    pub fn get_block(&self, id: i64, name: &str) {
-        self.block(
-            EventKind::GetBlock,
-            id,
-            Bytes::copy_from_slice(name.as_bytes()),
-        );
-    }
-
-    /// An `UploadBlock` RPC body of a peer; answered by [`JvmHost::uploaded`].
-    pub fn upload(&self, id: i64, body: impl Into<Bytes>) {
-        self.block(EventKind::Upload, id, body.into());
-    }
-
-    /// An upload stream of a peer: its `UploadBlockStream` header, and the stream's bytes in a file that the caller
-    /// deletes after [`JvmHost::uploaded`]. The path must be UTF-8.
-    pub fn upload_stream(&self, id: i64, header: &[u8], file: &std::path::Path) {
-        let path = file.to_string_lossy();
-        let mut payload = BytesMut::with_capacity(4 + header.len() + path.len());
-        // A header is part of a frame, and frames are limited to 2 GiB.
-        payload.put_i32(i32::try_from(header.len()).unwrap_or(i32::MAX));
-        payload.put_slice(header);
-        payload.put_slice(path.as_bytes());
-        self.block(EventKind::UploadStream, id, payload.freeze());
-    }
-
-    /// The connection to the driver is lost: Spark's backend is told so and ends the process with its own code.
-    pub fn disconnected(&self) {
-        self.message(EventKind::Disconnected, 0, Bytes::new());
-    }
-
-    /// Runs `System.exit(code)`: shutdown hooks, then [`JvmHost::exiting`]. Waits in the queue until the backend has
-    /// made its RPC environment; a JVM that failed to start does not answer.
-    pub fn exit(&self, code: i32) {
-        self.message(EventKind::Exit, i64::from(code), Bytes::new());
-    }
-
     fn message(&self, kind: EventKind, id: i64, payload: Bytes) {
         self.shared.messages.push(Event { kind, id, payload });
     }
@@ -290,10 +122,58 @@ impl JvmLane {
     }
 }
 
-impl Shared {
+impl Jvm for JvmLane {
+    fn rpc_request(&self, id: i64, envelope: Bytes) {
+        self.message(EventKind::RpcRequest, id, envelope);
+    }
+
+    fn one_way(&self, envelope: Bytes) {
+        self.message(EventKind::OneWay, 0, envelope);
+    }
+
+    fn ask_reply(&self, id: i64, body: Bytes) {
+        self.message(EventKind::AskReply, id, body);
+    }
+
+    fn ask_failure(&self, id: i64, message: &str) {
+        self.message(
+            EventKind::AskFailure,
+            id,
+            Bytes::copy_from_slice(message.as_bytes()),
+        );
+    }
+
+    fn get_block(&self, id: i64, block: &BlockId) {
+        self.block(EventKind::GetBlock, id, block.to_string().into());
+    }
+
+    fn upload(&self, id: i64, body: Bytes) {
+        self.block(EventKind::Upload, id, body);
+    }
+
+    fn upload_stream(&self, id: i64, header: &[u8], file: &Path) {
+        let path = file.to_string_lossy();
+        let mut payload = BytesMut::with_capacity(4 + header.len() + path.len());
+        // A header is part of a frame, and frames are limited to 2 GiB.
+        payload.put_i32(i32::try_from(header.len()).unwrap_or(i32::MAX));
+        payload.put_slice(header);
+        payload.put_slice(path.as_bytes());
+        self.block(EventKind::UploadStream, id, payload.freeze());
+    }
+
+    fn disconnected(&self) {
+        self.message(EventKind::Disconnected, 0, Bytes::new());
+    }
+
+    fn exit(&self, code: i32) {
+        self.message(EventKind::Exit, i64::from(code), Bytes::new());
+    }
+}
+
+impl Embedded {
     /// The process-wide state, once [`JvmLane::start`] was called.
     pub(crate) fn get() -> Option<&'static Arc<Self>> {
-        SHARED.get()
+        EMBEDDED.get()
     }
 }
 
@@ -326,6 +206,7 @@ impl Bootstrap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::jvm::{AfterExit, JvmBlock};
 
     struct Nobody;
 

@@ -14,8 +14,10 @@ use jni::strings::{JNIStr, JNIString};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, NativeMethod, jni_str};
 
+use super::Embedded;
+use super::partial::PartialBlock;
 use super::queue::{Event, EventKind};
-use super::{JvmBlock, Shared};
+use crate::task::jvm::JvmBlock;
 
 /// Longest read of a stream in one call, in bytes; Spark's readers ask for 8 to 64 KiB.
 const STREAM_CHUNK: usize = 256 << 10;
@@ -68,11 +70,11 @@ impl<T: Default> ErrorPolicy<T, NativeError> for ThrowText {
 /// Runs a native method's body.
 fn body<'local, T: Default>(
     env: &mut EnvUnowned<'local>,
-    f: impl FnOnce(&mut Env<'local>, &Shared) -> Result<T, NativeError>,
+    f: impl FnOnce(&mut Env<'local>, &Embedded) -> Result<T, NativeError>,
 ) -> T {
     env.with_env(|env| {
-        let shared =
-            Shared::get().ok_or_else(|| NativeError::Text("no executor hosts this JVM".into()))?;
+        let shared = Embedded::get()
+            .ok_or_else(|| NativeError::Text("no executor hosts this JVM".into()))?;
         f(env, shared)
     })
     .resolve::<ThrowText>()
@@ -252,11 +254,8 @@ extern "system" fn reply_failure<'l>(
 
 extern "system" fn block_begin<'l>(mut env: EnvUnowned<'l>, _: JClass<'l>, id: jlong, size: jlong) {
     body(&mut env, |_, shared| {
-        let size = usize::try_from(size).unwrap_or(0);
-        shared
-            .partial_blocks
-            .lock()
-            .insert(id, Vec::with_capacity(size));
+        let block = PartialBlock::new(length(size)?);
+        shared.partial_blocks.lock().insert(id, block);
         Ok(())
     });
 }
@@ -270,7 +269,10 @@ extern "system" fn block_append<'l>(
     len: jint,
 ) {
     body(&mut env, |env, shared| {
-        append(shared, id, |block| copy(env, &buf, off, len, block))
+        let part = Part::of_array(env, &buf, off, len)?;
+        append(shared, id, part.len, |block| {
+            part.copy_from_array(env, &buf, block)
+        })
     });
 }
 
@@ -283,10 +285,9 @@ extern "system" fn block_append_direct<'l>(
     len: jint,
 ) {
     body(&mut env, |env, shared| {
-        let source = direct(env, &buf, off, len)?;
-        append(shared, id, |block| {
-            block.extend_from_slice(source);
-            Ok(())
+        let part = Part::of_direct(env, &buf, off, len)?;
+        append(shared, id, part.len, |block| {
+            part.copy_from_direct(env, &buf, block)
         })
     });
 }
@@ -295,7 +296,8 @@ extern "system" fn block_end<'l>(mut env: EnvUnowned<'l>, _: JClass<'l>, id: jlo
     body(&mut env, |_, shared| {
         let block = shared.partial_blocks.lock().remove(&id);
         let block = block.ok_or_else(|| NativeError::Text(format!("no block was begun: {id}")))?;
-        shared.host.block(id, JvmBlock::Bytes(block));
+        let bytes = block.finish().map_err(NativeError::Text)?;
+        shared.host.block(id, JvmBlock::Bytes(bytes));
         Ok(())
     });
 }
@@ -379,21 +381,13 @@ extern "system" fn read_stream<'l>(
     off: jint,
     len: jint,
 ) -> jint {
-    thread_local!(static CHUNK: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
     body(&mut env, |env, shared| {
-        let wanted = length(len)?.min(STREAM_CHUNK);
-        CHUNK.with_borrow_mut(|chunk| {
-            if chunk.len() < wanted {
-                chunk.resize(wanted, 0);
-            }
-            let target = chunk.get_mut(..wanted).unwrap_or_default();
-            let n = shared
-                .host
-                .read_stream(handle, target)
-                .map_err(NativeError::Text)?;
-            let read = target.get_mut(..n).unwrap_or_default();
-            buf.set_region(env, off, as_signed(read))?;
-            Ok(stream_result(n))
+        let part = Part::of_array(env, &buf, off, len)?;
+        read_chunk(shared, handle, part.len, |read| {
+            // SAFETY: u8 and i8 have the same layout, and the slice lives as long as the borrow.
+            let signed =
+                unsafe { std::slice::from_raw_parts(read.as_ptr().cast::<i8>(), read.len()) };
+            Ok(buf.set_region(env, off, signed)?)
         })
     })
 }
@@ -407,11 +401,32 @@ extern "system" fn read_stream_direct<'l>(
     len: jint,
 ) -> jint {
     body(&mut env, |env, shared| {
-        let target = direct(env, &buf, off, len)?;
+        let part = Part::of_direct(env, &buf, off, len)?;
+        read_chunk(shared, handle, part.len, |read| {
+            part.copy_to_direct(env, &buf, read)
+        })
+    })
+}
+
+/// Reads at most `wanted` bytes of a stream into memory of our own, and gives them to `put`.
+fn read_chunk(
+    shared: &Embedded,
+    handle: i64,
+    wanted: usize,
+    put: impl FnOnce(&[u8]) -> Result<(), NativeError>,
+) -> Result<jint, NativeError> {
+    thread_local!(static CHUNK: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
+    let wanted = wanted.min(STREAM_CHUNK);
+    CHUNK.with_borrow_mut(|chunk| {
+        if chunk.len() < wanted {
+            chunk.resize(wanted, 0);
+        }
+        let target = chunk.get_mut(..wanted).unwrap_or_default();
         let n = shared
             .host
             .read_stream(handle, target)
             .map_err(NativeError::Text)?;
+        put(target.get(..n).unwrap_or_default())?;
         Ok(stream_result(n))
     })
 }
@@ -444,8 +459,9 @@ fn strings<'l>(
     Ok(array)
 }
 
-fn length(len: jint) -> Result<usize, NativeError> {
-    usize::try_from(len).map_err(|_| NativeError::Text(format!("negative length {len}")))
+fn length<N: Copy + TryInto<usize> + std::fmt::Display>(len: N) -> Result<usize, NativeError> {
+    len.try_into()
+        .map_err(|_| NativeError::Text(format!("negative length {len}")))
 }
 
 /// A copy of a part of a Java array.
@@ -456,71 +472,122 @@ fn bytes(
     len: jint,
 ) -> Result<Vec<u8>, NativeError> {
     let mut out = Vec::new();
-    copy(env, buf, off, len, &mut out)?;
+    Part::of_array(env, buf, off, len)?.copy_from_array(env, buf, &mut out)?;
     Ok(out)
 }
 
-/// Appends a part of a Java array, straight into memory that was not filled with zeros before.
-fn copy(
-    env: &Env<'_>,
-    buf: &JByteArray<'_>,
-    off: jint,
-    len: jint,
-    out: &mut Vec<u8>,
-) -> Result<(), NativeError> {
-    let n = length(len)?;
-    out.reserve(n);
-    let target = out.spare_capacity_mut().as_mut_ptr();
-    let raw = env.get_raw();
-    // SAFETY: the array is a live local reference and `n` bytes are reserved. The JVM checks the bounds of the array and
-    // copies all or throws; only after a full copy the bytes become part of the vector.
-    unsafe {
-        ((**raw).v1_1.GetByteArrayRegion)(raw, buf.as_raw(), off, len, target.cast());
-        if env.exception_check() {
-            return Err(NativeError::Jni(jni::errors::Error::JavaException));
+/// A part of a Java array or buffer that lies inside of it. Other Java threads may write to that memory at any time:
+/// there are no references to it here, only copies from and to it.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    off: usize,
+    len: usize,
+}
+
+impl Part {
+    fn new(off: jint, len: jint, capacity: usize) -> Result<Self, NativeError> {
+        let (off, len) = (length(off)?, length(len)?);
+        if off.checked_add(len).is_none_or(|end| end > capacity) {
+            return Err(NativeError::Text(format!(
+                "{off}+{len} is outside a buffer of {capacity} bytes"
+            )));
         }
-        out.set_len(out.len() + n);
+        Ok(Self { off, len })
     }
-    Ok(())
+
+    fn of_array(
+        env: &Env<'_>,
+        buf: &JByteArray<'_>,
+        off: jint,
+        len: jint,
+    ) -> Result<Self, NativeError> {
+        Self::new(off, len, buf.len(env)?)
+    }
+
+    fn of_direct(
+        env: &Env<'_>,
+        buf: &JByteBuffer<'_>,
+        off: jint,
+        len: jint,
+    ) -> Result<Self, NativeError> {
+        Self::new(off, len, env.get_direct_buffer_capacity(buf)?)
+    }
+
+    /// Appends the part of an array, straight into memory that was not filled with zeros before.
+    fn copy_from_array(
+        self,
+        env: &Env<'_>,
+        buf: &JByteArray<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NativeError> {
+        out.reserve(self.len);
+        let target = out.spare_capacity_mut().as_mut_ptr();
+        let raw = env.get_raw();
+        // Arrays have at most `jint::MAX` elements.
+        let as_jint = |n: usize| jint::try_from(n).unwrap_or(jint::MAX);
+        // SAFETY: the array is a live local reference and `len` bytes are reserved. The JVM checks the bounds of the
+        // array and copies all or throws; only after a full copy the bytes become part of the vector.
+        unsafe {
+            ((**raw).v1_1.GetByteArrayRegion)(
+                raw,
+                buf.as_raw(),
+                as_jint(self.off),
+                as_jint(self.len),
+                target.cast(),
+            );
+            if env.exception_check() {
+                return Err(NativeError::Jni(jni::errors::Error::JavaException));
+            }
+            out.set_len(out.len() + self.len);
+        }
+        Ok(())
+    }
+
+    /// Appends the part of a direct buffer.
+    fn copy_from_direct(
+        self,
+        env: &Env<'_>,
+        buf: &JByteBuffer<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NativeError> {
+        let address = env.get_direct_buffer_address(buf)?;
+        out.reserve(self.len);
+        let target = out.spare_capacity_mut().as_mut_ptr();
+        // SAFETY: the source lies inside the buffer, which the local reference keeps alive; `len` bytes are reserved,
+        // of memory that is not the buffer's.
+        unsafe {
+            std::ptr::copy_nonoverlapping(address.add(self.off), target.cast(), self.len);
+            out.set_len(out.len() + self.len);
+        }
+        Ok(())
+    }
+
+    /// Copies `bytes`, at most as many as the part has, to the part's begin.
+    fn copy_to_direct(
+        self,
+        env: &Env<'_>,
+        buf: &JByteBuffer<'_>,
+        bytes: &[u8],
+    ) -> Result<(), NativeError> {
+        let address = env.get_direct_buffer_address(buf)?;
+        let count = bytes.len().min(self.len);
+        // SAFETY: the target lies inside the buffer, which the local reference keeps alive; `bytes` are not the
+        // buffer's.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address.add(self.off), count) };
+        Ok(())
+    }
 }
 
 fn append(
-    shared: &Shared,
+    shared: &Embedded,
     id: i64,
-    f: impl FnOnce(&mut Vec<u8>) -> Result<(), NativeError>,
+    len: usize,
+    copy: impl FnOnce(&mut Vec<u8>) -> Result<(), NativeError>,
 ) -> Result<(), NativeError> {
     // Taken out of the map, so that other blocks can grow meanwhile.
     let block = shared.partial_blocks.lock().remove(&id);
     let mut block = block.ok_or_else(|| NativeError::Text(format!("no block was begun: {id}")))?;
-    f(&mut block)?;
+    copy(block.room_for(len).map_err(NativeError::Text)?)?;
     shared.partial_blocks.lock().insert(id, block);
     Ok(())
-}
-
-fn as_signed(bytes: &mut [u8]) -> &mut [i8] {
-    // SAFETY: u8 and i8 have the same layout, and the borrow is handed over.
-    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast::<i8>(), bytes.len()) }
-}
-
-/// A part of a direct buffer.
-#[allow(
-    clippy::mut_from_ref,
-    reason = "the memory belongs to the Java buffer, not to the reference"
-)]
-fn direct<'a>(
-    env: &Env<'_>,
-    buf: &'a JByteBuffer<'_>,
-    off: jint,
-    len: jint,
-) -> Result<&'a mut [u8], NativeError> {
-    let (off, len) = (length(off)?, length(len)?);
-    let capacity = env.get_direct_buffer_capacity(buf)?;
-    if off.checked_add(len).is_none_or(|end| end > capacity) {
-        return Err(NativeError::Text(format!(
-            "{off}+{len} is outside a buffer of {capacity} bytes"
-        )));
-    }
-    let address = env.get_direct_buffer_address(buf)?;
-    // SAFETY: inside the buffer as just checked; the Java caller holds the buffer and does not touch it meanwhile.
-    Ok(unsafe { std::slice::from_raw_parts_mut(address.add(off), len) })
 }

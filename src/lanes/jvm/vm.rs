@@ -9,7 +9,8 @@ use std::sync::Arc;
 use jni::sys;
 use jni::{EnvUnowned, JavaVM, jni_sig, jni_str};
 
-use super::{AfterExit, Shared, natives};
+use super::{Embedded, natives};
+use crate::task::jvm::AfterExit;
 
 /// Java's `main` thread has 8 MiB on Linux when `java` starts it.
 const DEFAULT_STACK: usize = 8 << 20;
@@ -23,7 +24,7 @@ pub(super) fn spawn(
     libjvm: PathBuf,
     options: Vec<CString>,
     stack_size: usize,
-    shared: Arc<Shared>,
+    shared: Arc<Embedded>,
 ) -> std::io::Result<()> {
     std::thread::Builder::new()
         .name("main".into())
@@ -135,7 +136,7 @@ fn leave_crash_signals_to_the_jvm() {
 
 /// Called by the JVM instead of `exit`, on its VM thread with all Java threads stopped.
 extern "system" fn exit_hook(code: sys::jint) {
-    if let Some(shared) = Shared::get() {
+    if let Some(shared) = Embedded::get() {
         // A panic in the host's last words ends the process like any others.
         let after =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| shared.host.exiting(code)));
@@ -149,14 +150,15 @@ extern "system" fn exit_hook(code: sys::jint) {
     end_process(code)
 }
 
-/// Ends the process at once, as the JVM's halt does: without running C++ destructors, the JVM's among them, under running threads.
-pub fn end_process(code: i32) -> ! {
+/// Ends the process at once, as the JVM's halt does: without running C++ destructors, the JVM's among them, under
+/// running threads.
+pub(super) fn end_process(code: i32) -> ! {
     // SAFETY: `_exit` has no preconditions.
     unsafe { libc::_exit(code) }
 }
 
 extern "system" fn abort_hook() {
-    if let Some(shared) = Shared::get() {
+    if let Some(shared) = Embedded::get() {
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| shared.host.aborting()));
     }
 }

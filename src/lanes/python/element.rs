@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 /// One element of an RDD, as far as such RDDs occur in a PySpark job.
 #[derive(Debug, Clone, PartialEq, Eq)]

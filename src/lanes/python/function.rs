@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::executor::task::{TaskContext, TaskError};
+use crate::task::{TaskContext, TaskError};
 
-/// `org.apache.spark.api.python.SimplePythonFunction`, with the `PythonRDD`'s `jobArtifactUUID`. The field names are Spark's.
+/// `org.apache.spark.api.python.SimplePythonFunction`, with the `PythonRDD`'s `jobArtifactUUID`. The field names are
+/// Spark's.
 #[derive(Debug, Clone)]
 pub struct PythonFunction {
     /// The pickled function and its serializers; goes to the worker as it is.
@@ -24,8 +25,8 @@ pub struct PythonFunction {
     pub python_ver: String,
     /// Broadcast variables that the function refers to.
     pub broadcast_vars: Vec<PythonBroadcast>,
-    /// Id of the `PythonAccumulatorV2` that collects the updates of all Python accumulators, if the function has one. Without, updates
-    /// of the worker are dropped.
+    /// Id of the `PythonAccumulatorV2` that collects the updates of all Python accumulators, if the function has one.
+    /// Without, updates of the worker are dropped.
     pub accumulator: Option<i64>,
     /// Artifacts of which session the worker sees, if the session has its own.
     pub job_artifact_uuid: Option<String>,
@@ -42,8 +43,8 @@ pub struct PythonBroadcast {
 
 /// Makes sure that the file of a [`PythonBroadcast`] is on this machine.
 pub trait BroadcastFile: Debug + Send + Sync {
-    /// The file with the value as the driver's Python wrote it: pickled, and encrypted if `spark.io.encryption.enabled` is. Asked only
-    /// when a worker does not have the variable yet; fetches the value if need be, and may block.
+    /// The file with the value as the driver's Python wrote it: pickled, and encrypted if `spark.io.encryption.enabled`
+    /// is. Asked only when a worker does not have the variable yet; fetches the value if need be, and may block.
     ///
     /// # Errors
     /// The value cannot be had.

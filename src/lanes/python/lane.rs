@@ -8,13 +8,13 @@ use javaser::arena::NodeId;
 use super::compute::{Run, Services, write_checkpoint};
 use super::plan::{StagePlan, Step, Target, bind};
 use super::result::ResultFormat;
-use super::services::{ExecutorServices, LaneParts, broadcast_file};
+use super::services::{ExecutorServices, PythonParts};
+use super::worker::PythonWorkers;
 use crate::blocks::LocalDirs;
 use crate::blocks::codec::Codec;
 use crate::blocks::kryo::Kryo;
-use crate::config::{SettingError, SparkProperties};
-use crate::executor::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskValue};
-use crate::lanes::{SHUFFLE_PARTS, unknown_part};
+use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
+use crate::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskValue};
 
 /// The lane of PySpark's RDDs.
 #[derive(Debug)]
@@ -24,6 +24,11 @@ pub struct PythonLane {
     results: ResultFormat,
     /// Why no checkpoint can be read or written.
     no_checkpoints: Option<String>,
+    /// Python's processes and the executor's directories; tests of plans have none.
+    pub(super) workers: Option<PythonWorkers>,
+    pub(super) local_dirs: Option<Arc<LocalDirs>>,
+    /// Workers forget all kinds of resources of a task but the last that they are told.
+    pub(super) one_resource: bool,
     /// Why no task can be run.
     nothing: Option<String>,
 }
@@ -42,41 +47,31 @@ pub struct Plan {
 #[derive(Debug)]
 struct Judged(Result<StagePlan, String>);
 
-/// Further settings that put something else in the place of a part of Spark, and the values that this lane knows.
-const PLUGGABLE: [(&str, &[&str]); 3] = [
-    ("spark.kryo.registrationRequired", &["false"]),
-    // Every block that a task touches would have to be told with its metrics.
-    ("spark.taskMetrics.trackUpdatedBlockStatuses", &["false"]),
-    // It may replace how any class is written, in shuffles of Python records too.
-    ("spark.kryo.registrator", &[""]),
-];
-
-const JAVA_SERIALIZER: &str = "org.apache.spark.serializer.JavaSerializer";
-const KRYO_SERIALIZER: &str = "org.apache.spark.serializer.KryoSerializer";
-
 impl PythonLane {
     /// The lane of an executor.
     ///
     /// # Errors
     /// A setting is wrong.
     pub fn new(
-        parts: LaneParts,
+        parts: PythonParts,
         properties: &SparkProperties,
         limits: Limits,
     ) -> Result<Self, SettingError> {
+        let one_resource = parts.workers.keeps_one_resource();
+        let workers = Some(parts.workers.clone());
+        let local_dirs = Some(Arc::clone(&parts.local_dirs));
         let kryo = Kryo::from_conf(properties)?;
-        let checkpoints = match properties.switch("spark.checkpoint.compress", false)? {
+        let checkpoints = match properties.switch(&declared::CHECKPOINT_COMPRESS)? {
             true => Some(Codec::from_conf(properties)?),
             false => None,
         };
         let services = Arc::new(ExecutorServices::new(parts, kryo, checkpoints, limits));
-        Ok(Self::with_services(services, properties, kryo))
-    }
-
-    /// Removes what the lane made of a broadcast, when the driver asks for its removal.
-    pub fn remove_broadcast(dirs: &LocalDirs, id: i64) {
-        // Mostly there is none.
-        let _ = std::fs::remove_file(broadcast_file(dirs, id));
+        Ok(Self {
+            one_resource,
+            workers,
+            local_dirs,
+            ..Self::with_services(services, properties, kryo)
+        })
     }
 
     fn with_services(
@@ -84,16 +79,11 @@ impl PythonLane {
         properties: &SparkProperties,
         kryo: Kryo,
     ) -> Self {
-        let nothing = unknown_part(properties, &SHUFFLE_PARTS)
-            .or_else(|| unknown_part(properties, &PLUGGABLE));
-        let serializer = properties.text("spark.serializer", JAVA_SERIALIZER);
-        let (results, unknown) = match serializer.as_str() {
-            JAVA_SERIALIZER => (ResultFormat::Java, None),
-            KRYO_SERIALIZER => (ResultFormat::Kryo(kryo), None),
-            other => {
-                let why = format!("a result of spark.serializer {other}");
-                (ResultFormat::Java, Some(why))
-            }
+        let serializer = properties.text(&declared::SERIALIZER);
+        let results = match serializer.as_str() {
+            declared::KRYO_SERIALIZER => ResultFormat::Kryo(kryo),
+            // With any other the lane runs nothing.
+            _ => ResultFormat::Java,
         };
         let no_checkpoints = (results != ResultFormat::Java)
             .then(|| format!("a checkpoint of spark.serializer {serializer}"));
@@ -101,12 +91,15 @@ impl PythonLane {
             services,
             results,
             no_checkpoints,
-            nothing: nothing.or(unknown),
+            one_resource: false,
+            workers: None,
+            local_dirs: None,
+            nothing: unknown_part(properties, LaneName::Python),
         }
     }
 
-    /// Judges a task: gives what runs it, or the reason to delegate it. A stage is looked through once; the other tasks of it cost
-    /// only a look at their partition.
+    /// Judges a task: gives what runs it, or the reason to delegate it. A stage is looked through once; the other tasks
+    /// of it cost only a look at their partition.
     ///
     /// # Errors
     /// The reason: one of few texts, to be counted.

@@ -3,6 +3,8 @@
 mod compute;
 mod element;
 mod function;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod lane;
 mod native_lane;
 mod plan;
@@ -10,14 +12,14 @@ mod read_function;
 mod result;
 mod services;
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 mod testing;
 pub mod worker;
 
 pub use element::{Element, Elements};
 pub use function::{BroadcastFile, PythonBroadcast, PythonFunction};
 pub use lane::{Plan, PythonLane};
-pub use services::LaneParts;
+pub use services::PythonParts;
 
 /// The classes of RDDs that run natively, with what of them.
 pub fn recognised() -> Vec<(String, String)> {

@@ -5,25 +5,53 @@ use std::sync::Arc;
 use javaser::arena::NodeId;
 use wire::task_description::TaskDescription;
 
+use super::services::broadcast_file;
 use super::{Plan, PythonLane};
-use crate::executor::task::{DecodedTask, TaskContext, TaskError, TaskValue};
-use crate::lanes::{Lane, NativeLane, NativePlan};
+use crate::config::LaneName;
+use crate::report::Report;
+use crate::task::{AcceptedTask, DecodedTask, Lane, TaskContext, TaskError, TaskValue};
 
-impl NativeLane for PythonLane {
-    fn lane(&self) -> Lane {
-        Lane::Python
+/// PySpark before 4.2 forgets all resources of a task but the last that it is told, and which is told last depends on
+/// Scala's hash maps.
+const SEVERAL_RESOURCES: &str = "several kinds of resources, of which PySpark keeps one";
+
+impl Lane for PythonLane {
+    fn name(&self) -> LaneName {
+        LaneName::Python
     }
 
     fn accepts(
         &self,
         task: &DecodedTask,
-        _description: &TaskDescription,
-    ) -> Result<Box<dyn NativePlan>, String> {
-        Self::accepts(self, task).map(|plan| Box::new(plan) as Box<dyn NativePlan>)
+        description: &TaskDescription,
+    ) -> Result<Box<dyn AcceptedTask>, String> {
+        if self.one_resource && description.resources.len() > 1 {
+            return Err(SEVERAL_RESOURCES.to_owned());
+        }
+        Self::accepts(self, task).map(|plan| Box::new(plan) as Box<dyn AcceptedTask>)
+    }
+
+    fn broadcast_removed(&self, id: i64) {
+        if let Some(dirs) = &self.local_dirs {
+            // Mostly there is no file of it.
+            let _ = std::fs::remove_file(broadcast_file(dirs, id));
+        }
+    }
+
+    fn children_memory(&self) -> u64 {
+        self.workers
+            .as_ref()
+            .map_or(0, |workers| workers.memory().resident_bytes)
+    }
+
+    fn report_children(&self, report: &Report) {
+        if let Some(workers) = &self.workers {
+            report.count_python_compiled(&workers.take_compiled());
+        }
     }
 }
 
-impl NativePlan for Plan {
+impl AcceptedTask for Plan {
     fn run(self: Box<Self>, context: &Arc<TaskContext>) -> Result<TaskValue, TaskError> {
         Self::run(&self, context)
     }

@@ -93,8 +93,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::executor::task::{TaskContext, TaskError};
     use crate::lanes::python::plan::tests::tasks;
+    use crate::task::{TaskContext, TaskError};
 
     #[derive(Debug)]
     struct File;
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn functions_of_every_version() {
-        for version in ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"] {
+        for version in testkit::VERSIONS {
             for (name, task) in tasks(version) {
                 if !["range_1", "acc_bc_1", "barrier_1"].contains(&name.as_str()) {
                     continue;

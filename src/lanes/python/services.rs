@@ -17,15 +17,15 @@ use super::plan::{Key, ShuffleInput, ShuffleOutput};
 use super::read_function::read_function;
 use super::worker::PythonWorkers;
 use super::{BroadcastFile, Element, Elements, PythonFunction};
-use crate::blocks::LocalDirs;
 use crate::blocks::broadcast::{Broadcasts, PythonBroadcastReader, TorrentBroadcastRef};
 use crate::blocks::codec::Codec;
 use crate::blocks::kryo::{Kryo, KryoError, KryoReader, KryoValue};
 use crate::blocks::metrics::Counter;
 use crate::blocks::shuffle::{ReadRange, Shuffle};
 use crate::blocks::store::{BlockManager, CacheRequest, Cached};
-use crate::executor::task::{StageBinary, TaskContext, TaskError};
+use crate::blocks::{FileName, LocalDirs};
 use crate::files::{FileSystems, HadoopConf};
+use crate::task::{StageBinary, TaskContext, TaskError};
 
 /// Longest value in a shuffle or cached block that is believed.
 const MAX_VALUE: usize = i32::MAX as usize;
@@ -35,9 +35,11 @@ const KEPT_CONFS: usize = 8;
 
 /// The executor's parts that the lane works with.
 #[derive(Debug, Clone)]
-pub struct LaneParts {
+pub struct PythonParts {
     /// Python processes.
     pub workers: PythonWorkers,
+    /// Where the values of broadcasts are laid down for workers.
+    pub local_dirs: Arc<LocalDirs>,
     /// Values of broadcasts.
     pub broadcasts: Arc<Broadcasts>,
     /// Shuffles.
@@ -51,7 +53,7 @@ pub struct LaneParts {
 /// [`Services`] of an executor.
 #[derive(Debug)]
 pub(super) struct ExecutorServices {
-    parts: LaneParts,
+    parts: PythonParts,
     kryo: Kryo,
     checkpoints: Option<Codec>,
     limits: Limits,
@@ -64,7 +66,7 @@ struct Functions(Mutex<HashMap<NodeId, Arc<PythonFunction>>>);
 
 impl ExecutorServices {
     pub(super) fn new(
-        parts: LaneParts,
+        parts: PythonParts,
         kryo: Kryo,
         checkpoints: Option<Codec>,
         limits: Limits,
@@ -324,7 +326,7 @@ struct FetchedFile {
 
 /// Where the file of a Python program's broadcast is; Spark's name for the block.
 pub(super) fn broadcast_file(dirs: &LocalDirs, id: i64) -> PathBuf {
-    dirs.path(&format!("broadcast_{id}_python"))
+    dirs.path(&FileName::of_python_broadcast(id))
 }
 
 impl BroadcastFile for FetchedFile {

@@ -1,7 +1,9 @@
-//! An executor without a driver, for the tests of this lane.
+//! An executor without a driver, for the tests and fuzz targets of this lane.
+
+// For tests, but compiled for fuzz targets, too.
+#![allow(clippy::unwrap_used)]
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use javaser::{Catalog, Limits};
@@ -13,30 +15,24 @@ use wire::version::WireVersion;
 use crate::blocks::{BlockEnv, LocalDirs};
 use crate::cancel::Cancellation;
 use crate::config::SparkProperties;
-use crate::executor::task::{TaskContext, TaskMetrics};
 use crate::rpc::{DriverEndpoint, RpcConf};
+use crate::task::{TaskContext, TaskMetrics};
+
+/// No classes: fuzz targets need no distribution.
+#[cfg(fuzzing)]
+fn catalog() -> &'static Arc<Catalog> {
+    static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
+    CATALOG.get_or_init(|| Arc::new(Catalog::from_class_path(&[]).unwrap()))
+}
 
 /// The classes of the newest distribution.
+#[cfg(not(fuzzing))]
 pub(super) fn catalog() -> &'static Arc<Catalog> {
     static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
     CATALOG.get_or_init(|| {
-        let jars = distribution("4.3.0").join("jars/*");
-        Arc::new(Catalog::from_class_path(&[jars]).unwrap())
+        let class_path = testkit::Distribution::find(testkit::NEWEST).class_path();
+        Arc::new(Catalog::from_class_path(&[class_path.into()]).unwrap())
     })
-}
-
-fn distribution(version: &str) -> PathBuf {
-    let variable = format!("FIRESTEEL_SPARK_DIR_{}", version.replace('.', "_"));
-    if let Some(dir) = std::env::var_os(variable) {
-        return dir.into();
-    }
-    let home = std::env::var_os("HOME").unwrap();
-    let lib = Path::new(&home).join(format!(".cache/firesteel/spark-{version}/lib"));
-    std::fs::read_dir(lib)
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join("site-packages/pyspark"))
-        .find(|dir| dir.join("jars").is_dir())
-        .unwrap()
 }
 
 /// An executor whose driver accepts a connection and says nothing.
@@ -63,11 +59,14 @@ fn blocks() -> Arc<BlockEnv> {
                 port: 1,
                 topology_info: None,
             },
-            version: WireVersion::detect(&catalog).unwrap(),
+            version: match cfg!(fuzzing) {
+                true => WireVersion::newest(),
+                false => WireVersion::detect(&catalog).unwrap(),
+            },
             catalog,
             limits: Limits::default(),
             properties: Arc::new(properties(&[])),
-            driver,
+            driver: driver.into(),
             ask_timeout: std::time::Duration::from_secs(5),
             local_dirs: Arc::new(dirs),
             runtime: runtime.handle().clone(),

@@ -68,6 +68,12 @@ impl Engine {
         task_id: i64,
         memory: Arc<dyn MemoryPool>,
     ) -> Result<Arc<DataFusionContext>> {
+        // Something else may have removed them, such as a cleaner of temporary files.
+        for dir in self.disks.temp_dir_paths() {
+            if !dir.exists() {
+                std::fs::create_dir_all(dir)?;
+            }
+        }
         let mut runtime: RuntimeEnv = RuntimeEnvBuilder::new().with_memory_pool(memory).build()?;
         runtime.disk_manager = Arc::clone(&self.disks);
         Ok(Arc::new(DataFusionContext::new(

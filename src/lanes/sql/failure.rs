@@ -3,9 +3,9 @@
 use std::fmt;
 
 use datafusion_common::DataFusionError;
-use sql::native::error::{RunError, source_error};
+use rows::error::{RunError, source_error};
 
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 /// How an attempt ends that a source of rows made fail.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub(super) fn of_source(error: impl Into<TaskError>) -> DataFusionError {
     }
 }
 
-/// What the attempt ends with. Anything but a failure of a source is a bail-out: the JVM runs the attempt, and finds Spark's own words for
-/// what is wrong.
+/// What the attempt ends with. Anything but a failure of a source is a bail-out: the JVM runs the attempt, and finds
+/// Spark's own words for what is wrong.
 pub(super) fn of_run(error: DataFusionError) -> TaskError {
     match RunError::of(error) {
         RunError::BailOut(reason) => TaskError::BailOut(reason),
@@ -38,7 +38,6 @@ pub(super) fn of_run(error: DataFusionError) -> TaskError {
             Some(Failure(error)) => error.clone(),
             None => TaskError::BailOut(error.to_string()),
         },
-        other => TaskError::BailOut(other.to_string()),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use catalyst::SchemaMerge;
+use catalyst::{LeafInput, Settings, Stage, TaskInputs, Unsupported};
+use exec::NativeStage;
 use javaser::Limits;
-use sql::native::NativeStage;
-use sql::schema::SchemaMerge;
-use sql::{LeafInput, Settings, Stage, TaskInputs, Unsupported};
 use wire::task_description::TaskDescription;
 
 use super::engine::Engine;
@@ -15,18 +15,15 @@ use super::schemas::SchemaPlan;
 use super::sink::JudgedOutput;
 use super::sources::{local_path, remote_path};
 use super::sql_metrics::SqlMetrics;
-use super::verify::{Rules, Verdict, Verifier};
+use super::verify::{Attempts, Rules};
 use crate::blocks::broadcast::Broadcasts;
 use crate::blocks::codec::Codec;
 use crate::blocks::shuffle::Shuffle;
-use crate::config::{SettingError, SparkProperties};
-use crate::executor::task::{DecodedTask, StageBinary, StageTarget};
+use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
 use crate::files::FileSystems;
-use crate::lanes::{Lane, NativeLane, NativePlan, SHUFFLE_PARTS, unknown_part};
 use crate::memory::budget::ExecutionMemory;
-
-/// Whether attempts are run by the JVM too: `none` or `both`.
-const VERIFY: &str = "spark.firesteel.verify";
+use crate::report::Verification;
+use crate::task::{AcceptedTask, DecodedTask, Lane, StageBinary, StageTarget, Verifier};
 
 /// The executor's parts that the lane works with.
 #[derive(Debug, Clone)]
@@ -56,39 +53,10 @@ pub(super) struct Shared {
     pub(super) engine: OnceLock<Engine>,
     pub(super) relations: Arc<Relations>,
     /// With `spark.firesteel.verify=both`.
-    pub(super) verifier: Option<Verifier>,
+    pub(super) verifier: Option<Attempts>,
     pub(super) codec: Codec,
     /// Of objects that are read.
     pub(super) limits: Limits,
-}
-
-/// How the lane hears of what happens elsewhere.
-#[derive(Debug, Clone)]
-pub struct SqlEars(Arc<Shared>);
-
-impl SqlEars {
-    /// The driver removes a broadcast.
-    pub fn broadcast_removed(&self, id: i64) {
-        self.0.relations.remove(id);
-    }
-
-    /// Whether the ends of tasks in the JVM are wanted.
-    pub fn verifies(&self) -> bool {
-        self.0.verifier.is_some()
-    }
-
-    /// A task has finished in the JVM; `data` are those of its status update. What comes of it if it was run natively before. To be called before the update is
-    /// sent, on a thread that may wait.
-    pub fn finished_in_jvm(&self, task_id: i64, data: &[u8]) -> Option<Verdict> {
-        let Shared { parts, codec, .. } = &*self.0;
-        let verifier = self.0.verifier.as_ref()?;
-        verifier.compare(task_id, data, &parts.shuffle, codec)
-    }
-
-    /// A task has failed in the JVM or was killed there.
-    pub fn failed_in_jvm(&self, task_id: i64, data: &[u8]) -> Option<Verdict> {
-        self.0.verifier.as_ref()?.failed(task_id, data)
-    }
 }
 
 /// A stage that runs natively.
@@ -112,14 +80,21 @@ enum Work {
     Schemas(SchemaMerge),
 }
 
-/// Further settings that put something else in the place of a part of Spark, and the values that this lane knows.
-const PLUGGABLE: [(&str, &[&str]); 1] = [
-    // Results and relations are objects of it.
-    (
-        "spark.serializer",
-        &["org.apache.spark.serializer.JavaSerializer"],
-    ),
-];
+/// Whether attempts are run by the JVM too: `spark.firesteel.verify`.
+///
+/// # Errors
+/// It is neither `none` nor `both`.
+pub fn verifies(properties: &SparkProperties) -> Result<bool, SettingError> {
+    match properties.text(&declared::VERIFY).as_str() {
+        "none" => Ok(false),
+        "both" => Ok(true),
+        other => Err(SettingError::Invalid {
+            key: declared::VERIFY.key.to_owned(),
+            value: other.to_owned(),
+            expected: "none or both".to_owned(),
+        }),
+    }
+}
 
 impl SqlLane {
     /// The lane of an executor.
@@ -127,48 +102,31 @@ impl SqlLane {
     /// # Errors
     /// A setting is wrong.
     pub fn new(parts: SqlParts, properties: &SparkProperties) -> Result<Self, SettingError> {
-        let verify = match properties.text(VERIFY, "none").as_str() {
-            "none" => None,
-            "both" => Some(Verifier::default()),
-            other => {
-                return Err(SettingError::Invalid {
-                    key: VERIFY.to_owned(),
-                    value: other.to_owned(),
-                    expected: "none or both".to_owned(),
-                });
-            }
-        };
-        let nothing = unknown_part(properties, &SHUFFLE_PARTS)
-            .or_else(|| unknown_part(properties, &PLUGGABLE));
+        let verifier = verifies(properties)?.then(Attempts::default);
         Ok(Self {
             shared: Arc::new(Shared {
                 relations: Relations::new(parts.memory.clone()),
                 parts,
                 engine: OnceLock::new(),
-                verifier: verify,
+                verifier,
                 codec: Codec::from_conf(properties)?,
                 limits: Limits::default(),
             }),
-            nothing,
+            nothing: unknown_part(properties, LaneName::Sql),
         })
-    }
-
-    /// What the executor has to tell the lane.
-    pub fn ears(&self) -> SqlEars {
-        SqlEars(Arc::clone(&self.shared))
     }
 }
 
-impl NativeLane for SqlLane {
-    fn lane(&self) -> Lane {
-        Lane::Sql
+impl Lane for SqlLane {
+    fn name(&self) -> LaneName {
+        LaneName::Sql
     }
 
     fn accepts(
         &self,
         task: &DecodedTask,
         description: &TaskDescription,
-    ) -> Result<Box<dyn NativePlan>, String> {
+    ) -> Result<Box<dyn AcceptedTask>, String> {
         if let Some(reason) = &self.nothing {
             return Err(reason.clone());
         }
@@ -198,6 +156,26 @@ impl NativeLane for SqlLane {
             inputs,
         }))
     }
+
+    fn broadcast_removed(&self, id: i64) {
+        self.shared.relations.remove(id);
+    }
+
+    fn verifier(&self) -> Option<&dyn Verifier> {
+        self.shared.verifier.as_ref().map(|_| self as _)
+    }
+}
+
+impl Verifier for SqlLane {
+    fn finished_in_jvm(&self, task_id: i64, data: &[u8]) -> Option<Verification> {
+        let Shared { parts, codec, .. } = &*self.shared;
+        let attempts = self.shared.verifier.as_ref()?;
+        attempts.compare(task_id, data, &parts.shuffle, codec)
+    }
+
+    fn failed_in_jvm(&self, task_id: i64, data: &[u8]) -> Option<Verification> {
+        self.shared.verifier.as_ref()?.failed(task_id, data)
+    }
 }
 
 fn judge(
@@ -224,7 +202,7 @@ fn judge(
     let settings = Settings::new(property);
     let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
     let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
-    let output = JudgedOutput::new(native.stage(), native.raw_rows()).map_err(words)?;
+    let output = JudgedOutput::new(native.stage()).map_err(words)?;
     let metrics = SqlMetrics::read(&binary.graph)?;
     let rules = verifies.then(|| Arc::new(Rules::new(native.stage())));
     Ok(Work::Plan(Arc::new(JudgedStage {

@@ -1,8 +1,8 @@
 //! A task's part of the executor's memory as DataFusion's operators ask for it.
 //!
-//! Operators that can go to disk get equal parts of what those that cannot leave to them: the first of two sorts must not take what the second one needs,
-//! neither while it gathers rows nor when it merges what it has spilled. A sort needs some memory to sort what it has gathered: it must not gather
-//! until nothing is left.
+//! Operators that can go to disk get equal parts of what those that cannot leave to them: the first of two sorts must
+//! not take what the second one needs, neither while it gathers rows nor when it merges what it has spilled. A sort
+//! needs some memory to sort what it has gathered: it must not gather until nothing is left.
 
 use std::fmt;
 
@@ -25,7 +25,8 @@ enum Use {
     Spills,
     /// A sort gathers rows.
     Sorts,
-    /// A sort merges sorted rows: what it has spilled, with as much memory as it gets; or what it has gathered, which it gives back meanwhile.
+    /// A sort merges sorted rows: what it has spilled, with as much memory as it gets; or what it has gathered, which
+    /// it gives back meanwhile.
     Merges,
     /// It cannot go to disk.
     Stays,
@@ -71,10 +72,10 @@ impl Budget for TaskMemory {
 
 /// The memory of one attempt.
 #[derive(Debug)]
-pub(super) struct TaskPool<B>(Mutex<State<B>>);
+pub(super) struct TaskPool<B>(Mutex<PoolUse<B>>);
 
 #[derive(Debug)]
-struct State<B> {
+struct PoolUse<B> {
     budget: B,
     used: usize,
     /// Part of it that stays in memory.
@@ -85,7 +86,7 @@ struct State<B> {
     peak: u64,
 }
 
-impl<B: Budget> State<B> {
+impl<B: Budget> PoolUse<B> {
     fn add(&mut self, what: Use, bytes: usize) {
         self.used += bytes;
         if what == Use::Stays {
@@ -109,7 +110,7 @@ impl<B: Budget> State<B> {
 
 impl<B: Budget> TaskPool<B> {
     pub(super) fn new(budget: B) -> Self {
-        Self(Mutex::new(State {
+        Self(Mutex::new(PoolUse {
             budget,
             used: 0,
             stays: 0,

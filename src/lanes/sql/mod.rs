@@ -1,4 +1,5 @@
-//! Spark SQL without a JVM: stages that crate `sql` reads run on DataFusion's operators, on the task's own thread.
+//! Spark SQL without a JVM: stages that `crates/catalyst` reads run on DataFusion's operators, on the task's own
+//! thread.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -17,6 +18,8 @@
 
 mod engine;
 mod failure;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod lane;
 mod memory;
 mod relations;
@@ -30,5 +33,4 @@ mod sql_metrics;
 mod verify;
 mod write;
 
-pub use lane::{SqlEars, SqlLane, SqlParts};
-pub use verify::Verdict;
+pub use lane::{SqlLane, SqlParts, verifies};

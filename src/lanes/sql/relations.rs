@@ -1,7 +1,7 @@
 //! What is made of broadcasts, once per executor.
 //!
-//! Its memory is [`CommonMemory`]. What no task uses goes when memory is short, that which was used least recently first; a task that wants it
-//! later makes it again.
+//! Its memory is [`CommonMemory`]. What no task uses goes when memory is short, that which was used least recently
+//! first; a task that wants it later makes it again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use datafusion_common::Result;
+use exec::{Shared as Made, SharedMemory};
 use parking_lot::Mutex;
-use sql::native::error::bail_out;
-use sql::native::{Shared as Made, SharedMemory};
+use rows::error::bail_out;
 
 use crate::memory::budget::{CommonMemory, ExecutionMemory, Idle};
 
@@ -44,7 +44,7 @@ fn is_idle(made: &Made) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Cached {
     /// By the broadcast's id and by what they are.
     things: HashMap<i64, HashMap<String, Entry>>,
     clock: u64,
@@ -54,7 +54,7 @@ struct Known {
 #[derive(Debug)]
 pub(super) struct Relations {
     memory: ExecutionMemory,
-    known: Mutex<Known>,
+    known: Mutex<Cached>,
 }
 
 /// Memory of one thing.
@@ -86,8 +86,8 @@ impl Relations {
         relations
     }
 
-    /// The thing of that name made of a broadcast; `make` is asked if there is none, and keeps the memory with what it makes. Waits for
-    /// others who make it, as long as `alive` says that it should.
+    /// The thing of that name made of a broadcast; `make` is asked if there is none, and keeps the memory with what it
+    /// makes. Waits for others who make it, as long as `alive` says that it should.
     pub(super) fn get_or_make(
         &self,
         broadcast_id: i64,
@@ -157,7 +157,7 @@ impl Idle for Relations {
 
 #[cfg(test)]
 mod tests {
-    use sql::native::error::RunError;
+    use rows::error::RunError;
 
     use super::*;
     use crate::memory::budget::FixedPool;

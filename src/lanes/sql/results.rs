@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use catalyst::CollectResult;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use sql::CollectResult;
-use sql::rows::result::{self, CollectRows};
-use sql::rows::{RangeSample, RowEncoder};
+use exec::RangeSample;
+use rows::RowEncoder;
+use rows::result::{self, CollectRows};
 
 use super::failure::of_run;
 use super::sink::{Finished, Sink};
 use crate::blocks::codec::{Codec, CompressedWriter};
-use crate::executor::task::{TaskContext, TaskError};
+use crate::task::{TaskContext, TaskError};
 
 /// `SparkPlan.getByteArrayRdd`
 pub(super) struct Collected<'a> {

@@ -1,4 +1,5 @@
-//! Rows in blocks of a shuffle, as `UnsafeRowSerializer` wrote them: the length of a row as a big-endian `int`, then the row.
+//! Rows in blocks of a shuffle, as `UnsafeRowSerializer` wrote them: the length of a row as a big-endian `int`, then
+//! the row.
 
 use std::io::{self, Read};
 use std::ops::Deref;
@@ -6,12 +7,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use datafusion_common::Result;
-use sql::native::BlockStream;
+use exec::BlockStream;
 
 use super::failure::of_source;
 use crate::blocks::metrics::ShuffleReadMetrics;
 use crate::blocks::shuffle::ShuffleError;
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 /// Bytes that are handed on at a time, unless a row is longer.
 const PIECE: usize = 512 << 10;
@@ -60,7 +61,7 @@ where
         }
     }
 
-    fn piece(&mut self) -> std::result::Result<Option<Bytes>, TaskError> {
+    pub(super) fn piece(&mut self) -> std::result::Result<Option<Bytes>, TaskError> {
         let mut bytes = Vec::with_capacity(PIECE);
         bytes.append(&mut self.begun);
         let mut wanted = PIECE;

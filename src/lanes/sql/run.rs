@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use catalyst::{OperatorKind, TaskInputs};
 use datafusion_execution::memory_pool::MemoryPool;
 use futures::StreamExt;
 use javaser::arena::NodeId;
-use sql::{OperatorKind, TaskInputs};
 
 use super::engine::Engine;
 use super::failure::of_run;
@@ -16,8 +16,8 @@ use super::memory::TaskPool;
 use super::sink::Finished;
 use super::sources::{self, TaskSources};
 use super::verify::Expected;
-use crate::executor::task::{StageBinary, TaskContext, TaskError, TaskValue};
-use crate::lanes::NativePlan;
+use crate::task::AcceptedTask;
+use crate::task::{StageBinary, TaskContext, TaskError, TaskValue};
 
 /// A task that the lane can run.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct SqlPlan {
     pub(super) inputs: TaskInputs,
 }
 
-impl NativePlan for SqlPlan {
+impl AcceptedTask for SqlPlan {
     fn run(self: Box<Self>, context: &Arc<TaskContext>) -> Result<TaskValue, TaskError> {
         let shuffle = &self.shared.parts.shuffle;
         shuffle.tracker().update_epoch(context.epoch);

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use catalyst::StructField;
+use catalyst::{SchemaFile, SchemaMerge};
+use exec::schema;
 use javaser::arena::NodeId;
-use sql::StructField;
-use sql::schema::{self, SchemaFile, SchemaMerge};
 
 use super::sources::open_local;
-use crate::executor::task::{DecodedTask, TaskContext, TaskError, TaskValue};
-use crate::lanes::NativePlan;
+use crate::task::AcceptedTask;
+use crate::task::{DecodedTask, TaskContext, TaskError, TaskValue};
 
 /// A task that the lane can run.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ fn local_path(path: &str) -> Option<PathBuf> {
     (path.starts_with('/') && !path.starts_with("//")).then(|| PathBuf::from(path))
 }
 
-impl NativePlan for SchemaPlan {
+impl AcceptedTask for SchemaPlan {
     fn run(self: Box<Self>, context: &Arc<TaskContext>) -> Result<TaskValue, TaskError> {
         let columns = self.columns(context)?;
         schema::result(&context.blocks.catalog, columns.as_deref())

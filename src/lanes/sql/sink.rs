@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use catalyst::{Columns, DataType, Output, Stage, Unsupported};
 use datafusion_execution::memory_pool::MemoryPool;
-use sql::native::NativeStage;
-use sql::rows::{Partitioner, RangeSampler, RowEncoder};
-use sql::{DataType, Output, Stage, Unsupported};
+use exec::NativeStage;
+use exec::{Partitioner, RangeSampler};
+use rows::RowEncoder;
 
 use super::lane::Shared;
 use super::results::{Collected, Ordered, Sampled};
 use super::verify::{DigestSink, Rules};
 use super::write::ShuffleSink;
-use crate::executor::task::{TaskContext, TaskError, TaskValue};
+use crate::task::{TaskContext, TaskError, TaskValue};
 
 /// Takes the batches of one attempt in their order. Nothing is visible to anybody before [`Sink::finish`].
 pub(super) trait Sink {
@@ -49,13 +50,55 @@ impl Finished {
 /// The output of a stage, judged once.
 #[derive(Debug)]
 pub(super) struct JudgedOutput {
-    kind: Kind,
-    /// Types of the rows; `None` if they are passed on as they are.
-    types: Option<Vec<DataType>>,
+    kind: OutputKind,
+    rows: OutputRows,
+}
+
+/// What is known of the rows that a stage puts out.
+#[derive(Debug)]
+enum OutputRows {
+    /// Types of their columns.
+    Typed(Vec<DataType>),
+    /// Nothing but perhaps the number of columns: they are passed on as they are.
+    Whole { num_fields: Option<usize> },
+}
+
+impl OutputRows {
+    /// # Errors
+    /// Who reads the rows was promised others.
+    fn of(stage: &Stage) -> Result<Self, Unsupported> {
+        let other = || Unsupported::Use("rows of other columns".to_owned());
+        let columns = match (&stage.root.output, &stage.output) {
+            (Columns::Opaque { num_fields }, Output::Collect { .. }) => {
+                let num_fields = *num_fields;
+                return Ok(Self::Whole { num_fields });
+            }
+            (Columns::Opaque { .. }, _) => stage.root.output.require()?,
+            (Columns::Known(columns), Output::ShuffleWrite(write)) => {
+                // The serializer that readers have was told how many columns there are.
+                let promised = usize::try_from(write.shuffle.num_fields);
+                if columns.len() != write.output.len() || promised != Ok(columns.len()) {
+                    return Err(other());
+                }
+                &write.output
+            }
+            (Columns::Known(columns), _) => columns,
+        };
+        let types = columns.iter().map(|column| column.data_type.clone());
+        Ok(Self::Typed(types.collect()))
+    }
+
+    /// Columns of the rows, where that is known.
+    fn num_fields(&self) -> Option<usize> {
+        match self {
+            Self::Typed(types) => Some(types.len()),
+            Self::Whole { num_fields } => *num_fields,
+        }
+    }
 }
 
 #[derive(Debug)]
-enum Kind {
+enum OutputKind {
     Shuffle(Partitioner),
     /// Everything else is in the stage.
     Collect,
@@ -65,38 +108,27 @@ enum Kind {
 
 impl JudgedOutput {
     /// Judges the output of a stage whose rows are passed on as they are if `opaque`.
-    pub(super) fn new(stage: &Stage, opaque: bool) -> Result<Self, Unsupported> {
-        let columns = match &stage.output {
-            Output::ShuffleWrite(write) => &write.output,
-            _ => &stage.root.output,
-        };
-        let types: Vec<DataType> = columns.iter().map(|of| of.data_type.clone()).collect();
+    pub(super) fn new(stage: &Stage) -> Result<Self, Unsupported> {
+        let rows = OutputRows::of(stage)?;
         let kind = match &stage.output {
-            Output::ShuffleWrite(write) => Kind::Shuffle(Partitioner::new(write)?),
-            Output::Collect { .. } => Kind::Collect,
-            Output::TakeOrdered => Kind::TakeOrdered,
+            Output::ShuffleWrite(write) => OutputKind::Shuffle(Partitioner::new(write)?),
+            Output::Collect { .. } => OutputKind::Collect,
+            Output::TakeOrdered => OutputKind::TakeOrdered,
             Output::RangeSample {
                 order,
                 sample_size,
                 rdd_id,
-            } => Kind::Sample(RangeSampler::new(
+            } => OutputKind::Sample(RangeSampler::new(
                 order,
                 *sample_size,
                 *rdd_id,
-                &stage.root.output,
+                stage.root.output.require()?,
             )?),
         };
-        if opaque && !matches!(kind, Kind::Collect) {
-            return Err(Unsupported::Use("rows of unknown columns".to_owned()));
+        if let OutputRows::Typed(types) = &rows {
+            RowEncoder::new(types)?;
         }
-        if !opaque {
-            if types.len() != stage.root.output.len() {
-                return Err(Unsupported::Use("rows of other columns".to_owned()));
-            }
-            RowEncoder::new(&types)?;
-        }
-        let types = (!opaque).then_some(types);
-        Ok(Self { kind, types })
+        Ok(Self { kind, rows })
     }
 
     /// For one attempt.
@@ -112,13 +144,13 @@ impl JudgedOutput {
         let shuffle = &lane.parts.shuffle;
         let verified = rules.zip(lane.verifier.as_ref());
         let bail_out = |why: Unsupported| TaskError::BailOut(why.to_string());
-        let encoder = match &self.types {
-            Some(types) => RowEncoder::new(types).map_err(bail_out)?,
-            None => RowEncoder::opaque(),
+        let encoder = match &self.rows {
+            OutputRows::Typed(types) => RowEncoder::new(types).map_err(bail_out)?,
+            OutputRows::Whole { num_fields } => RowEncoder::opaque(*num_fields),
         };
         let partition = context.partition_id;
         Ok(match (&self.kind, &stage.output) {
-            (Kind::Shuffle(partitioner), Output::ShuffleWrite(write)) => match verified {
+            (OutputKind::Shuffle(partitioner), Output::ShuffleWrite(write)) => match verified {
                 Some(verified) => {
                     let map_id = shuffle.map_id(context.task_attempt_id, partition);
                     let output = (write.shuffle.shuffle_id, map_id);
@@ -141,7 +173,7 @@ impl JudgedOutput {
                 )?),
             },
             (
-                Kind::Collect,
+                OutputKind::Collect,
                 Output::Collect {
                     limit,
                     take_from_end,
@@ -158,13 +190,13 @@ impl JudgedOutput {
                 );
                 Box::new(rows?)
             }
-            (Kind::TakeOrdered, _) => Box::new(Ordered::new(
-                encoder,
-                stage.root.output.len(),
-                memory,
-                context,
-            )),
-            (Kind::Sample(sampler), _) => {
+            (OutputKind::TakeOrdered, _) => {
+                let num_fields = self.rows.num_fields();
+                let num_fields = num_fields
+                    .ok_or_else(|| TaskError::BailOut("rows of unknown columns".to_owned()))?;
+                Box::new(Ordered::new(encoder, num_fields, memory, context))
+            }
+            (OutputKind::Sample(sampler), _) => {
                 let sample = sampler.task(partition).map_err(bail_out)?;
                 Box::new(Sampled::new(sample, context))
             }

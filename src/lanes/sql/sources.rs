@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use catalyst::{Broadcast, ShufflePartitionSpec, ShuffleRead};
 use datafusion_common::Result;
+use exec::{BlockStream, FileBytes, Make, Shared, Sources};
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
-use sql::native::error::{RunError, bail_out};
-use sql::native::{BlockStream, FileBytes, Make, Shared, Sources};
-use sql::{Broadcast, ShufflePartitionSpec, ShuffleRead};
+use rows::error::{RunError, bail_out};
 
 use super::failure::of_source;
 use super::lane::Shared as Lane;
@@ -21,8 +21,8 @@ use super::row_blocks::{RowBlocks, SharedMetrics};
 use crate::blocks::broadcast::TorrentBroadcastRef;
 use crate::blocks::metrics::{Counter, ShuffleReadMetrics};
 use crate::blocks::shuffle::{MapStatuses, ReadRange};
-use crate::executor::task::{StageBinary, TaskContext};
 use crate::files::{FilePath, HadoopConf, RangeFile, is_known_scheme};
+use crate::task::{StageBinary, TaskContext};
 
 /// What one attempt reads.
 #[derive(Debug)]
@@ -232,8 +232,8 @@ pub(super) fn local_path(url: &str) -> Option<PathBuf> {
     Some(PathBuf::from(path.into_owned()))
 }
 
-/// Opens a file of this host that the driver knows to have so many bytes, or says why it is left to the JVM: whatever is wrong, Spark has words
-/// for it and settings about it.
+/// Opens a file of this host that the driver knows to have so many bytes, or says why it is left to the JVM: whatever
+/// is wrong, Spark has words for it and settings about it.
 pub(super) fn open_local(path: &Path, size: u64) -> std::result::Result<File, &'static str> {
     let file = File::open(path).map_err(|_| "a file that cannot be opened")?;
     match file.metadata().map(|found| found.len()) {

@@ -1,5 +1,5 @@
-//! SQL metrics of a stage as its tasks send them back: the `SQLMetric` objects that came with it, with a task's numbers in them. Their classes differ between
-//! versions; what came is written back as it is but for two fields.
+//! SQL metrics of a stage as its tasks send them back: the `SQLMetric` objects that came with it, with a task's numbers
+//! in them. Their classes differ between versions; what came is written back as it is but for two fields.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,8 @@ struct Template {
 }
 
 impl SqlMetrics {
-    /// Those of a stage's binary. A task sends every one of them, as Spark does: those without a number count as well, for the least and the median.
+    /// Those of a stage's binary. A task sends every one of them, as Spark does: those without a number count as well,
+    /// for the least and the median.
     ///
     /// # Errors
     /// The objects are not as expected.

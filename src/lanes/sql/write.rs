@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
+use catalyst::{Metric, ShuffleWrite};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use sql::rows::{Partitioner, RowChecksums, RowEncoder, round_robin_order, scatter};
-use sql::{Metric, ShuffleWrite};
+use exec::{Partitioner, round_robin_order, scatter};
+use rows::{RowChecksums, RowEncoder};
 
 use super::failure::of_run;
 use super::sink::{Finished, Sink};
 use crate::blocks::metrics::ShuffleWriteMetrics;
 use crate::blocks::shuffle::{Shuffle, ShuffleWriter};
-use crate::executor::task::{TaskContext, TaskError, TaskValue};
+use crate::task::{TaskContext, TaskError, TaskValue};
 
 /// Writes the rows of one map task.
 pub(super) struct ShuffleSink<'a> {
@@ -110,7 +111,8 @@ impl<'a> ShuffleSink<'a> {
     }
 }
 
-/// The rows of all batches and where each goes if they are sent round robin in their sorted order; `None` if there are none.
+/// The rows of all batches and where each goes if they are sent round robin in their sorted order; `None` if there are
+/// none.
 pub(super) fn round_robin(
     encoder: &mut RowEncoder,
     partitioner: &mut Partitioner,

@@ -8,7 +8,7 @@ use super::{
     Value, primitive_size,
 };
 use crate::catalog::ClassDesc;
-use crate::liars::{Liar, liar};
+use crate::omitted_fields::{OmittedFields, omitted_fields};
 use crate::stream::*;
 use crate::{Error, mutf8};
 
@@ -130,7 +130,9 @@ impl Graph {
                 continue;
             };
             let has_body = class.is_externalizable() || class.flags() & SC_WRITE_METHOD != 0;
-            let omits = |first: &Field| liar(class.name(), first.name()) == Some(Liar::Always);
+            let omits = |first: &Field| {
+                omitted_fields(class.name(), first.name()) == Some(OmittedFields::Always)
+            };
             let fields_omitted = has_body && class.fields().first().is_some_and(omits);
             if has_body {
                 object.bodies.push(Body {
@@ -224,8 +226,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Sets what the `writeObject` or `writeExternal` of one level writes, behind the level's fields. With no class given it is the level
-    /// nearest to the object's own class that has a body.
+    /// Sets what the `writeObject` or `writeExternal` of one level writes, behind the level's fields. With no class
+    /// given it is the level nearest to the object's own class that has a body.
     ///
     /// # Errors
     /// [`Error::WrongType`] if no such level has a body; [`Error::BadNode`] for ids of other graphs.

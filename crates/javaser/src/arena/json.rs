@@ -16,10 +16,10 @@ const MAX_NESTING: usize = 48;
 impl Graph {
     /// The graph as JSON.
     ///
-    /// `roots` lists the stream's roots. Objects have `@class`, `@id` and their fields (those of super classes too, with the class
-    /// in front where a name appears twice), and under `@data` what each class's `writeObject` wrote: block data as
-    /// `{"@bytes": hex}`, objects as they are. Objects met again are `{"@ref": id}`; a nesting deeper than 48 is
-    /// continued under `deeper`, by id. Behind 64 MiB of names and strings only ids follow.
+    /// `roots` lists the stream's roots. Objects have `@class`, `@id` and their fields (those of super classes too,
+    /// with the class in front where a name appears twice), and under `@data` what each class's `writeObject` wrote:
+    /// block data as `{"@bytes": hex}`, objects as they are. Objects met again are `{"@ref": id}`; a nesting deeper
+    /// than 48 is continued under `deeper`, by id. Behind 64 MiB of names and strings only ids follow.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let mut printer = Printer {

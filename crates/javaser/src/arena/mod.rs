@@ -261,7 +261,7 @@ pub struct Object {
 pub(crate) struct Body {
     /// Index into the descriptor's chain.
     pub(crate) level: u16,
-    /// The class writes neither `defaultWriteObject` nor `writeFields`; see [`crate::liars`].
+    /// The class writes neither `defaultWriteObject` nor `writeFields`; see [`crate::omitted_fields`].
     pub(crate) fields_omitted: bool,
     pub(crate) items: Vec<Content>,
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{
     Array, Body, Content, Desc, Elements, Graph, Node, NodeId, Object, Value, primitive_size,
 };
-use crate::liars::{Liar, liar};
+use crate::omitted_fields::{OmittedFields, omitted_fields};
 use crate::stream::*;
 use crate::{Error, Limits};
 
@@ -474,9 +474,9 @@ impl<'a> Parser<'a> {
         }
         let is_block = matches!(next, TC_BLOCKDATA | TC_BLOCKDATALONG);
         let fields_omitted = desc.fields().first().is_some_and(|first| {
-            match liar(desc.name(), first.name()) {
-                Some(Liar::Always) => true,
-                Some(Liar::IfBlockDataComesFirst) => is_block,
+            match omitted_fields(desc.name(), first.name()) {
+                Some(OmittedFields::Always) => true,
+                Some(OmittedFields::IfBlockDataComesFirst) => is_block,
                 // Neither can be the value of a field.
                 None => first.is_reference() && (is_block || next == TC_ENDBLOCKDATA),
             }

@@ -220,7 +220,8 @@ fn likely_jars(file: &str) -> &'static [&'static str] {
     ]
 }
 
-/// The jars of a directory. The JVM takes them in the order of the directory; sorted here, to be the same on every start.
+/// The jars of a directory. The JVM takes them in the order of the directory; sorted here, to be the same on every
+/// start.
 fn jars_of(directory: &Path) -> Result<Vec<PathBuf>, CatalogError> {
     let list = match std::fs::read_dir(directory) {
         Ok(list) => list,

@@ -182,8 +182,8 @@ struct Class {
 const MAX_NESTING: usize = 128;
 
 impl Catalog {
-    /// Catalog of a class path as the JVM gets it: jars, directories, and `DIR/*` for all jars of a directory. Entries that
-    /// do not exist are ignored as the JVM does.
+    /// Catalog of a class path as the JVM gets it: jars, directories, and `DIR/*` for all jars of a directory. Entries
+    /// that do not exist are ignored as the JVM does.
     ///
     /// Opens nothing yet.
     ///
@@ -212,7 +212,8 @@ impl Catalog {
         found.desc.clone()
     }
 
-    /// As [`Catalog::lookup`], but a class that is not serializable has a descriptor too, as in a `java.lang.Class` value.
+    /// As [`Catalog::lookup`], but a class that is not serializable has a descriptor too, as in a `java.lang.Class`
+    /// value.
     ///
     /// # Errors
     /// [`CatalogError`]
@@ -236,6 +237,14 @@ impl Catalog {
     #[must_use]
     pub fn resource(&self, path: &str) -> Option<Vec<u8>> {
         self.path.read(path).ok()?.map(|(_, content)| content)
+    }
+
+    /// Whether the class file of a class contains a text, as it does where the class uses a name or a string. `None` if
+    /// there is no such class.
+    #[must_use]
+    pub fn mentions(&self, class: &str, text: &str) -> Option<bool> {
+        let file = self.resource(&class_file(class))?;
+        Some(memchr::memmem::find(&file, text.as_bytes()).is_some())
     }
 
     /// The jar or directory from which the JVM would load the class.

@@ -14,6 +14,10 @@ pub enum ScalaVersion {
     V2_13,
 }
 
+/// Maven's classifiers of jars that stand beside a module's own, behind its version: they hold no part of a
+/// distribution.
+const CLASSIFIERS: [&str; 4] = ["-tests", "-test-sources", "-sources", "-javadoc"];
+
 /// Written into a jar of every Spark distribution: spark-core up to 3.x, spark-common-utils from 3.5 on.
 const VERSION_INFO: &str = "spark-version-info.properties";
 
@@ -64,8 +68,8 @@ impl Catalog {
         }
     }
 
-    /// Version and path of every spark-core and spark-common-utils jar. More than one version means that
-    /// distributions are mixed.
+    /// Version and path of every spark-core and spark-common-utils jar, not of their tests and sources. More than one
+    /// version means that distributions are mixed.
     #[must_use]
     pub fn spark_versions_found(&self) -> Vec<(String, PathBuf)> {
         let mut found = Vec::new();
@@ -77,8 +81,11 @@ impl Catalog {
             else {
                 continue;
             };
+            let rest = rest.strip_suffix(".jar");
+            if rest.is_some_and(|r| CLASSIFIERS.iter().any(|c| r.ends_with(c))) {
+                continue;
+            }
             let of_name = rest
-                .strip_suffix(".jar")
                 .and_then(|r| r.split_once('-'))
                 .map(|(_scala, version)| version.to_owned());
             let of_content = || {

@@ -126,7 +126,8 @@ impl Jar {
         let content = match entry.method {
             0 => data.to_vec(),
             8 => {
-                let mut content = Vec::with_capacity(entry.size as usize);
+                // The size is only claimed.
+                let mut content = Vec::with_capacity((entry.size as usize).min(CHUNK));
                 // One byte more than announced shows a wrong size.
                 DeflateDecoder::new(data)
                     .take(u64::from(entry.size) + 1)
@@ -164,8 +165,8 @@ impl Jar {
 }
 
 impl Entry {
-    /// The next entry of the central directory and what follows it; an outer `None` if `bytes` ends before. Directories and
-    /// encrypted entries are left out.
+    /// The next entry of the central directory and what follows it; an outer `None` if `bytes` ends before. Directories
+    /// and encrypted entries are left out.
     fn parse(bytes: &[u8], base: u64) -> io::Result<Option<(Option<Self>, &[u8])>> {
         let header = Fields(bytes);
         let (Some(signature), Some(_)) = (header.u32(0), header.u32(42)) else {
@@ -206,7 +207,8 @@ impl Entry {
     }
 }
 
-/// The offset in a Zip64 extra field: it lists, in this order, those of size, compressed size and offset that did not fit.
+/// The offset in a Zip64 extra field: it lists, in this order, those of size, compressed size and offset that did not
+/// fit.
 fn zip64_offset(mut extra: &[u8], compressed: u32, size: u32) -> Option<u64> {
     loop {
         let (id, len) = (Fields(extra).u16(0)?, Fields(extra).u16(2)?);

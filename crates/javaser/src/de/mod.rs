@@ -17,9 +17,9 @@ const MAX_DEPTH: usize = 128;
 
 /// Reads a value from a stream with one root object.
 ///
-/// Fields are matched by name and those that the type does not have are skipped; a field that the stream does not have is serde's
-/// business (an `Option` becomes `None`). Scala and Java collections of any kind are sequences or maps, Scala's
-/// `Some` is transparent, integers may be boxed.
+/// Fields are matched by name and those that the type does not have are skipped; a field that the stream does not have
+/// is serde's business (an `Option` becomes `None`). Scala and Java collections of any kind are sequences or maps,
+/// Scala's `Some` is transparent, integers may be boxed.
 ///
 /// # Errors
 /// What [`Graph::parse`] finds; [`Error::WrongClass`] and [`Error::WrongType`] where the stream holds something else;

@@ -215,7 +215,8 @@ impl<'c> Encoder<'c> {
         Ok(Value::Ref(object))
     }
 
-    /// A Scala `object`: in 2.12 an instance of its class, whose values the reader replaces by its own object; in 2.13 a proxy.
+    /// A Scala `object`: in 2.12 an instance of its class, whose values the reader replaces by its own object; in 2.13
+    /// a proxy.
     pub(super) fn module(&mut self, class: &str) -> Result<Value, Error> {
         if let Some(known) = self.modules.get(class) {
             return Ok(*known);

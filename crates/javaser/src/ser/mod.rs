@@ -68,8 +68,8 @@ pub(crate) enum Tree {
 
 /// Writes a value as a stream with one root object.
 ///
-/// A struct's serde name is its Java class, its fields' serde names are the Java fields; a field that the class does not have is left
-/// out. What serde cannot say is in [`crate::types`].
+/// A struct's serde name is its Java class, its fields' serde names are the Java fields; a field that the class does
+/// not have is left out. What serde cannot say is in [`crate::types`].
 ///
 /// # Errors
 /// [`Error::Catalog`] for classes that are not on the class path, [`Error::MissingField`] for fields that the class

@@ -35,7 +35,7 @@ impl TreeSerializer {
 }
 
 /// What a compound becomes.
-enum Kind {
+enum CompoundKind {
     Seq,
     Tuple,
     Struct(&'static str),
@@ -43,7 +43,7 @@ enum Kind {
 
 pub(super) struct Compound {
     serializer: TreeSerializer,
-    kind: Kind,
+    kind: CompoundKind,
     items: Vec<Tree>,
     fields: Vec<(&'static str, Tree)>,
 }
@@ -55,7 +55,7 @@ pub(super) struct MapCompound {
 }
 
 impl Compound {
-    fn new(serializer: TreeSerializer, kind: Kind) -> Result<Self, Error> {
+    fn new(serializer: TreeSerializer, kind: CompoundKind) -> Result<Self, Error> {
         Ok(Self {
             serializer: serializer.child()?,
             kind,
@@ -80,9 +80,9 @@ impl Compound {
 
     fn finish(self) -> Result<Tree, Error> {
         match self.kind {
-            Kind::Seq => Ok(Tree::Seq(self.items)),
-            Kind::Tuple => Ok(Tree::Tuple(self.items)),
-            Kind::Struct(name) => wrapper(name, self.fields),
+            CompoundKind::Seq => Ok(Tree::Seq(self.items)),
+            CompoundKind::Tuple => Ok(Tree::Tuple(self.items)),
+            CompoundKind::Struct(name) => wrapper(name, self.fields),
         }
     }
 }
@@ -291,15 +291,15 @@ impl ser::Serializer for TreeSerializer {
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Compound, Error> {
-        Compound::new(self, Kind::Seq)
+        Compound::new(self, CompoundKind::Seq)
     }
 
     fn serialize_tuple(self, _: usize) -> Result<Compound, Error> {
-        Compound::new(self, Kind::Tuple)
+        Compound::new(self, CompoundKind::Tuple)
     }
 
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Compound, Error> {
-        Compound::new(self, Kind::Tuple)
+        Compound::new(self, CompoundKind::Tuple)
     }
 
     fn serialize_tuple_variant(
@@ -309,7 +309,7 @@ impl ser::Serializer for TreeSerializer {
         _: &'static str,
         _: usize,
     ) -> Result<Compound, Error> {
-        Compound::new(self, Kind::Tuple)
+        Compound::new(self, CompoundKind::Tuple)
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<MapCompound, Error> {
@@ -321,7 +321,7 @@ impl ser::Serializer for TreeSerializer {
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Compound, Error> {
-        Compound::new(self, Kind::Struct(name))
+        Compound::new(self, CompoundKind::Struct(name))
     }
 
     fn serialize_struct_variant(
@@ -331,94 +331,35 @@ impl ser::Serializer for TreeSerializer {
         variant: &'static str,
         _: usize,
     ) -> Result<Compound, Error> {
-        Compound::new(self, Kind::Struct(variant))
+        Compound::new(self, CompoundKind::Struct(variant))
     }
 }
 
-impl ser::SerializeSeq for Compound {
-    type Ok = Tree;
-    type Error = Error;
+/// What serde asks of compounds is the same under six names.
+macro_rules! compound {
+    ($($compound:ident: $method:ident($($key:ident)?) $push:ident;)*) => {$(
+        impl ser::$compound for Compound {
+            type Ok = Tree;
+            type Error = Error;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.push(value)
-    }
+            fn $method<T: Serialize + ?Sized>(&mut self, $($key: &'static str,)? value: &T) -> Result<(), Error> {
+                self.$push($($key,)? value)
+            }
 
-    fn end(self) -> Result<Tree, Error> {
-        self.finish()
-    }
+            fn end(self) -> Result<Tree, Error> {
+                self.finish()
+            }
+        }
+    )*};
 }
 
-impl ser::SerializeTuple for Compound {
-    type Ok = Tree;
-    type Error = Error;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.push(value)
-    }
-
-    fn end(self) -> Result<Tree, Error> {
-        self.finish()
-    }
-}
-
-impl ser::SerializeTupleStruct for Compound {
-    type Ok = Tree;
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.push(value)
-    }
-
-    fn end(self) -> Result<Tree, Error> {
-        self.finish()
-    }
-}
-
-impl ser::SerializeTupleVariant for Compound {
-    type Ok = Tree;
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.push(value)
-    }
-
-    fn end(self) -> Result<Tree, Error> {
-        self.finish()
-    }
-}
-
-impl ser::SerializeStruct for Compound {
-    type Ok = Tree;
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        key: &'static str,
-        value: &T,
-    ) -> Result<(), Error> {
-        self.push_field(key, value)
-    }
-
-    fn end(self) -> Result<Tree, Error> {
-        self.finish()
-    }
-}
-
-impl ser::SerializeStructVariant for Compound {
-    type Ok = Tree;
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        key: &'static str,
-        value: &T,
-    ) -> Result<(), Error> {
-        self.push_field(key, value)
-    }
-
-    fn end(self) -> Result<Tree, Error> {
-        self.finish()
-    }
+compound! {
+    SerializeSeq: serialize_element() push;
+    SerializeTuple: serialize_element() push;
+    SerializeTupleStruct: serialize_field() push;
+    SerializeTupleVariant: serialize_field() push;
+    SerializeStruct: serialize_field(key) push_field;
+    SerializeStructVariant: serialize_field(key) push_field;
 }
 
 impl ser::SerializeMap for MapCompound {

@@ -85,8 +85,8 @@ impl<O> Body<O> {
         self.bytes(&v.to_be_bytes())
     }
 
-    /// `writeUTF`. Java's limit is 65535 bytes; longer texts are cut at a character, as this is what the reader of a host
-    /// name or block id can still make sense of.
+    /// `writeUTF`. Java's limit is 65535 bytes; longer texts are cut at a character, as this is what the reader of a
+    /// host name or block id can still make sense of.
     #[must_use]
     pub fn utf(self, text: &str) -> Self {
         let mut end = text.len();

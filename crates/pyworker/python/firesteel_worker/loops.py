@@ -1,11 +1,13 @@
 """Native code in the place of loops of PySpark's own.
 
-A function of the distribution is taken from its source, the loop in it gets a native companion that does the usual work of the
-same statements, and everything unusual goes on to the loop itself. The result is compiled with the source's own file and lines, so
-that a traceback reads as if the loop had run. A function whose loop is not the one known here stays as it is."""
+A function of the distribution is taken from its source, the loop in it gets a native companion that does the usual work
+of the same statements, and everything unusual goes on to the loop itself. The result is compiled with the source's own
+file and lines, so that a traceback reads as if the loop had run. A function whose loop is not the one known here stays
+as it is."""
 
 import ast
 import copy
+import functools
 import importlib.machinery
 import sys
 
@@ -51,7 +53,8 @@ if not data and not pdata:
     iterator = fs_ahead(iterator, creator, comb, data, limit, get_used_memory)
 """
 
-# The loop stays behind this, for what is left after a spill. PLACES are statements that raise an error where the loop would have.
+# The loop stays behind this, for what is left after a spill. PLACES are statements that raise an error where the loop
+# would have, LEFT those that merge an element that is left to the interpreter.
 MERGING = """
 AHEAD
 iterator = iter(iterator)
@@ -62,8 +65,8 @@ while fs_state != fs_native.EXHAUSTED and not pdata:
     except BaseException as fs_error:
         fs_error.__traceback__ = fs_error.__traceback__.tb_next
         PLACES
-    if fs_state == fs_native.ODD:
-        ODD
+    if fs_state == fs_native.LEFT_TO_PYTHON:
+        LEFT
     else:
         PAUSE
 if fs_state != fs_native.EXHAUSTED:
@@ -111,10 +114,11 @@ def merging(function, create, size, ahead):
     places = [at(statements(raising.format(number))[0], node) for number, node in errors.items()]
     places.append(at(statements("raise fs_error")[0], loop))
     unpack = ast.Assign(targets=[copy.deepcopy(loop.target)], value=ast.Name("fs_item", ast.Load()))
-    odd = [at(unpack, loop.target)] + copy.deepcopy(loop.body)
+    left = [at(unpack, loop.target)] + copy.deepcopy(loop.body)
     companion = [at(statement, asking) for statement in statements(MERGING.format(create=create, size=size))]
     ahead = [at(statement, asking) for statement in statements(ahead)]
-    for name, found in {"AHEAD": ahead, "PLACES": places, "ODD": odd, "PAUSE": [copy.deepcopy(loop.body[-1])], "LOOP": [loop]}.items():
+    pause = [copy.deepcopy(loop.body[-1])]
+    for name, found in {"AHEAD": ahead, "PLACES": places, "LEFT": left, "PAUSE": pause, "LOOP": [loop]}.items():
         replace(companion, name, found)
     index = function.body.index(loop)
     function.body[index : index + 1] = companion
@@ -148,31 +152,36 @@ def loop_of(function):
     return [statement for statement in function.body if isinstance(statement, ast.For)]
 
 
-def shuffle(module):
-    """`pyspark.shuffle`: merging of values by key."""
-    # It needs modules of PySpark.
-    from . import pipelines
+def shuffle(module, compiles=True):
+    """`pyspark.shuffle`: merging of values by key. `compiles`: whether pipelines of simple functions are compiled."""
+    ahead, names = "", {"fs_native": _native}
+    if compiles:
+        # It needs modules of PySpark.
+        from . import pipelines
 
+        ahead, names["fs_ahead"] = AHEAD, pipelines.merge_ahead
     merger = module.ExternalMerger
     found = methods(module, "ExternalMerger")
     # Sizes are counted only where a subclass has said how.
     size = "(None if objsize.__func__ is fs_size else objsize) if limit else False"
+    names["fs_size"] = merger._object_size
     for name, known, create, size, ahead in [
-        ("mergeValues", MERGE_VALUES, "creator", "None", AHEAD),
+        ("mergeValues", MERGE_VALUES, "creator", "None", ahead),
         ("mergeCombiners", MERGE_COMBINERS, "None", size, ""),
     ]:
         tree = found.get(name)
         if tree is None or [same(loop, known) for loop in loop_of(tree)] != [True]:
             continue
         merging(tree, create, size, ahead)
-        names = {"fs_native": _native, "fs_size": merger._object_size, "fs_ahead": pipelines.merge_ahead}
         setattr(merger, name, recompiled(vars(merger)[name], tree, module, names))
 
 
 class Finder:
-    """Finds the modules that get native loops as they are found otherwise, and changes them when they have been loaded."""
+    """Finds the modules that get native loops as they are found otherwise, and changes them when they have been
+    loaded."""
 
-    changes = {"pyspark.shuffle": shuffle}
+    def __init__(self, compiles):
+        self.changes = {"pyspark.shuffle": functools.partial(shuffle, compiles=compiles)}
 
     def find_spec(self, name, path=None, target=None):
         change = self.changes.get(name)
@@ -206,5 +215,5 @@ class Loader:
             sys.stderr.write("Firesteel: %s keeps its own loops: %r\n" % (module.__name__, error))
 
 
-def install():
-    sys.meta_path.insert(0, Finder())
+def install(compiles):
+    sys.meta_path.insert(0, Finder(compiles))

@@ -65,7 +65,8 @@ pub enum Accumulator {
     Raw(Raw),
 }
 
-/// What the driver's UI and event log show of an accumulator of a failed task: `org.apache.spark.scheduler.AccumulableInfo`.
+/// What the driver's UI and event log show of an accumulator of a failed task:
+/// `org.apache.spark.scheduler.AccumulableInfo`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     rename = "org.apache.spark.scheduler.AccumulableInfo",

@@ -1,4 +1,4 @@
-use super::java::{decode_any, encode};
+use super::java::{decode_within, encode};
 use crate::WireError;
 use crate::ids::StorageLevel;
 use javaser::arena::{Graph, Value};
@@ -11,13 +11,22 @@ const CLASS_TAG: &str = "scala.reflect.ClassTag$GenericClassTag";
 /// The class of it from Spark 4.3 on; before that it is a `Tuple2(StorageLevel, ClassTag)`.
 const CLASS: &str = "org.apache.spark.network.netty.BlockReplicationMetadata";
 
+/// What its object stream may cost at most: it comes from strangers. Spark's have less than 1 KiB and 50 handles.
+const LIMITS: Limits = Limits {
+    max_depth: 64,
+    max_handles: 1000,
+    max_array_len: 64 << 10,
+    max_string_len: 64 << 10,
+    max_total: 64 << 10,
+};
+
 /// What `UploadBlock` says of a block besides its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockReplicationMetadata {
     /// Where it shall be kept.
     pub level: StorageLevel,
-    /// Class of its records, as `Class.getName` gives it (`[B`, `java.lang.String`); `None` for files of shuffles, and for a primitive or other special
-    /// `ClassTag` when read. Written as a plain class tag.
+    /// Class of its records, as `Class.getName` gives it (`[B`, `java.lang.String`); `None` for files of shuffles, and
+    /// for a primitive or other special `ClassTag` when read. Written as a plain class tag.
     pub class_tag: Option<String>,
     /// Checksum of its bytes at the sender (from Spark 4.3).
     pub checksum: Option<i64>,
@@ -77,10 +86,17 @@ impl BlockReplicationMetadata {
     /// Reads either form.
     ///
     /// # Errors
-    /// [`WireError`] if the stream is damaged or holds another class.
+    /// [`WireError`] if the stream is damaged, too large, or holds another class.
     pub fn decode(content: &[u8]) -> Result<Self, WireError> {
+        if content.len() > LIMITS.max_total {
+            return Err(WireError::Length {
+                what: "UploadBlock.metadata",
+                len: i64::try_from(content.len()).unwrap_or(i64::MAX),
+                max: LIMITS.max_total as u64,
+            });
+        }
         if javaser::peek_class(content) == Some(CLASS) {
-            let java: Java = decode_any(content, CLASS)?;
+            let java: Java = decode_within(content, CLASS, &LIMITS)?;
             return Ok(Self {
                 level: java.level,
                 class_tag: class_of(java.class_tag.as_ref()),
@@ -88,7 +104,7 @@ impl BlockReplicationMetadata {
                 verify_sealed_checksum: java.verify_sealed_checksum,
             });
         }
-        let pair: Pair = decode_any(content, "UploadBlock.metadata")?;
+        let pair: Pair = decode_within(content, "UploadBlock.metadata", &LIMITS)?;
         Ok(Self {
             level: pair.level,
             class_tag: class_of(pair.class_tag.as_ref()),
@@ -99,7 +115,7 @@ impl BlockReplicationMetadata {
 }
 
 fn class_of(tag: Option<&Raw>) -> Option<String> {
-    let graph = Graph::parse(&tag?.0, &Limits::default()).ok()?;
+    let graph = Graph::parse(&tag?.0, &LIMITS).ok()?;
     let class = graph.field(graph.root()?.node()?, "runtimeClass")?;
     graph.class_value(class).map(str::to_owned)
 }
@@ -151,7 +167,8 @@ fn array(class: &str, of: Arc<ClassDesc>) -> Arc<ClassDesc> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_vectors::{VERSIONS, catalog};
+    use crate::test_vectors::catalog;
+    use testkit::{VERSIONS, is_since, of_series};
 
     #[test]
     fn each_version_has_its_form() {
@@ -161,11 +178,11 @@ mod tests {
                 let metadata = BlockReplicationMetadata {
                     level: StorageLevel::MEMORY_AND_DISK_SER,
                     class_tag: class_tag.map(str::to_owned),
-                    checksum: (version == "4.3.0").then_some(7),
+                    checksum: is_since(version, "4.3").then_some(7),
                     verify_sealed_checksum: false,
                 };
                 let bytes = metadata.encode(catalog).unwrap();
-                let class = if version == "4.3.0" {
+                let class = if is_since(version, "4.3") {
                     CLASS
                 } else {
                     "scala.Tuple2"
@@ -179,5 +196,42 @@ mod tests {
             }
         }
         assert!(BlockReplicationMetadata::decode(b"x").is_err());
+    }
+
+    #[test]
+    fn large_and_deep_streams_are_refused() {
+        let encode = |class_tag: Raw| {
+            let pair = Pair {
+                level: StorageLevel::DISK_ONLY,
+                class_tag: Some(class_tag),
+            };
+            encode(&pair, "scala.Tuple2", catalog(of_series("4.1"))).unwrap()
+        };
+        // Arrays in arrays: `[Ljava.lang.Object;` of one element each.
+        let arrays = |depth: usize, width: usize| {
+            let mut graph = Graph::default();
+            let desc = catalog(of_series("4.1"))
+                .lookup_any("java.lang.Object")
+                .unwrap();
+            let desc = graph.add_desc(&array("[Ljava.lang.Object;", desc)).unwrap();
+            let mut value = Value::Null;
+            for _ in 0..depth {
+                let mut items = vec![Value::Null; width];
+                items[0] = value;
+                let array = graph.new_ref_array(desc, items).unwrap();
+                value = Value::Ref(array);
+            }
+            graph.push_root(value).unwrap();
+            Raw(graph.to_bytes())
+        };
+        assert!(BlockReplicationMetadata::decode(&encode(arrays(20, 10))).is_ok());
+        for (depth, width) in [(70, 1), (2000, 1), (10, 7000)] {
+            let bytes = encode(arrays(depth, width));
+            let error = BlockReplicationMetadata::decode(&bytes).unwrap_err();
+            assert!(
+                matches!(error.code(), "wire-message" | "wire-length"),
+                "{error}"
+            );
+        }
     }
 }

@@ -26,7 +26,8 @@ message!(FetchFailed, "org.apache.spark.FetchFailed");
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_vectors::{VERSIONS, catalog};
+    use crate::test_vectors::catalog;
+    use testkit::VERSIONS;
 
     #[test]
     fn with_and_without_address() {

@@ -104,8 +104,9 @@ pub fn check_fit(catalog: &Catalog, version: &WireVersion) -> Result<(), WireErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_vectors::{VERSIONS, catalog, distribution};
-    use std::path::{Path, PathBuf};
+    use crate::test_vectors::catalog;
+    use std::path::Path;
+    use testkit::{Distribution, NEWEST, VERSIONS, of_series};
 
     #[test]
     fn every_supported_distribution_fits() {
@@ -115,26 +116,23 @@ mod tests {
         }
     }
 
-    /// A class path where one class of 4.3 is another version's, as in a mixed installation.
+    /// A class path where one class of the newest is another version's, as in a mixed installation.
     fn with_class_of(dir: &Path, version: &str, class: &str) -> Catalog {
         let path = format!("{}.class", class.replace('.', "/"));
         let file = dir.join(&path);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, catalog(version).resource(&path).unwrap()).unwrap();
-        Catalog::from_class_path(&[dir.to_owned(), distribution("4.3.0").join("jars/*")]).unwrap()
+        in_front_of_the_newest(dir)
     }
 
-    fn scratch(name: &str) -> PathBuf {
-        let dir =
-            std::env::temp_dir().join(format!("firesteel-wire-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir_all(&dir).unwrap();
-        dir
+    fn in_front_of_the_newest(dir: &Path) -> Catalog {
+        let class_path = Distribution::find(NEWEST).class_path();
+        Catalog::from_class_path(&[dir.to_owned(), class_path.into()]).unwrap()
     }
 
     #[test]
     fn a_class_that_is_missing_is_named_with_the_version() {
-        let jars = std::fs::read_dir(distribution("4.3.0").join("jars")).unwrap();
+        let jars = std::fs::read_dir(Distribution::find(NEWEST).jars()).unwrap();
         let without_core: Vec<_> = jars
             .map(|jar| jar.unwrap().path())
             .filter(|jar| !jar.to_string_lossy().contains("spark-core"))
@@ -150,15 +148,15 @@ mod tests {
         };
         assert_eq!(
             (class.as_str(), version.as_str()),
-            (RetrieveSparkAppConfig::CLASS, "4.3.0")
+            (RetrieveSparkAppConfig::CLASS, NEWEST)
         );
     }
 
     #[test]
     fn a_field_that_we_lack_is_named_with_class_and_version() {
         // A heartbeat with the fields of a status update: fields that no heartbeat of ours has.
-        let dir = scratch("field");
-        let catalog = with_class_of(&dir, "4.3.0", RegisterExecutor::CLASS);
+        let dir = testkit::temp_dir();
+        let catalog = with_class_of(dir.path(), NEWEST, RegisterExecutor::CLASS);
         let renamed = catalog
             .resource(&format!(
                 "{}.class",
@@ -172,13 +170,12 @@ mod tests {
             .unwrap();
         let mut other = renamed.clone();
         other[at..at + text.len()].copy_from_slice(b"hostNAME");
-        let file = dir.join(format!(
+        let file = dir.path().join(format!(
             "{}.class",
             RegisterExecutor::CLASS.replace('.', "/")
         ));
         std::fs::write(file, other).unwrap();
-        let catalog =
-            Catalog::from_class_path(&[dir.clone(), distribution("4.3.0").join("jars/*")]).unwrap();
+        let catalog = in_front_of_the_newest(dir.path());
         let error = check_fit(&catalog, &WireVersion::newest()).unwrap_err();
         let WireError::Unsupported {
             class,
@@ -190,18 +187,16 @@ mod tests {
         };
         assert_eq!(
             (class.as_str(), version.as_str()),
-            (RegisterExecutor::CLASS, "4.3.0")
+            (RegisterExecutor::CLASS, NEWEST)
         );
         assert!(why.contains("hostNAME"), "{why}");
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
     fn a_mixed_installation_changes_what_is_detected() {
-        let dir = scratch("mixed");
-        let catalog = with_class_of(&dir, "4.2.1", StatusUpdate::CLASS);
+        let dir = testkit::temp_dir();
+        let catalog = with_class_of(dir.path(), of_series("4.2"), StatusUpdate::CLASS);
         let version = WireVersion::detect(&catalog).unwrap();
         assert!(!version.decimal_cpus && version.block_info_checksum);
-        std::fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -2,7 +2,8 @@ use super::message;
 use crate::ids::BlockManagerId;
 use serde::{Deserialize, Serialize};
 
-/// Asks for all other executors that can take blocks. Ask to `BlockManagerMaster`; the reply is a `Seq[BlockManagerId]`.
+/// Asks for all other executors that can take blocks. Ask to `BlockManagerMaster`; the reply is a
+/// `Seq[BlockManagerId]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     rename = "org.apache.spark.storage.BlockManagerMessages$GetPeers",

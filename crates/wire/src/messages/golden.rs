@@ -1,32 +1,33 @@
 //! Every stream that a real JVM wrote and that we have a type for decodes, and encodes to the same bytes with the
 //! class descriptors of the version it came from.
 //!
-//! Not the same bytes, but an equal object, come out where the JVM's form depends on what a decoded struct does not hold and
-//! no reader cares for: which strings, boxes and empty collections happen to be the same object in its memory, and
-//! which of several collection classes a value was built as. [`NOT_BYTE_FOR_BYTE`] lists them.
+//! Not the same bytes, but an equal object, come out where the JVM's form depends on what a decoded struct does not
+//! hold and no reader cares for: which strings, boxes and empty collections happen to be the same object in its memory,
+//! and which of several collection classes a value was built as. [`NOT_BYTE_FOR_BYTE`] lists them.
 
 use super::*;
 use crate::WireError;
 use crate::ids::{BlockManagerId, StorageLevel};
 use crate::map_status::{CompressedMapStatus, HighlyCompressedMapStatus, MapStatus, MergeStatus};
-use crate::test_vectors::{VERSIONS, catalog, samples};
+use crate::test_vectors::{catalog, samples};
 use crate::version::WireVersion;
 use indexmap::IndexMap;
 use javaser::Catalog;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use testkit::{OLDEST, VERSIONS};
 
 /// End of the class name, part of the sample's name, and why its bytes differ.
 const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 10] = [
     (
         "$StatusUpdate",
-        "3.5.9",
+        OLDEST,
         "Scala 2.12 writes every value of TaskState$; its reader only takes the id of one",
     ),
     (
         ".RequestToSync",
-        "3.5.9",
+        OLDEST,
         "Scala 2.12 writes every value of RequestMethod$; its reader only takes the id of one",
     ),
     (
@@ -59,8 +60,8 @@ const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 10] = [
     ),
 ];
 
-/// Classes in the fixtures that are not read by a type of their own: replies without content, which `reply.rs` tests, and
-/// what only tasks ask and get.
+/// Classes in the fixtures that are not read by a type of their own: replies without content, which `reply.rs` tests,
+/// and what only tasks ask and get.
 const NO_TYPE: [&str; 10] = [
     "[B",
     "[Ljava.lang.String;",

@@ -24,7 +24,8 @@ pub struct Heartbeat {
 
 message!(Heartbeat, "org.apache.spark.Heartbeat");
 
-/// What a running task has counted so far, for [`Heartbeat::accum_updates`]: a `Tuple2` of its attempt id and its accumulators.
+/// What a running task has counted so far, for [`Heartbeat::accum_updates`]: a `Tuple2` of its attempt id and its
+/// accumulators.
 ///
 /// # Errors
 /// [`WireError::Unsupported`](crate::WireError::Unsupported) if the distribution's classes do not fit.
@@ -89,9 +90,10 @@ impl From<StageAttempt> for IntPair {
 mod tests {
     use super::*;
     use crate::messages::LongAccumulator;
-    use crate::test_vectors::{VERSIONS, catalog};
+    use crate::test_vectors::catalog;
     use javaser::Limits;
     use javaser::arena::Graph;
+    use testkit::VERSIONS;
 
     #[test]
     fn progress_is_a_pair_of_a_long_and_a_sequence() {

@@ -96,7 +96,16 @@ pub(crate) fn class_of(content: &[u8]) -> Result<&str, WireError> {
 
 /// The value in a stream whose class the type itself checks; `what` names it in errors.
 pub(crate) fn decode_any<T: DeserializeOwned>(content: &[u8], what: &str) -> Result<T, WireError> {
-    javaser::from_slice(content, &Limits::default()).map_err(|error| WireError::Decode {
+    decode_within(content, what, &Limits::default())
+}
+
+/// As [`decode_any`], with limits of its own.
+pub(crate) fn decode_within<T: DeserializeOwned>(
+    content: &[u8],
+    what: &str,
+    limits: &Limits,
+) -> Result<T, WireError> {
+    javaser::from_slice(content, limits).map_err(|error| WireError::Decode {
         class: what.to_owned(),
         why: error.to_string(),
     })

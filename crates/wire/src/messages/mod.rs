@@ -5,6 +5,7 @@ mod block_locations_and_status;
 mod block_replication_metadata;
 mod check_existence;
 mod decimal;
+mod decommission_block_manager;
 mod decommission_executor;
 mod exception_failure;
 mod executor_decommissioning;
@@ -62,6 +63,7 @@ pub use accumulator::{AccumulableInfo, Accumulator, AccumulatorMetadata, LongAcc
 pub use block_locations_and_status::BlockLocationsAndStatus;
 pub use block_replication_metadata::BlockReplicationMetadata;
 pub use check_existence::CheckExistence;
+pub use decommission_block_manager::DecommissionBlockManager;
 pub use decommission_executor::DecommissionExecutor;
 pub use exception_failure::ExceptionFailure;
 pub use executor_decommissioning::ExecutorDecommissioning;

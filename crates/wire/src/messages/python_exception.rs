@@ -28,7 +28,8 @@ struct Java<'a> {
     context: Vec<Raw>,
 }
 
-/// `org.apache.spark.SparkException` without an error class. Its fields must not be null: the driver calls methods on them.
+/// `org.apache.spark.SparkException` without an error class. Its fields must not be null: the driver calls methods on
+/// them.
 #[derive(Serialize)]
 #[serde(rename = "org.apache.spark.SparkException", rename_all = "camelCase")]
 struct SparkException<'a> {
@@ -102,8 +103,9 @@ impl PythonException {
     }
 }
 
-/// An exception object that needs no more than a message and a cause; `None` for classes with fields of their own, which would be null where
-/// their methods expect a value, and for classes that the distribution does not have. The same holds for causes.
+/// An exception object that needs no more than a message and a cause; `None` for classes with fields of their own,
+/// which would be null where their methods expect a value, and for classes that the distribution does not have. The
+/// same holds for causes.
 pub fn encode_throwable(thrown: &Throwable, catalog: &Catalog) -> Option<Vec<u8>> {
     const SPARK_EXCEPTION: &str = "org.apache.spark.SparkException";
     if thrown.class == SPARK_EXCEPTION {
@@ -139,7 +141,8 @@ pub fn encode_throwable(thrown: &Throwable, catalog: &Catalog) -> Option<Vec<u8>
     javaser::to_vec(thrown, catalog).ok()
 }
 
-/// `Some` of a `ThrowableSerializationWrapper` around an encoded exception, for [`ExceptionFailure`](super::ExceptionFailure).
+/// `Some` of a `ThrowableSerializationWrapper` around an encoded exception, for
+/// [`ExceptionFailure`](super::ExceptionFailure).
 ///
 /// # Errors
 /// [`WireError::Unsupported`] if the distribution's class does not fit.
@@ -157,8 +160,9 @@ pub fn wrap_throwable(exception: Vec<u8>, catalog: &Catalog) -> Result<Raw, Wire
 mod tests {
     use super::*;
     use crate::messages::ExceptionFailure;
-    use crate::test_vectors::{VERSIONS, catalog};
+    use crate::test_vectors::catalog;
     use javaser::Limits;
+    use testkit::{VERSIONS, is_since};
 
     #[test]
     fn messages_are_those_of_the_version() {
@@ -172,10 +176,7 @@ mod tests {
             let message = read.message.unwrap();
             assert_eq!(message, exception.message(catalog(version)));
             let prefixed = message.starts_with("[PYTHON_EXCEPTION] An exception was thrown");
-            assert_eq!(
-                prefixed,
-                version.starts_with("4.2") || version.starts_with("4.3")
-            );
+            assert_eq!(prefixed, is_since(version, "4.2"));
             let mut failure = ExceptionFailure::new(&read.class, &message, Vec::new(), "");
             failure.exception_wrapper = Some(wrap_throwable(bytes, catalog(version)).unwrap());
             let bytes = failure.encode(catalog(version)).unwrap();

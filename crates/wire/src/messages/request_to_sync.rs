@@ -2,8 +2,8 @@ use super::message;
 use javaser::types::ScalaEnumeration;
 use serde::{Deserialize, Serialize};
 
-/// Waits for the other tasks of a barrier stage. Ask to `barrierSync`; the reply comes when the last task has asked, and is a `String[]` with
-/// the messages of all tasks in the order of their partitions.
+/// Waits for the other tasks of a barrier stage. Ask to `barrierSync`; the reply comes when the last task has asked,
+/// and is a `String[]` with the messages of all tasks in the order of their partitions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename = "org.apache.spark.RequestToSync", rename_all = "camelCase")]
 pub struct RequestToSync {

@@ -202,7 +202,8 @@ impl Addresses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_vectors::{VERSIONS, catalog, samples};
+    use crate::test_vectors::{catalog, samples};
+    use testkit::{NEWEST, VERSIONS, is_since, of_series};
 
     #[test]
     fn golden() {
@@ -268,7 +269,7 @@ mod tests {
                 .find(|s| s.name.ends_with("StatusUpdate/resources"))
                 .unwrap();
             let update = StatusUpdate::decode(&sample.content).unwrap();
-            let amounts = if version == "3.5.9" {
+            let amounts = if !is_since(version, "4.0") {
                 [None; 2]
             } else {
                 [Some(10_000_000_000_000_000), Some(5_000_000_000_000_000)]
@@ -281,7 +282,7 @@ mod tests {
                     addresses
                 }]
             );
-            let cpus = if version == "4.3.0" { "1.5" } else { "2" };
+            let cpus = if is_since(version, "4.3") { "1.5" } else { "2" };
             assert_eq!(update.task_cpus, TaskCpus::parse(cpus).unwrap());
         }
     }
@@ -296,7 +297,7 @@ mod tests {
             task_cpus: TaskCpus { nanos: 500_000_000 },
             resources: Vec::new(),
         };
-        let error = update.encode(catalog("4.2.1")).unwrap_err();
+        let error = update.encode(catalog(of_series("4.2"))).unwrap_err();
         assert!(
             matches!(
                 error,
@@ -307,7 +308,7 @@ mod tests {
             ),
             "{error}"
         );
-        let bytes = update.encode(catalog("4.3.0")).unwrap();
+        let bytes = update.encode(catalog(NEWEST)).unwrap();
         assert_eq!(StatusUpdate::decode(&bytes).unwrap(), update);
     }
 }

@@ -44,7 +44,8 @@ impl DirectTaskResult {
     /// # Errors
     /// [`WireError`] if the distribution's classes do not fit, or a part is longer than 2 GiB.
     pub fn encode(&self, catalog: &Catalog) -> Result<Vec<u8>, WireError> {
-        // A `ChunkedByteBuffer` of one chunk (none, if there are no bytes), then counted accumulators, then counted peaks.
+        // A `ChunkedByteBuffer` of one chunk (none, if there are no bytes), then counted accumulators, then counted
+        // peaks.
         let mut body = Body::new();
         body = match self.value.len() {
             0 => body.i32(0),
@@ -115,7 +116,8 @@ fn len(n: usize) -> Result<i32, WireError> {
     })
 }
 
-/// The whereabouts of a result that is too large to be sent with the status: `org.apache.spark.scheduler.IndirectTaskResult`.
+/// The whereabouts of a result that is too large to be sent with the status:
+/// `org.apache.spark.scheduler.IndirectTaskResult`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     rename = "org.apache.spark.scheduler.IndirectTaskResult",
@@ -137,7 +139,8 @@ message!(
 mod tests {
     use super::*;
     use crate::messages::{LongAccumulator, StatusUpdate};
-    use crate::test_vectors::{VERSIONS, catalog, samples};
+    use crate::test_vectors::{catalog, samples};
+    use testkit::VERSIONS;
 
     /// Results of real executors say the same after being written again.
     #[test]
@@ -199,7 +202,7 @@ mod tests {
             let bytes = empty.encode(catalog(version)).unwrap();
             assert_eq!(DirectTaskResult::decode(&bytes).unwrap(), empty);
             let indirect = IndirectTaskResult {
-                block_id: BlockId::parse("taskresult_7"),
+                block_id: BlockId::parse("taskresult_7").unwrap(),
                 size: 5,
             };
             let bytes = indirect.encode(catalog(version)).unwrap();

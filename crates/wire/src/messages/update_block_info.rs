@@ -81,7 +81,8 @@ impl UpdateBlockInfo {
         let mut r = Reader::new(&block);
         let update = Self {
             block_manager_id: BlockManagerId::read(&mut r)?,
-            block_id: BlockId::parse(&r.utf("UpdateBlockInfo.blockId")?),
+            block_id: BlockId::parse(&r.utf("UpdateBlockInfo.blockId")?)
+                .map_err(|error| WireError::malformed("UpdateBlockInfo.blockId", error))?,
             storage_level: StorageLevel::read(&mut r)?,
             mem_size: r.i64("UpdateBlockInfo.memSize")?,
             disk_size: r.i64("UpdateBlockInfo.diskSize")?,

@@ -2,8 +2,8 @@ use super::message;
 use crate::ids::BlockId;
 use serde::{Deserialize, Serialize};
 
-/// Says which task wrote an RDD block; the block becomes visible when the task succeeds. Ask to `BlockManagerMaster`; the reply
-/// is `()`.
+/// Says which task wrote an RDD block; the block becomes visible when the task succeeds. Ask to `BlockManagerMaster`;
+/// the reply is `()`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     rename = "org.apache.spark.storage.BlockManagerMessages$UpdateRDDBlockTaskInfo",

@@ -25,7 +25,7 @@ impl Bench {
 
     fn native_task(&mut self, task_id: i64) {
         self.launch_open(task_id);
-        self.judged(task_id, Verdict::Run(Lane::Python));
+        self.judged(task_id, Verdict::Run(LaneName::Python));
     }
 
     fn end(&mut self, task_id: i64) {
@@ -47,6 +47,17 @@ fn an_idle_executor_without_migration_leaves_at_the_next_look() {
 }
 
 #[test]
+fn the_first_look_may_be_later() {
+    let mut b = Bench::with(CoreConfig {
+        decommission_first_look: s(7),
+        ..config()
+    });
+    b.decommission();
+    assert_eq!(b.at(6), []);
+    assert_eq!(b.at(7), gone());
+}
+
+#[test]
 fn decommission_needs_its_setting() {
     let mut b = Bench::with(CoreConfig {
         decommission_enabled: false,
@@ -64,7 +75,7 @@ fn blocks_move_before_the_executor_leaves() {
     assert_eq!(b.decommission(), [], "once is enough");
     assert_eq!(b.put(Input::DecommissionSignal), []);
     assert_eq!(b.at(1), [Output::AskMigration]);
-    assert_eq!(b.info(Time::ZERO, false), []);
+    assert_eq!(b.info(s(1), false), []);
     assert_eq!(b.at(2), [Output::AskMigration]);
     assert_eq!(b.info(s(1), true), gone());
 }
@@ -81,7 +92,7 @@ fn what_the_last_task_wrote_moves_too() {
     assert_eq!(b.put(Input::Tick), [Output::AskMigration]);
     assert_eq!(
         b.info(s(2), true),
-        [],
+        [Output::MigrateAgain],
         "that round began before the task ended"
     );
     assert_eq!(b.at(4), [Output::AskMigration]);
@@ -98,7 +109,8 @@ fn a_jvm_is_told_when_the_native_part_is_done() {
     b.launch(1);
     b.jvm_says(JvmMessage::LaunchedExecutor, None);
     b.native_task(2);
-    assert_eq!(b.decommission(), [Output::StartMigration]);
+    let both = [Output::StartMigration, Output::JvmDecommissionBlocks];
+    assert_eq!(b.decommission(), both, "its tasks see it while they run");
     assert_eq!(b.at(1), []);
     b.end(2);
     assert_eq!(b.at(2), [], "the JVM's task may write another shuffle");
@@ -132,7 +144,10 @@ fn the_fallback_storage_needs_a_jvm() {
     assert_eq!(b.decommission(), [Output::StartMigration, Output::StartJvm]);
     assert_eq!(b.at(1), [Output::AskMigration]);
     assert_eq!(b.info(s(1), true), [], "it is not there yet");
-    b.jvm_says(JvmMessage::LaunchedExecutor, None);
+    assert_eq!(
+        b.jvm_says(JvmMessage::LaunchedExecutor, None),
+        [Output::JvmDecommissionBlocks]
+    );
     assert_eq!(b.at(2), [Output::AskMigration]);
     assert_eq!(b.info(s(1), true), [Output::JvmDecommission]);
 }

@@ -1,5 +1,5 @@
-//! Files of reliable checkpoints: `ReliableCheckpointRDD`. A file is a partition's elements as `JavaSerializer` writes a stream of objects, compressed if
-//! `spark.checkpoint.compress` says so.
+//! Files of reliable checkpoints: `ReliableCheckpointRDD`. A file is a partition's elements as `JavaSerializer` writes
+//! a stream of objects, compressed if `spark.checkpoint.compress` says so.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -13,9 +13,9 @@ use javaser::stream::{
 
 use crate::blocks::codec::Codec;
 use crate::blocks::serializer_manager::{PlainReader, PlainWriter};
-use crate::executor::task::{TaskContext, TaskError};
 use crate::files::{FileError, FileInput, FilePath};
 use crate::lanes::python::{Element, Elements};
+use crate::task::{TaskContext, TaskError};
 
 /// The descriptor of `byte[]`.
 const BYTES: &[u8] = b"\x72\x00\x02[B\xac\xf3\x17\xf8\x06\x08\x54\xe0\x02\x00\x00\x78\x70";
@@ -69,8 +69,8 @@ pub(super) fn read<'a>(
     })))
 }
 
-/// Writes a partition's file: under another name first, so that there is never a part of it. A file that is there is kept: another attempt
-/// was faster.
+/// Writes a partition's file: under another name first, so that there is never a part of it. A file that is there is
+/// kept: another attempt was faster.
 pub(in super::super) fn write(
     dir: &Path,
     codec: Option<&Codec>,
@@ -304,6 +304,39 @@ fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
 
 fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a damaged checkpoint file")
+}
+
+/// What can be written is read back; see [`crate::fuzzing`].
+#[cfg(fuzzing)]
+pub(super) fn fuzz(data: &[u8]) {
+    use crate::fuzzing::Trickle;
+    let all = |step| {
+        let mut elements = Vec::new();
+        let mut reader = ObjectReader::new(Trickle { bytes: data, step })?;
+        let end = loop {
+            match reader.read() {
+                Ok(Some(element)) => elements.push(element),
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        Ok::<_, io::Error>((elements, end))
+    };
+    let Ok(read) = all(usize::MAX) else {
+        assert!(all(1).is_err());
+        return;
+    };
+    assert_eq!(all(3).ok().as_ref(), Some(&read));
+    let mut writer = ObjectWriter::new(Vec::new()).expect("room");
+    let written: Vec<_> = read.0.iter().filter(|e| writer.write(e).is_ok()).collect();
+    let mut reader = ObjectReader::new(&writer.output[..]).expect("a header");
+    for element in written {
+        assert_eq!(
+            reader.read().expect("it was written here").as_ref(),
+            Some(element)
+        );
+    }
+    assert!(matches!(reader.read(), Ok(None)));
 }
 
 #[cfg(test)]

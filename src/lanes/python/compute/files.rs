@@ -8,10 +8,11 @@ use bytes::Bytes;
 
 use super::lines::{Delimiter, Lines};
 use super::local_file::{ChecksumError, LocalFile};
-use crate::executor::task::{TaskContext, TaskError};
+use crate::config::declared::FILES_IGNORE_CORRUPT;
 use crate::files::{FileError, FileInput, FileSystems, HadoopConf};
 use crate::lanes::python::plan::{FileFormat, FileRange, Files};
 use crate::lanes::python::{Element, Elements};
+use crate::task::{TaskContext, TaskError};
 
 /// Longest record of `binaryRecords` that is believed.
 const MAX_RECORD: i32 = 1 << 30;
@@ -62,7 +63,7 @@ impl<'a> Source<'a> {
         let (files, conf) = (self.files, &self.conf);
         let no = |reason: &str| Err(TaskError::BailOut(reason.to_owned()));
         if files.ignore_corrupt {
-            return no("spark.files.ignoreCorruptFiles");
+            return no(FILES_IGNORE_CORRUPT.key);
         }
         for range in ranges {
             self.systems.of(&range.path, conf)?;

@@ -16,7 +16,8 @@ pub(super) enum Delimiter {
     Bytes(Bytes),
 }
 
-/// The lines that belong to a part of a file: those that begin in it, its first byte excepted (unless it is the file's), and its end included.
+/// The lines that belong to a part of a file: those that begin in it, its first byte excepted (unless it is the
+/// file's), and its end included.
 pub(super) struct Lines<R> {
     input: R,
     delimiter: Delimiter,
@@ -33,14 +34,15 @@ pub(super) struct Lines<R> {
     unread: u64,
     /// Bytes read at a time.
     read_size: usize,
-    /// The line before went on behind the end with a part of its delimiter: the reader of the next part cannot see that delimiter, and takes
-    /// the next line for the rest of a line.
+    /// The line before went on behind the end with a part of its delimiter: the reader of the next part cannot see that
+    /// delimiter, and takes the next line for the rest of a line.
     one_more: bool,
     started: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// Lines of the part from `start` to `end`; the input is at `start`, and is asked for `read_size` bytes at a time at most.
+    /// Lines of the part from `start` to `end`; the input is at `start`, and is asked for `read_size` bytes at a time
+    /// at most.
     pub(super) fn new(
         input: R,
         delimiter: Delimiter,

@@ -1,5 +1,5 @@
-//! A local file as Hadoop's `LocalFileSystem` reads it: held against the checksums in `.name.crc` beside it, if that is there, and with the
-//! bytes of both counted as input of the task, as much as Hadoop's buffers read ahead.
+//! A local file as Hadoop's `LocalFileSystem` reads it: held against the checksums in `.name.crc` beside it, if that is
+//! there, and with the bytes of both counted as input of the task, as much as Hadoop's buffers read ahead.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Buf;
 
-use crate::executor::task::TaskMetrics;
+use crate::task::TaskMetrics;
 
 /// How a file of checksums begins.
 const MAGIC: &[u8; 4] = b"crc\0";

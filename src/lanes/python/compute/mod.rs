@@ -2,9 +2,10 @@
 
 mod checkpoint;
 mod files;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod lines;
 mod local_file;
-mod random;
 mod steps;
 
 #[cfg(test)]
@@ -19,8 +20,8 @@ use wire::map_status::MapStatus;
 use super::Elements;
 use super::plan::{ShuffleInput, ShuffleOutput};
 use crate::blocks::codec::Codec;
-use crate::executor::task::{StageBinary, TaskContext, TaskError};
 use crate::files::{FileSystems, HadoopConf};
+use crate::task::{StageBinary, TaskContext, TaskError};
 
 pub(super) use checkpoint::write as write_checkpoint;
 pub(super) use steps::Run;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use javaser::arena::NodeId;
 
-use super::random::XorShiftRandom;
 use super::{CachedPartition, Services, checkpoint, files};
-use crate::executor::task::{StageBinary, TaskContext, TaskError};
 use crate::files::{FilePath, HadoopConf};
 use crate::lanes::python::plan::Step;
 use crate::lanes::python::{Element, Elements};
+use crate::task::{StageBinary, TaskContext, TaskError};
+use javaser::XorShiftRandom;
 
 /// A task that computes steps.
 #[derive(Debug, Clone, Copy)]

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use javaser::arena::{Graph, NodeId, Value};
 
-use super::{Kind, RddIndex, Shape, StagePlan, Step, bytes_of, hadoop, simple};
+use super::{RddIndex, RddKind, Shape, StagePlan, Step, bytes_of, hadoop, simple};
 use crate::blocks::kryo::Kryo;
 use crate::lanes::python::Element;
 
 /// Bytes before the elements in [`Binder::own_data`].
 const OWN_HEADER: usize = 12;
 
-/// The steps that compute the partition, an object in `graph`, of the plan's last RDD. `kryo` is set if `spark.serializer` is Kryo.
+/// The steps that compute the partition, an object in `graph`, of the plan's last RDD. `kryo` is set if
+/// `spark.serializer` is Kryo.
 pub(in super::super) fn bind(
     plan: &StagePlan,
     graph: &Graph,
@@ -45,26 +46,26 @@ impl Binder<'_> {
         }))
     }
 
-    fn step(&self, kind: &Kind, partition: NodeId) -> Result<Arc<Step>, String> {
+    fn step(&self, kind: &RddKind, partition: NodeId) -> Result<Arc<Step>, String> {
         Ok(Arc::new(match kind {
-            Kind::Parallel => Step::Values(self.values(partition)?),
-            Kind::Python { rdd, parent } => Step::Python {
+            RddKind::Parallel => Step::Values(self.values(partition)?),
+            RddKind::Python { rdd, parent } => Step::Python {
                 rdd: *rdd,
                 split: self.index(partition)?,
                 input: self.bind(*parent, partition)?,
             },
-            Kind::Pairwise(parent) => Step::Pairwise(self.bind(*parent, partition)?),
-            Kind::Second(parent) => Step::Second(self.bind(*parent, partition)?),
-            Kind::Distribute { parent, partitions } => Step::Distribute {
+            RddKind::Pairwise(parent) => Step::Pairwise(self.bind(*parent, partition)?),
+            RddKind::Second(parent) => Step::Second(self.bind(*parent, partition)?),
+            RddKind::Distribute { parent, partitions } => Step::Distribute {
                 split: self.index(partition)?,
                 partitions: *partitions,
                 input: self.bind(*parent, partition)?,
             },
-            Kind::Shuffled(input) => Step::Shuffle {
+            RddKind::Shuffled(input) => Step::Shuffle {
                 input: input.clone(),
                 partition: self.index(partition)?,
             },
-            Kind::Union(parents) => {
+            RddKind::Union(parents) => {
                 self.expect(partition, "UnionPartition")?;
                 let parent = self
                     .int(partition, "parentRddIndex")
@@ -72,7 +73,7 @@ impl Binder<'_> {
                     .ok_or("a union without that parent")?;
                 return self.bind(*parent, self.object(partition, "parentPartition")?);
             }
-            Kind::PartitionerAwareUnion(parents) => {
+            RddKind::PartitionerAwareUnion(parents) => {
                 self.expect(partition, "PartitionerAwareUnionRDDPartition")?;
                 let partitions = self.objects(partition, "parents")?;
                 if partitions.len() != parents.len() {
@@ -86,7 +87,7 @@ impl Binder<'_> {
                         .collect::<Result<_, _>>()?,
                 )
             }
-            Kind::Coalesced(parent) => {
+            RddKind::Coalesced(parent) => {
                 self.expect(partition, "CoalescedRDDPartition")?;
                 Step::Chain(
                     self.objects(partition, "parents")?
@@ -95,21 +96,21 @@ impl Binder<'_> {
                         .collect::<Result<_, _>>()?,
                 )
             }
-            Kind::Zip(left, right) => {
+            RddKind::Zip(left, right) => {
                 self.expect(partition, "ZippedPartitionsPartition")?;
                 match self.objects(partition, "partitionValues")?.as_slice() {
                     [a, b] => Step::Zip(self.bind(*left, *a)?, self.bind(*right, *b)?),
                     _ => return Err("a zip of other partitions".to_owned()),
                 }
             }
-            Kind::Cartesian(left, right) => {
+            RddKind::Cartesian(left, right) => {
                 self.expect(partition, "CartesianPartition")?;
                 Step::Cartesian(
                     self.bind(*left, self.object(partition, "s1")?)?,
                     self.bind(*right, self.object(partition, "s2")?)?,
                 )
             }
-            Kind::Files(files) => {
+            RddKind::Files(files) => {
                 let split = self
                     .graph
                     .field_node(partition, "inputSplit")
@@ -121,12 +122,12 @@ impl Binder<'_> {
                     ranges: hadoop::read_split(&split.block_bytes())?,
                 }
             }
-            Kind::Checkpointed(parent) => return self.bind(*parent, partition),
-            Kind::ReliableCheckpoint(dir) => Step::ReliableCheckpoint {
+            RddKind::Checkpointed(parent) => return self.bind(*parent, partition),
+            RddKind::ReliableCheckpoint(dir) => Step::ReliableCheckpoint {
                 dir: dir.clone(),
                 split: self.index(partition)?,
             },
-            Kind::LocalCheckpoint(rdd) => Step::LocalCheckpoint {
+            RddKind::LocalCheckpoint(rdd) => Step::LocalCheckpoint {
                 rdd: *rdd,
                 split: self.index(partition)?,
             },
@@ -161,7 +162,8 @@ impl Binder<'_> {
             .collect()
     }
 
-    /// What a `ParallelCollectionPartition` writes by itself under another serializer than Java's: id of the RDD (i64), index (i32), elements.
+    /// What a `ParallelCollectionPartition` writes by itself under another serializer than Java's: id of the RDD (i64),
+    /// index (i32), elements.
     fn own_data(&self, partition: NodeId) -> Option<Cow<'_, [u8]>> {
         let level = self.graph.levels(partition).next_back()?;
         let bytes = level.block_bytes();

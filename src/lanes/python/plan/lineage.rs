@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use javaser::arena::{Graph, NodeId, Value};
 use wire::ids::StorageLevel;
 
-use super::closure::Closure;
 use super::kinds::{Mapped, RddClass, mapped, rdd_class};
 use super::{
-    CheckpointDir, FileFormat, Files, Key, Kind, MAX_DEPTH, Rdd, RddIndex, Shape, ShuffleInput,
+    CheckpointDir, FileFormat, Files, Key, MAX_DEPTH, Rdd, RddIndex, RddKind, Shape, ShuffleInput,
     StagePlan, hadoop, simple, target,
 };
-use crate::executor::task::StageBinary;
+use crate::task::StageBinary;
+use javaser::Closure;
 
 const RDD: &str = "org.apache.spark.rdd.RDD";
 
@@ -41,7 +41,7 @@ impl StagePlan {
 impl StagePlan {
     /// Whether a reliable checkpoint is read.
     pub(in super::super) fn reads_checkpoints(&self) -> bool {
-        let is_checkpoint = |rdd: &Rdd| matches!(rdd.kind, Kind::ReliableCheckpoint(_));
+        let is_checkpoint = |rdd: &Rdd| matches!(rdd.kind, RddKind::ReliableCheckpoint(_));
         self.rdds.iter().any(is_checkpoint)
     }
 }
@@ -91,7 +91,7 @@ impl Lineage<'_> {
                     "java.lang.String" => Shape::Text,
                     _ => return Err(format!("a checkpoint of {class}")),
                 };
-                (Kind::Checkpointed(parent), shape)
+                (RddKind::Checkpointed(parent), shape)
             }
             None => self.kind(node, &class, depth)?,
         };
@@ -113,7 +113,12 @@ impl Lineage<'_> {
         Ok(index)
     }
 
-    fn kind(&mut self, node: NodeId, class: &str, depth: usize) -> Result<(Kind, Shape), String> {
+    fn kind(
+        &mut self,
+        node: NodeId,
+        class: &str,
+        depth: usize,
+    ) -> Result<(RddKind, Shape), String> {
         let name = self.class(node).to_owned();
         let Some(name) = name.strip_prefix("org.apache.spark.") else {
             return Err("an RDD class of the user".to_owned());
@@ -121,7 +126,7 @@ impl Lineage<'_> {
         let known = rdd_class(name).ok_or_else(|| simple(name).to_owned())?;
         Ok(match known {
             RddClass::ParallelCollection => match class {
-                "[B" => (Kind::Parallel, Shape::Bytes),
+                "[B" => (RddKind::Parallel, Shape::Bytes),
                 _ => return Err(format!("a collection of {}", simple(class))),
             },
             RddClass::Python => {
@@ -131,45 +136,45 @@ impl Lineage<'_> {
                     .field_node(node, "func")
                     .ok_or("PythonRDD without func")?;
                 self.python_function(function)?;
-                (Kind::Python { rdd: node, parent }, Shape::Bytes)
+                (RddKind::Python { rdd: node, parent }, Shape::Bytes)
             }
             RddClass::Pairwise => {
                 let parent = self.parent(node, depth)?;
                 self.expect(parent, &Shape::Bytes, "PairwiseRDD")?;
-                (Kind::Pairwise(parent), Shape::Keyed(Key::Long))
+                (RddKind::Pairwise(parent), Shape::Keyed(Key::Long))
             }
             RddClass::MapPartitions => self.map_partitions(node, depth)?,
             RddClass::Shuffled => self.shuffled(node)?,
             RddClass::Union => {
                 let (parents, shape) = self.alike(node, depth)?;
-                (Kind::Union(parents), shape)
+                (RddKind::Union(parents), shape)
             }
             RddClass::PartitionerAwareUnion => {
                 let (parents, shape) = self.alike(node, depth)?;
-                (Kind::PartitionerAwareUnion(parents), shape)
+                (RddKind::PartitionerAwareUnion(parents), shape)
             }
             RddClass::Coalesced => {
                 let parent = self.parent(node, depth)?;
                 let shape = self.shape(parent)?;
-                (Kind::Coalesced(parent), shape)
+                (RddKind::Coalesced(parent), shape)
             }
             RddClass::Zipped => {
                 let closure = self.closure(node, "f")?;
-                if closure.name() != ("rdd.RDD", "zip$2") {
+                if closure.numbered_name() != ("rdd.RDD", "zip$2") {
                     return Err(closure.describe());
                 }
                 let (left, right) = self.two(node, depth)?;
                 let shape = Shape::Tuple(Box::new((self.shape(left)?, self.shape(right)?)));
-                (Kind::Zip(left, right), shape)
+                (RddKind::Zip(left, right), shape)
             }
             RddClass::Cartesian => {
                 let (left, right) = self.two(node, depth)?;
                 let shape = Shape::Tuple(Box::new((self.shape(left)?, self.shape(right)?)));
-                (Kind::Cartesian(left, right), shape)
+                (RddKind::Cartesian(left, right), shape)
             }
             RddClass::BinaryFile => {
                 let shape = Shape::Tuple(Box::new((Shape::Text, Shape::Stream)));
-                (Kind::Files(self.files(node, FileFormat::Binary)?), shape)
+                (RddKind::Files(self.files(node, FileFormat::Binary)?), shape)
             }
             RddClass::ReliableCheckpoint => {
                 let shape = match class {
@@ -188,7 +193,7 @@ impl Lineage<'_> {
                     .ok_or("ReliableCheckpointRDD without configuration")?;
                 let path = hadoop::file_path(&path)?;
                 (
-                    Kind::ReliableCheckpoint(CheckpointDir { path, conf }),
+                    RddKind::ReliableCheckpoint(CheckpointDir { path, conf }),
                     shape,
                 )
             }
@@ -197,12 +202,12 @@ impl Lineage<'_> {
                     .int(node, "rddId")
                     .or_else(|| self.int(node, "org$apache$spark$rdd$LocalCheckpointRDD$$rddId"))
                     .ok_or("LocalCheckpointRDD without rddId")?;
-                (Kind::LocalCheckpoint(id), Shape::Bytes)
+                (RddKind::LocalCheckpoint(id), Shape::Bytes)
             }
         })
     }
 
-    fn map_partitions(&mut self, node: NodeId, depth: usize) -> Result<(Kind, Shape), String> {
+    fn map_partitions(&mut self, node: NodeId, depth: usize) -> Result<(RddKind, Shape), String> {
         let outer = self.closure(node, "f")?;
         let inner = outer
             .args
@@ -212,12 +217,12 @@ impl Lineage<'_> {
             return Err(outer.describe());
         };
         // The outer closure is the operator, the inner one is what the operator was given.
-        match mapped(outer.name(), inner.name()) {
+        match mapped(outer.numbered_name(), inner.numbered_name()) {
             Some(Mapped::Second) => {
                 let parent = self.parent(node, depth)?;
                 match self.shape(parent)? {
-                    Shape::Keyed(_) => Ok((Kind::Second(parent), Shape::Bytes)),
-                    Shape::Tuple(pair) => Ok((Kind::Second(parent), pair.1)),
+                    Shape::Keyed(_) => Ok((RddKind::Second(parent), Shape::Bytes)),
+                    Shape::Tuple(pair) => Ok((RddKind::Second(parent), pair.1)),
                     _ => Err(inner.describe()),
                 }
             }
@@ -232,18 +237,18 @@ impl Lineage<'_> {
                     .filter(|n| *n > 0)
                     .ok_or_else(|| inner.describe())?;
                 Ok((
-                    Kind::Distribute { parent, partitions },
+                    RddKind::Distribute { parent, partitions },
                     Shape::Keyed(Key::Int),
                 ))
             }
             Some(Mapped::TextFile) => {
                 let files = self.files_of_parent(node, FileFormat::Lines)?;
-                Ok((Kind::Files(files), Shape::Text))
+                Ok((RddKind::Files(files), Shape::Text))
             }
             Some(Mapped::WholeTextFiles) => {
                 let files = self.files_of_parent(node, FileFormat::WholeText)?;
                 let shape = Shape::Tuple(Box::new((Shape::Text, Shape::Text)));
-                Ok((Kind::Files(files), shape))
+                Ok((RddKind::Files(files), shape))
             }
             Some(Mapped::BinaryRecords) => {
                 let length = inner
@@ -254,7 +259,7 @@ impl Lineage<'_> {
                     .filter(|n| *n > 0)
                     .ok_or_else(|| inner.describe())?;
                 let files = self.files_of_parent(node, FileFormat::Records(length))?;
-                Ok((Kind::Files(files), Shape::Bytes))
+                Ok((RddKind::Files(files), Shape::Bytes))
             }
             None => Err(inner.describe()),
         }
@@ -300,7 +305,7 @@ impl Lineage<'_> {
             .map(|option| self.graph.scala_option(option).flatten())
         {
             match Closure::read(self.graph, function) {
-                Some(c) if c.class == "SparkContext" && c.method.starts_with("hadoopFile$") => {}
+                Some(c) if c.name() == ("SparkContext", "hadoopFile") => {}
                 Some(other) => return Err(other.describe()),
                 None => return Err("a function for the JobConf".to_owned()),
             }
@@ -326,7 +331,7 @@ impl Lineage<'_> {
         })
     }
 
-    fn shuffled(&mut self, node: NodeId) -> Result<(Kind, Shape), String> {
+    fn shuffled(&mut self, node: NodeId) -> Result<(RddKind, Shape), String> {
         let dependency = match self.dependencies(node)?.as_slice() {
             [only] => *only,
             _ => return Err("ShuffledRDD without dependency".to_owned()),
@@ -337,7 +342,7 @@ impl Lineage<'_> {
             num_maps: shuffle.num_maps,
             num_partitions: shuffle.num_partitions,
         };
-        Ok((Kind::Shuffled(input), Shape::Keyed(shuffle.key)))
+        Ok((RddKind::Shuffled(input), Shape::Keyed(shuffle.key)))
     }
 
     fn python_function(&mut self, function: NodeId) -> Result<(), String> {

@@ -1,10 +1,9 @@
 //! Recognises what a stage and a task of PySpark's RDDs compute.
 //!
-//! A stage is judged once: its lineage becomes [`StagePlan`], or there is a reason to delegate it. Each task then binds the plan to its
-//! partition, which gives [`Step`]s to compute.
+//! A stage is judged once: its lineage becomes [`StagePlan`], or there is a reason to delegate it. Each task then binds
+//! the plan to its partition, which gives [`Step`]s to compute.
 
 mod bind;
-mod closure;
 mod hadoop;
 mod kinds;
 mod lineage;
@@ -69,12 +68,12 @@ pub(super) struct Rdd {
     /// What elements there are.
     pub(super) shape: Shape,
     /// How it is computed.
-    pub(super) kind: Kind,
+    pub(super) kind: RddKind,
 }
 
 /// How an RDD is computed from its parents.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum RddKind {
     /// `ParallelCollectionRDD`: the partition has the elements.
     Parallel,
     /// `PythonRDD`
@@ -209,11 +208,11 @@ pub(super) enum Step {
         split: i32,
         input: Arc<Self>,
     },
-    /// See [`Kind::Pairwise`].
+    /// See [`RddKind::Pairwise`].
     Pairwise(Arc<Self>),
-    /// See [`Kind::Second`].
+    /// See [`RddKind::Second`].
     Second(Arc<Self>),
-    /// See [`Kind::Distribute`].
+    /// See [`RddKind::Distribute`].
     Distribute {
         split: i32,
         partitions: i32,
@@ -223,9 +222,9 @@ pub(super) enum Step {
     Shuffle { input: ShuffleInput, partition: i32 },
     /// One after the other.
     Chain(Vec<Arc<Self>>),
-    /// See [`Kind::Zip`].
+    /// See [`RddKind::Zip`].
     Zip(Arc<Self>, Arc<Self>),
-    /// See [`Kind::Cartesian`].
+    /// See [`RddKind::Cartesian`].
     Cartesian(Arc<Self>, Arc<Self>),
     /// Parts of files.
     Files {
@@ -240,7 +239,7 @@ pub(super) enum Step {
         text: bool,
         input: Arc<Self>,
     },
-    /// See [`Kind::ReliableCheckpoint`].
+    /// See [`RddKind::ReliableCheckpoint`].
     ReliableCheckpoint { dir: CheckpointDir, split: i32 },
     /// A block of an RDD that must be there.
     LocalCheckpoint { rdd: i32, split: i32 },

@@ -2,10 +2,10 @@
 
 use javaser::arena::{Graph, NodeId, Value};
 
-use super::closure::Closure;
 use super::hadoop::file_path;
 use super::{Key, Rdd, Shape, ShuffleOutput, Target, simple};
-use crate::executor::task::{StageBinary, StageTarget};
+use crate::task::{StageBinary, StageTarget};
+use javaser::Closure;
 
 /// Recognises a stage's target.
 pub(super) fn judge(stage: &StageBinary, rdd: &Rdd) -> Result<Target, String> {
@@ -30,7 +30,7 @@ fn result(graph: &Graph, function: NodeId, rdd: &Rdd) -> Result<Target, String> 
     let outer = Closure::read(graph, Value::Ref(function))
         .ok_or_else(|| "a result function that is no closure".to_owned())?;
     // Nearly every action is wrapped: the wrapper forgets the task context.
-    let inner = match outer.name() {
+    let inner = match outer.numbered_name() {
         ("SparkContext", "runJob$5" | "submitJob$1") => outer
             .args
             .first()
@@ -45,7 +45,7 @@ fn result(graph: &Graph, function: NodeId, rdd: &Rdd) -> Result<Target, String> 
         }
         Ok(Target::Array { class, limit })
     };
-    match inner.name() {
+    match inner.numbered_name() {
         ("rdd.RDD", "collect$2" | "toLocalIterator$2") => array(array_of(&rdd.class)?, None),
         ("rdd.RDD", "take$2") => {
             let limit = inner

@@ -1,33 +1,24 @@
 //! Real tasks of all versions.
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use javaser::Limits;
+use testkit::{NEWEST, VERSIONS, from_hex};
 
 use super::*;
-use crate::executor::task::{DecodedTask, StageBinary, TaskKind, TaskObject};
-
-const VERSIONS: [&str; 5] = ["3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"];
+use crate::task::{DecodedTask, StageBinary, TaskKind, TaskObject};
 
 /// The tasks of `tests/fixtures/python_tasks`, by name.
 pub(in crate::lanes::python) fn tasks(version: &str) -> Vec<(String, DecodedTask)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(format!("tests/fixtures/python_tasks/{version}.jsonl.zst"));
+    let path = testkit::fixtures().join(format!("python_tasks/{version}.jsonl.zst"));
     let text = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
     std::str::from_utf8(&text)
         .unwrap()
         .lines()
         .map(|line| {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            let bytes = |field: &str| {
-                let text = line[field].as_str().unwrap();
-                (0..text.len())
-                    .step_by(2)
-                    .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-                    .collect::<Vec<_>>()
-            };
+            let bytes = |field: &str| from_hex(line[field].as_str().unwrap());
             let limits = Limits::default();
             let task = TaskObject::decode(&bytes("task"), &limits).unwrap();
             let stage = StageBinary::decode(&bytes("binary"), &limits).unwrap();
@@ -40,7 +31,7 @@ pub(in crate::lanes::python) fn tasks(version: &str) -> Vec<(String, DecodedTask
 
 /// A task of that name of the newest version.
 pub(in crate::lanes::python) fn task(name: &str) -> DecodedTask {
-    let mut all = tasks("4.3.0").into_iter();
+    let mut all = tasks(NEWEST).into_iter();
     all.find(|(found, _)| found == name).unwrap().1
 }
 

@@ -10,7 +10,7 @@ use javaser::stream::{
 use super::super::{Element, Elements};
 use super::take;
 use crate::cancel::Cancellation;
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 /// `serialVersionUID` of `byte[]`. Readers do not check those of arrays.
 const BYTES_SUID: i64 = -5_984_413_125_824_719_648;

@@ -4,7 +4,7 @@ use super::super::{Element, Elements};
 use super::take;
 use crate::blocks::kryo::{Kryo, KryoGraph};
 use crate::cancel::Cancellation;
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 /// A `java.lang.Long`.
 pub(super) fn long(kryo: Kryo, value: i64) -> Vec<u8> {

@@ -8,7 +8,7 @@ use javaser::Catalog;
 use super::{Element, Elements};
 use crate::blocks::kryo::Kryo;
 use crate::cancel::Cancellation;
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 /// Longest array that Java can have.
 const MAX_ELEMENTS: i32 = i32::MAX - 8;

@@ -16,10 +16,8 @@ use super::socket::Socket;
 use super::wire::{length, put, read_i32, read_text, write_text};
 use crate::blocks::BlockEnv;
 use crate::cancel::Cancellation;
-use crate::executor::task::{TaskContext, TaskError};
+use crate::task::{TaskContext, TaskError};
 
-/// `BarrierCoordinator`'s endpoint.
-const ENDPOINT: &str = "barrierSync";
 /// The coordinator itself has a shorter time-out, `spark.barrier.sync.timeout`.
 const TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Longest message of a task to the others, in bytes. Larger ones do not pass the driver either.
@@ -175,7 +173,7 @@ impl BarrierTask {
             tokio::select! {
                 _ = self.killed.cancelled() => None,
                 _ = self.stop.cancelled() => None,
-                answer = self.blocks.driver.ask(ENDPOINT, request.into(), TIMEOUT) => Some(answer),
+                answer = self.blocks.driver.sync_barrier(request.into(), TIMEOUT) => Some(answer),
             }
         });
         let answer = answer

@@ -12,8 +12,8 @@ use super::message::{BroadcastChanges, ServerAddress};
 use super::settings::WorkerSettings;
 use super::socket::Socket;
 use crate::blocks::crypto::IoEncryption;
-use crate::executor::task::{TaskContext, TaskError};
 use crate::lanes::python::PythonFunction;
+use crate::task::{TaskContext, TaskError};
 
 /// How long a worker may take to come for the values.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -52,7 +52,8 @@ pub(super) fn changes(
     })
 }
 
-/// Sends decrypted values to one worker (`EncryptedPythonBroadcastServer`): of each its id, then its pickle, which knows its own end.
+/// Sends decrypted values to one worker (`EncryptedPythonBroadcastServer`): of each its id, then its pickle, which
+/// knows its own end.
 fn serve_decrypted(
     encryption: IoEncryption,
     variables: Vec<(i64, PathBuf)>,

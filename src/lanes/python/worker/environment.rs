@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::protocol::WorkerProtocol;
 use super::settings::WorkerSettings;
-use crate::executor::task::{TaskContext, TaskError};
 use crate::lanes::python::PythonFunction;
+use crate::task::{TaskContext, TaskError};
 
 /// The environment of workers for `function`, on top of the executor's own: the function's variables and what
 /// `BasePythonRunner.compute` adds. Daemons and idle workers are looked up by it.
@@ -16,6 +16,7 @@ pub(super) fn of_function(
     settings: &WorkerSettings,
     protocol: &WorkerProtocol,
     faulthandler_dir: Option<&Path>,
+    compile_reports: Option<&Path>,
 ) -> Result<BTreeMap<String, String>, TaskError> {
     let mut env = function.env_vars.clone();
     let mut put = |name: &str, value: String| {
@@ -60,6 +61,16 @@ pub(super) fn of_function(
     if protocol.batch_size {
         put("PYTHON_UDF_BATCH_SIZE", "100".to_owned());
     }
+    // The launcher takes these out of the environment again.
+    if settings.launcher.is_some() {
+        put("FIRESTEEL_PYTHON_COMPILE", settings.compile.to_string());
+    }
+    if let Some(pipe) = compile_reports {
+        put(
+            "FIRESTEEL_PYTHON_REPORTS",
+            pipe.to_string_lossy().into_owned(),
+        );
+    }
     let artifacts = function.job_artifact_uuid.as_deref();
     put(
         "SPARK_JOB_ARTIFACT_UUID",
@@ -77,7 +88,8 @@ pub(super) fn whole_cpus(cpus: &str) -> i32 {
     cpus.parse::<f64>().map_or(1, |cpus| cpus.ceil() as i32)
 }
 
-/// Megabytes that each worker may use, if `spark.executor.pyspark.memory` limits them. The driver says so in local properties.
+/// Megabytes that each worker may use, if `spark.executor.pyspark.memory` limits them. The driver says so in local
+/// properties.
 fn memory_of_worker(
     context: &TaskContext,
     settings: &WorkerSettings,
@@ -110,7 +122,8 @@ fn memory_of_worker(
     Ok(Some(share))
 }
 
-/// `PythonUtils.sparkPythonPath`: the distribution's own Python libraries, and the jar that Spark has on this path for historical reasons.
+/// `PythonUtils.sparkPythonPath`: the distribution's own Python libraries, and the jar that Spark has on this path for
+/// historical reasons.
 pub(super) fn spark_python_path(
     spark_home: Option<&Path>,
     core_jar: Option<PathBuf>,

@@ -19,7 +19,7 @@ use super::protocol::WorkerProtocol;
 use super::settings::WorkerSettings;
 use super::socket::{Socket, wait_for};
 use super::wire::read_i32;
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 /// How long a worker without daemon may take to connect.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -176,6 +176,12 @@ impl Factory {
             child,
             live: Arc::clone(&self.live),
         }
+    }
+
+    /// Takes a connection for one to a worker.
+    #[cfg(fuzzing)]
+    pub(super) fn adopt(&self, socket: Socket) -> Worker {
+        self.worker(socket, std::process::id(), None)
     }
 
     fn interpreter(&self) -> Interpreter<'_> {

@@ -27,8 +27,8 @@ impl Inbox {
         self.filled
     }
 
-    /// Reads once. `want` bytes are going to be taken together: the buffer grows towards that, but only as fast as bytes come in,
-    /// whatever length a worker announces.
+    /// Reads once. `want` bytes are going to be taken together: the buffer grows towards that, but only as fast as
+    /// bytes come in, whatever length a worker announces.
     pub(super) fn read_from(&mut self, mut from: impl Read, want: usize) -> io::Result<usize> {
         if self.filled == self.buffer.len() {
             let room = want.min(2 * self.filled).max(self.filled + self.chunk);

@@ -19,13 +19,13 @@ const AUTHENTICATION: Duration = Duration::from_secs(10);
 /// Waits for workers on the loopback interface, or at a Unix socket.
 #[derive(Debug)]
 pub(super) struct LocalListener {
-    kind: Kind,
+    kind: Listening,
     secret: String,
     address: ServerAddress,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum Listening {
     Tcp(TcpListener),
     Unix(UnixListener, PathBuf),
 }
@@ -39,7 +39,7 @@ impl LocalListener {
                 let path = dir.join(format!(".{}.sock", uuid::Uuid::new_v4()));
                 let listener = UnixListener::bind(&path)?;
                 (
-                    Kind::Unix(listener, path.clone()),
+                    Listening::Unix(listener, path.clone()),
                     ServerAddress::Path(path),
                 )
             }
@@ -47,7 +47,7 @@ impl LocalListener {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
                 let port = listener.local_addr()?.port();
                 let address = ServerAddress::Port(port, secret.clone());
-                (Kind::Tcp(listener), address)
+                (Listening::Tcp(listener), address)
             }
         };
         Ok(Self {
@@ -69,8 +69,8 @@ impl LocalListener {
         stop: Option<BorrowedFd<'_>>,
     ) -> io::Result<Option<Socket>> {
         let listening = match &self.kind {
-            Kind::Tcp(listener) => listener.as_fd(),
-            Kind::Unix(listener, _) => listener.as_fd(),
+            Listening::Tcp(listener) => listener.as_fd(),
+            Listening::Unix(listener, _) => listener.as_fd(),
         };
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
@@ -92,15 +92,15 @@ impl LocalListener {
             return Ok(None);
         }
         let socket = match &self.kind {
-            Kind::Tcp(listener) => {
+            Listening::Tcp(listener) => {
                 let (socket, _) = listener.accept()?;
                 socket.set_nodelay(true)?;
                 Socket::Tcp(socket)
             }
-            Kind::Unix(listener, _) => Socket::Unix(listener.accept()?.0),
+            Listening::Unix(listener, _) => Socket::Unix(listener.accept()?.0),
         };
         socket.set_read_timeout(Some(AUTHENTICATION))?;
-        if matches!(self.kind, Kind::Tcp(_)) {
+        if matches!(self.kind, Listening::Tcp(_)) {
             authenticate_client(&socket, &self.secret)?;
         }
         Ok(Some(socket))
@@ -109,7 +109,7 @@ impl LocalListener {
 
 impl Drop for LocalListener {
     fn drop(&mut self) {
-        if let Kind::Unix(_, path) = &self.kind {
+        if let Listening::Unix(_, path) = &self.kind {
             // Nobody else connects.
             let _ = std::fs::remove_file(path);
         }

@@ -1,13 +1,17 @@
 //! Python workers: the processes that run a task's Python code, as the distribution's own `pyspark` starts and talks.
 //!
-//! A daemon (`pyspark.daemon`) per interpreter and environment forks workers; a worker serves one task after another. For each task it gets
-//! a message with everything it needs, then the elements; it sends back what its function makes of them, then times and updates of
-//! accumulators. Formats and texts are those of `PythonRunner` and `PythonWorkerFactory`.
+//! A daemon (`pyspark.daemon`) per interpreter and environment forks workers; a worker serves one task after another.
+//! For each task it gets a message with everything it needs, then the elements; it sends back what its function makes
+//! of them, then times and updates of accumulators. Formats and texts are those of `PythonRunner` and
+//! `PythonWorkerFactory`.
 
 mod barrier;
 mod broadcast;
+mod compiled;
 mod environment;
 mod factory;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod inbox;
 mod listener;
 mod message;
@@ -21,6 +25,7 @@ mod socket;
 mod wire;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI32;
 use std::sync::{Arc, Weak};
@@ -34,6 +39,7 @@ pub use protocol::{ContextForm, WorkerProtocol};
 pub use settings::WorkerSettings;
 
 use self::barrier::BarrierServer;
+use self::compiled::CompileReports;
 use self::factory::{Factory, FactoryKey};
 use self::message::TaskMessage;
 use self::monitor::Monitor;
@@ -41,24 +47,27 @@ use self::outbox::Outbox;
 use self::output::Assignment;
 use super::{Elements, PythonFunction};
 use crate::config::{SettingError, SparkProperties};
-use crate::executor::task::{TaskContext, TaskError};
+use crate::report::PythonCompiled;
+use crate::task::{TaskContext, TaskError};
 
 /// What all workers share.
 #[derive(Debug)]
-struct Shared {
+struct WorkerPool {
     settings: Arc<WorkerSettings>,
     protocol: Arc<WorkerProtocol>,
     /// The distribution's part of `PYTHONPATH`.
     spark_path: String,
     /// Where workers write tracebacks when they crash, if `spark.python.worker.faulthandler.enabled`.
     faulthandler_dir: Option<PathBuf>,
+    /// What workers tell of the pipelines that they compile, if they may and know how.
+    compile_reports: Option<CompileReports>,
     factories: Mutex<HashMap<FactoryKey, Arc<Factory>>>,
     monitor: Monitor,
     /// How often running tasks of barrier stages have waited for each other.
     barrier_epochs: Mutex<HashMap<i64, Weak<AtomicI32>>>,
 }
 
-impl Drop for Shared {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         if let Some(dir) = &self.faulthandler_dir {
             // Left in the system's directory for temporary files otherwise.
@@ -69,7 +78,7 @@ impl Drop for Shared {
 
 /// The Python workers of an executor. Clones are the same workers; the last one ends them.
 #[derive(Debug, Clone)]
-pub struct PythonWorkers(Arc<Shared>);
+pub struct PythonWorkers(Arc<WorkerPool>);
 
 /// Memory of Python processes, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,9 +103,12 @@ impl PythonWorkers {
         let core = core.map(|jar| jar.canonicalize().unwrap_or(jar));
         let path = environment::spark_python_path(home.as_deref(), core);
         let path: Vec<_> = path.iter().map(|path| path.to_string_lossy()).collect();
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(WorkerPool {
             spark_path: environment::merge_paths(path.iter().map(AsRef::as_ref)),
             faulthandler_dir: settings.faulthandler.then(new_faulthandler_dir).flatten(),
+            compile_reports: (settings.compile && settings.launcher.is_some())
+                .then(new_compile_reports)
+                .flatten(),
             settings: Arc::new(settings),
             protocol: Arc::new(protocol),
             factories: Mutex::default(),
@@ -105,13 +117,19 @@ impl PythonWorkers {
         })))
     }
 
-    /// Runs a function over the elements of a partition: `PythonRunner.compute` with `PythonEvalType.NON_UDF`. `partition_index` is the index
-    /// that the function sees. Blocks until a worker is there; input is asked for while output is read. Updates of accumulators are in
-    /// [`TaskContext::python_updates`] after the last output.
+    /// Whether workers of this version forget all kinds of resources of a task but the last.
+    pub fn keeps_one_resource(&self) -> bool {
+        self.0.protocol.context != ContextForm::Json
+    }
+
+    /// Runs a function over the elements of a partition: `PythonRunner.compute` with `PythonEvalType.NON_UDF`.
+    /// `partition_index` is the index that the function sees. Blocks until a worker is there; input is asked for while
+    /// output is read. Updates of accumulators are in [`TaskContext::python_updates`] after the last output.
     ///
     /// # Errors
-    /// No worker can be had, or a broadcast variable cannot be. Errors of the output are [`TaskError::Python`] with the traceback if the function
-    /// raised, those of the input as they are, [`TaskError::Killed`], or Spark's text for a worker that died.
+    /// No worker can be had, or a broadcast variable cannot be. Errors of the output are [`TaskError::Python`] with the
+    /// traceback if the function raised, those of the input as they are, [`TaskError::Killed`], or Spark's text for a
+    /// worker that died.
     pub fn run<'a>(
         &self,
         function: &PythonFunction,
@@ -173,9 +191,15 @@ impl PythonWorkers {
         }
         sum
     }
+
+    /// What workers have told of pipelines of functions since the last time.
+    pub fn take_compiled(&self) -> PythonCompiled {
+        let reports = self.0.compile_reports.as_ref();
+        reports.map(CompileReports::take).unwrap_or_default()
+    }
 }
 
-impl Shared {
+impl WorkerPool {
     /// The count of a task, which all of its functions share.
     fn barrier_epoch(&self, task_attempt_id: i64) -> Arc<AtomicI32> {
         let mut epochs = self.barrier_epochs.lock();
@@ -200,6 +224,7 @@ impl Shared {
             &self.settings,
             &self.protocol,
             self.faulthandler_dir.as_deref(),
+            self.compile_reports.as_ref().map(CompileReports::path),
         )?;
         let key = FactoryKey {
             exec: function.python_exec.clone(),
@@ -224,6 +249,14 @@ impl Shared {
         factories.insert(key, Arc::clone(&factory));
         Ok(factory)
     }
+}
+
+fn new_compile_reports() -> Option<CompileReports> {
+    let reports = CompileReports::new();
+    let failed = |error: &io::Error| {
+        tracing::warn!("Compiled pipelines of Python functions are not counted: {error}")
+    };
+    reports.inspect_err(failed).ok()
 }
 
 fn new_faulthandler_dir() -> Option<PathBuf> {

@@ -11,7 +11,7 @@ use super::factory::Factory;
 const TICK: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
-struct State {
+struct Watched {
     factories: Vec<Weak<Factory>>,
     stopped: bool,
 }
@@ -19,7 +19,7 @@ struct State {
 /// Stops workers that have been idle for long.
 #[derive(Debug, Default)]
 pub(super) struct Monitor {
-    shared: Arc<(Mutex<State>, Condvar)>,
+    shared: Arc<(Mutex<Watched>, Condvar)>,
 }
 
 impl Monitor {
@@ -48,7 +48,7 @@ impl Drop for Monitor {
     }
 }
 
-fn run(shared: &(Mutex<State>, Condvar)) {
+fn run(shared: &(Mutex<Watched>, Condvar)) {
     let (state, changed) = shared;
     let mut held = state.lock();
     while !held.stopped {

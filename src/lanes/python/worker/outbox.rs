@@ -6,8 +6,8 @@ use std::io::{self, IoSlice, Write};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use super::wire::{length, special};
-use crate::executor::task::TaskError;
 use crate::lanes::python::Element;
+use crate::task::TaskError;
 
 /// From this size on an element is sent from where it is instead of being copied.
 const OWN_SEGMENT: usize = 16 << 10;

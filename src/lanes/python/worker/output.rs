@@ -1,7 +1,7 @@
 //! The data of one task: elements to a worker, what it makes of them back.
 //!
-//! All on the task's own thread, as Spark does from 4.0: whoever asks for output lets the input flow as far as the worker takes it.
-//! So the input needs no thread of its own, ends with its consumer, and cannot fill memory.
+//! All on the task's own thread, as Spark does from 4.0: whoever asks for output lets the input flow as far as the
+//! worker takes it. So the input needs no thread of its own, ends with its consumer, and cannot fill memory.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use bytes::{Buf, Bytes};
 use javaser::types::Throwable;
 use parking_lot::Mutex;
 
-use super::Shared;
+use super::WorkerPool;
 use super::barrier::BarrierServer;
 use super::factory::{Factory, Worker};
 use super::inbox::Inbox;
@@ -21,14 +21,14 @@ use super::process::terminate;
 use super::socket::Socket;
 use super::wire::special;
 use crate::cancel::HookGuard;
-use crate::executor::task::{TaskContext, TaskError};
 use crate::lanes::python::Elements;
+use crate::task::{TaskContext, TaskError};
 
 /// What a worker returns for its input: pickled batches, or whatever the function's serializer writes.
 ///
 /// Ends the worker if dropped before the end, as `take` does; a worker that has gone to the end serves another task.
 pub struct PythonOutput<'a> {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerPool>,
     factory: Arc<Factory>,
     context: &'a TaskContext,
     worker: Option<Worker>,
@@ -54,7 +54,7 @@ impl std::fmt::Debug for PythonOutput<'_> {
 
 /// A worker with a task, of which nothing has been sent yet.
 pub(super) struct Assignment<'a> {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<WorkerPool>,
     pub(super) factory: Arc<Factory>,
     pub(super) worker: Worker,
     pub(super) context: &'a TaskContext,
@@ -158,8 +158,8 @@ impl<'a> PythonOutput<'a> {
         let ready = self.read_i32()? == special::END_OF_STREAM;
         let clean = self.input.is_none() && self.outbox.len() == 0 && self.inbox.len() == 0;
         self.input = None;
-        // From here on a cancellation does not reach the worker any more. One that has reached it shows as an end of the connection
-        // when the worker is to be used again.
+        // From here on a cancellation does not reach the worker any more. One that has reached it shows as an end of
+        // the connection when the worker is to be used again.
         let unlinked = self.link.lock().take();
         drop(unlinked);
         if let Some(worker) = self.worker.take()

@@ -17,7 +17,7 @@ use super::protocol::WorkerProtocol;
 use super::settings::WorkerSettings;
 use super::socket::Socket;
 use super::wire::{MAX_HANDSHAKE_TEXT, authenticate_to_server, new_secret, read_i32, read_text};
-use crate::executor::task::TaskError;
+use crate::task::TaskError;
 
 /// How long a failed daemon may take to end.
 const END_OF_FAILED: Duration = Duration::from_secs(10);

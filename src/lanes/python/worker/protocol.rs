@@ -2,6 +2,8 @@
 
 use javaser::Catalog;
 
+use crate::config::declared;
+
 /// How a task's context is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextForm {
@@ -13,8 +15,8 @@ pub enum ContextForm {
     Json,
 }
 
-/// The differences between versions in talking to workers. They are learned from what the distribution's own classes mention,
-/// because its `pyspark` is of the same build.
+/// The differences between versions in talking to workers. They are learned from what the distribution's own classes
+/// mention, because its `pyspark` is of the same build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerProtocol {
     /// How a task's context is told.
@@ -39,27 +41,25 @@ pub struct WorkerProtocol {
     pub threads_by_task: bool,
     /// The text about a dead worker says how to learn more (from 4.0).
     pub advises_faulthandler: bool,
-    /// An idle worker that is dead or has something to say is not used again (from 4.0), with `spark.python.worker.idleTimeoutSeconds`.
+    /// An idle worker that is dead or has something to say is not used again (from 4.0), with
+    /// `spark.python.worker.idleTimeoutSeconds`.
     pub idle_timeout: bool,
-    /// `spark.python.worker.killOnIdleTimeout`, `spark.python.worker.tracebackDumpIntervalSeconds`, Unix sockets and other settings of 4.1.
+    /// `spark.python.worker.killOnIdleTimeout`, `spark.python.worker.tracebackDumpIntervalSeconds`, Unix sockets and
+    /// other settings of 4.1.
     pub settings_of_4_1: bool,
 }
 
-const PACKAGE: &str = "org/apache/spark/api/python";
+const PACKAGE: &str = "org.apache.spark.api.python";
 
 impl WorkerProtocol {
     /// Looks at the distribution's classes. What cannot be found counts as not mentioned, that is as an older version.
     pub fn detect(catalog: &Catalog) -> Self {
-        let mentions = |class: &str, word: &str| {
-            catalog
-                .resource(&format!("{class}.class"))
-                .is_some_and(|file| file.windows(word.len()).any(|at| at == word.as_bytes()))
-        };
-        let utils = format!("{PACKAGE}/PythonWorkerUtils$");
-        let runner = format!("{PACKAGE}/BasePythonRunner");
-        let settings = "org/apache/spark/internal/config/Python$";
+        let mentions = |class: &str, word: &str| catalog.mentions(class, word) == Some(true);
+        let utils = format!("{PACKAGE}.PythonWorkerUtils$");
+        let runner = format!("{PACKAGE}.BasePythonRunner");
+        let settings = "org.apache.spark.internal.config.Python$";
         let json = mentions(&utils, "taskAttemptId");
-        let settings_of_4_1 = mentions(settings, "spark.python.unix.domain.socket.enabled");
+        let settings_of_4_1 = mentions(settings, declared::PYTHON_UNIX_SOCKETS.key);
         Self {
             context: match (json, settings_of_4_1) {
                 (true, _) => ContextForm::Json,
@@ -68,24 +68,24 @@ impl WorkerProtocol {
             },
             cpu_amount: mentions(&utils, "cpuAmount"),
             init_frame: mentions(
-                &format!("{PACKAGE}/SpecialLengths$"),
+                &format!("{PACKAGE}.SpecialLengths$"),
                 "START_OF_INIT_MESSAGE",
             ),
             conf_maps: json,
             processing_time: mentions(&format!("{runner}$ReaderIterator"), "pythonProcessingTime"),
             daemon_knows_worker: mentions(
-                &format!("{PACKAGE}/PythonWorkerFactory"),
+                &format!("{PACKAGE}.PythonWorkerFactory"),
                 "daemonModule",
             ) && mentions(&runner, "PYTHON_UDF_BATCH_SIZE"),
             batch_size: mentions(&runner, "PYTHON_UDF_BATCH_SIZE"),
             python_runtime: mentions(&runner, "SPARK_PYTHON_RUNTIME"),
             memory_by_tasks: mentions(&runner, "MAX_TASKS_PER_EXECUTOR_LOCAL_PROPERTY"),
-            threads_by_task: !mentions(&runner, "spark.task.cpus"),
+            threads_by_task: !mentions(&runner, declared::TASK_CPUS.key),
             advises_faulthandler: mentions(
                 &format!("{runner}$ReaderIterator$$anonfun$1"),
                 "Consider setting",
             ),
-            idle_timeout: mentions(settings, "spark.python.worker.idleTimeoutSeconds"),
+            idle_timeout: mentions(settings, declared::PYTHON_IDLE_TIMEOUT.key),
             settings_of_4_1,
         }
     }

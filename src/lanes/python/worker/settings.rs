@@ -4,13 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::protocol::WorkerProtocol;
-use crate::config::units::{SizeUnit, TimeUnit};
-use crate::config::{SettingError, SparkProperties};
+use crate::config::{SettingError, SparkProperties, declared};
 use crate::launch::jdk::own_dist;
-
-/// Unless it is set. Spark's two seconds are for a worker that has not been told anything; ours has its socket closed at once. One that looks at it
-/// ends right then, with all that its code does when it ends, and one that does not would be killed after two seconds as well.
-const KILL_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// What `spark.python.*` and a few other properties say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +46,8 @@ pub struct WorkerSettings {
     pub executor_cores: u32,
     /// The program of this distribution that prepares interpreters, unless `spark.firesteel.python.prepare` is false.
     pub launcher: Option<PathBuf>,
+    /// `spark.firesteel.python.compile`: whether prepared interpreters compile pipelines of simple functions.
+    pub compile: bool,
 }
 
 impl WorkerSettings {
@@ -63,73 +60,57 @@ impl WorkerSettings {
         protocol: &WorkerProtocol,
     ) -> Result<Self, SettingError> {
         let known = protocol.settings_of_4_1;
-        let seconds = |key: &str| -> Result<u64, SettingError> {
-            Ok(properties
-                .time(key, Duration::ZERO, TimeUnit::Seconds)?
-                .as_secs())
-        };
         let idle = match protocol.idle_timeout {
-            true => seconds("spark.python.worker.idleTimeoutSeconds")?,
+            true => properties.time(&declared::PYTHON_IDLE_TIMEOUT)?.as_secs(),
             false => 0,
         };
-        let unix = "spark.python.unix.domain.socket.enabled";
+        let unix = &declared::PYTHON_UNIX_SOCKETS;
         let unix_default = std::env::var("PYSPARK_UDS_MODE").is_ok_and(|mode| mode == "true");
-        let socket_dir = if known && properties.switch(unix, unix_default)? {
-            let dir = properties.get("spark.python.unix.domain.socket.dir");
+        let socket_dir = if known && properties.switch_or(unix, unix_default)? {
+            let dir = properties.get(declared::PYTHON_UNIX_SOCKET_DIR);
             Some(dir.map_or_else(std::env::temp_dir, PathBuf::from))
         } else {
             None
         };
         Ok(Self {
-            reuse: properties.switch("spark.python.worker.reuse", true)?,
-            use_daemon: properties.switch("spark.python.use.daemon", true)?,
-            daemon_module: properties.text("spark.python.daemon.module", "pyspark.daemon"),
-            worker_module: properties.text("spark.python.worker.module", "pyspark.worker"),
-            auth_timeout: properties
-                .time(
-                    "spark.python.authenticate.socketTimeout",
-                    Duration::from_secs(15),
-                    TimeUnit::Seconds,
-                )?
-                .as_secs(),
-            faulthandler: properties.switch("spark.python.worker.faulthandler.enabled", false)?,
+            reuse: properties.switch(&declared::PYTHON_WORKER_REUSE)?,
+            use_daemon: properties.switch(&declared::PYTHON_USE_DAEMON)?,
+            daemon_module: properties.text(&declared::PYTHON_DAEMON_MODULE),
+            worker_module: properties.text(&declared::PYTHON_WORKER_MODULE),
+            auth_timeout: properties.time(&declared::PYTHON_AUTH_TIMEOUT)?.as_secs(),
+            faulthandler: properties.switch(&declared::PYTHON_FAULTHANDLER)?,
             idle_timeout: (idle > 0).then(|| Duration::from_secs(idle)),
-            kill_timeout: properties.time(
-                "spark.python.task.killTimeout",
-                KILL_TIMEOUT,
-                TimeUnit::Millis,
-            )?,
+            kill_timeout: properties.time(&declared::PYTHON_KILL_TIMEOUT)?,
             kill_on_idle_timeout: known
-                && properties.switch("spark.python.worker.killOnIdleTimeout", false)?,
+                && properties.switch(&declared::PYTHON_KILL_ON_IDLE_TIMEOUT)?,
             traceback_dump_interval: match known {
-                true => seconds("spark.python.worker.tracebackDumpIntervalSeconds")?,
+                true => {
+                    let interval = &declared::PYTHON_TRACEBACK_DUMP_INTERVAL;
+                    properties.time(interval)?.as_secs()
+                }
                 false => 0,
             },
-            max_idle_workers: match properties.get("spark.python.factory.idleWorkerMaxPoolSize") {
-                Some(_) if known => Some(properties.number(
-                    "spark.python.factory.idleWorkerMaxPoolSize",
-                    1,
-                    1,
-                    i32::MAX as usize,
-                )?),
-                _ => None,
+            max_idle_workers: match known {
+                true => properties.optional_number(&declared::PYTHON_IDLE_WORKERS)?,
+                false => None,
             },
             kill_on_flush_failure: known
-                && properties.switch("spark.python.daemon.killWorkerOnFlushFailure", true)?,
+                && properties.switch(&declared::PYTHON_KILL_ON_FLUSH_FAILURE)?,
             socket_dir,
             buffer_size: usize::try_from(
                 properties
-                    .size("spark.buffer.size", 65536, SizeUnit::Bytes)?
+                    .size(&declared::BUFFER_SIZE)?
                     .clamp(1 << 10, 16 << 20),
             )
             .unwrap_or(65536),
-            threads_chosen: properties.contains("spark.executorEnv.OMP_NUM_THREADS"),
-            task_cpus: properties.text("spark.task.cpus", "1"),
-            executor_cores: properties.number("spark.executor.cores", 1, 1, 1 << 20)?,
-            launcher: match properties.switch("spark.firesteel.python.prepare", true)? {
+            threads_chosen: properties.contains(declared::EXECUTOR_ENV.key("OMP_NUM_THREADS")),
+            task_cpus: properties.text(&declared::TASK_CPUS),
+            executor_cores: properties.number(&declared::EXECUTOR_CORES)?,
+            launcher: match properties.switch(&declared::PYTHON_PREPARE)? {
                 true => own_launcher(),
                 false => None,
             },
+            compile: properties.switch(&declared::PYTHON_COMPILE)?,
         })
     }
 }

@@ -43,7 +43,8 @@ impl Socket {
         };
     }
 
-    /// Waits until there is something to read (or the end), or something can be written if `write`. False if `timeout` passed first.
+    /// Waits until there is something to read (or the end), or something can be written if `write`. False if `timeout`
+    /// passed first.
     pub(super) fn wait(&self, write: bool, timeout: Option<Duration>) -> io::Result<bool> {
         let mut flags = PollFlags::IN;
         flags.set(PollFlags::OUT, write);

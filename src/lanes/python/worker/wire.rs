@@ -1,4 +1,5 @@
-//! The few forms that everything between executor and worker consists of: big-endian numbers, and texts behind their length.
+//! The few forms that everything between executor and worker consists of: big-endian numbers, and texts behind their
+//! length.
 
 use std::io::{self, Read, Write};
 

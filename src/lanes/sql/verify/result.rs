@@ -1,5 +1,7 @@
 //! What is in the result of a task, whatever its compressor.
 
+use std::collections::BTreeSet;
+
 use javaser::Limits;
 use javaser::arena::{Graph, Value};
 
@@ -14,6 +16,8 @@ const ROW_HEADER: usize = 8;
 pub(super) struct ResultRows {
     class: String,
     numbers: Vec<i64>,
+    /// Numbers of columns that rows say they have.
+    widths: BTreeSet<i32>,
     rows: Digest,
 }
 
@@ -24,6 +28,7 @@ impl ResultRows {
         let mut found = Self {
             class: graph.class_name(root).unwrap_or("null").to_owned(),
             numbers: Vec::new(),
+            widths: BTreeSet::new(),
             rows: Digest::default(),
         };
         // Objects come in the order in which they were written: rows in that of their array.
@@ -51,7 +56,11 @@ impl ResultRows {
                 }
                 "org.apache.spark.sql.catalyst.expressions.UnsafeRow" => {
                     let body = body(class).unwrap_or_default();
-                    let row = body.get(ROW_HEADER..).ok_or("an UnsafeRow without size")?;
+                    let (header, row) = body
+                        .split_first_chunk::<ROW_HEADER>()
+                        .ok_or("an UnsafeRow without size")?;
+                    let [.., a, b, c, d] = *header;
+                    found.widths.insert(i32::from_be_bytes([a, b, c, d]));
                     let added = found.rows.add(view, row);
                     added.map_err(|_| "an UnsafeRow of other columns")?;
                 }
@@ -74,6 +83,12 @@ impl ResultRows {
             return Some(format!(
                 "{:?} natively, {:?} by the JVM",
                 self.numbers, jvm.numbers
+            ));
+        }
+        if self.widths != jvm.widths {
+            let (native, jvm) = (&self.widths, &jvm.widths);
+            return Some(format!(
+                "rows of {native:?} columns natively, of {jvm:?} by the JVM"
             ));
         }
         self.rows.difference(&jvm.rows, view)

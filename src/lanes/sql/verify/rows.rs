@@ -8,8 +8,8 @@ use twox_hash::XxHash64;
 /// Rows with sums of floating-point numbers that are kept of one attempt.
 const MAX_NEAR: usize = 1_000_000;
 
-/// By how much two sums of the same numbers may differ, in parts of the larger. Smaller differences than this number itself are not seen
-/// either: what is left of numbers that cancel each other out says nothing.
+/// By how much two sums of the same numbers may differ, in parts of the larger. Smaller differences than this number
+/// itself are not seen either: what is left of numbers that cancel each other out says nothing.
 const NEAR: f64 = 1e-9;
 
 /// As [`NEAR`], for what was made a `float`.
@@ -29,11 +29,14 @@ pub(super) enum Slot {
 
 /// What of a column is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Look {
+pub(super) enum Determined {
     /// All of it.
     Exact,
     /// A sum of floating-point numbers: all but its last digits, which depend on the order of addition.
     Near,
+    /// The same of a variance: where its numbers are not all finite it is infinite or no number, by the order of
+    /// addition.
+    Moment,
     /// Nothing.
     Free,
 }
@@ -42,7 +45,7 @@ pub(super) enum Look {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) slot: Slot,
-    pub(super) look: Look,
+    pub(super) look: Determined,
 }
 
 /// Whose order counts.
@@ -59,7 +62,8 @@ pub(super) enum Sequence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Count {
     All,
-    /// All that are before the last by these columns; of those that tie with it, if there are `limit` rows, the number: Spark may keep any of them.
+    /// All that are before the last by these columns; of those that tie with it, if there are `limit` rows, the number:
+    /// Spark may keep any of them.
     First {
         keys: Vec<usize>,
         limit: u64,
@@ -71,8 +75,8 @@ pub(super) enum Count {
 /// How rows are looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct View {
-    /// Empty if nothing is known of them.
-    pub(super) columns: Vec<Column>,
+    /// `None` if nothing is known of them: every byte counts then.
+    pub(super) columns: Option<Vec<Column>>,
     pub(super) count: Count,
     pub(super) sequence: Sequence,
 }
@@ -80,17 +84,31 @@ pub(super) struct View {
 impl View {
     /// Whether every byte counts.
     fn is_exact(&self) -> bool {
-        self.columns.iter().all(|column| column.look == Look::Exact)
+        self.known()
+            .iter()
+            .all(|column| column.look == Determined::Exact)
+    }
+
+    fn known(&self) -> &[Column] {
+        self.columns.as_deref().unwrap_or_default()
     }
 
     /// Bytes of the null bits.
     fn null_bytes(&self) -> usize {
-        self.columns.len().div_ceil(64) * 8
+        self.known().len().div_ceil(64) * 8
+    }
+
+    /// A row has at least the bytes of its columns.
+    fn check(&self, row: &[u8]) -> Result<(), Malformed> {
+        match row.len() < self.null_bytes() + self.known().len() * 8 {
+            true => Err(Malformed),
+            false => Ok(()),
+        }
     }
 
     /// The bytes of a column's value; `None` if it is null.
     fn value<'r>(&self, row: &'r [u8], index: usize) -> Result<Option<&'r [u8]>, Malformed> {
-        let column = self.columns.get(index).ok_or(Malformed)?;
+        let column = self.known().get(index).ok_or(Malformed)?;
         let nulls = row.get(index / 8).ok_or(Malformed)?;
         if (nulls >> (index % 8)) & 1 == 1 {
             return Ok(None);
@@ -118,7 +136,7 @@ impl View {
             let value = self.value(row, index)?;
             bytes.push(u8::from(value.is_some()));
             let Some(value) = value else { continue };
-            match self.columns.get(index).map(|column| column.slot) {
+            match self.known().get(index).map(|column| column.slot) {
                 Some(Slot::Float | Slot::Double) => {
                     let number = number(value);
                     let one = match number {
@@ -143,15 +161,19 @@ impl View {
             return Ok((hash(row), Vec::new()));
         }
         let (mut bytes, mut sums) = (Vec::new(), Vec::new());
-        for (index, column) in self.columns.iter().enumerate() {
-            if column.look == Look::Free {
+        for (index, column) in self.known().iter().enumerate() {
+            if column.look == Determined::Free {
                 continue;
             }
             let value = self.value(row, index)?;
             bytes.push(u8::from(value.is_some()));
             match (column.look, value) {
                 (_, None) => {}
-                (Look::Near, Some(value)) => sums.push(number(value)),
+                (Determined::Near, Some(value)) => sums.push(number(value)),
+                (Determined::Moment, Some(value)) => {
+                    let number = number(value);
+                    sums.push(if number.is_finite() { number } else { f64::NAN });
+                }
                 (_, Some(value)) => {
                     bytes.extend_from_slice(&(value.len() as u64).to_le_bytes());
                     bytes.extend_from_slice(value);
@@ -163,8 +185,11 @@ impl View {
 
     /// Tolerance of the sums: that of the least exact type among them.
     fn tolerance(&self) -> f64 {
-        let float = |column: &Column| (column.slot, column.look) == (Slot::Float, Look::Near);
-        match self.columns.iter().any(float) {
+        let float = |column: &Column| {
+            column.slot == Slot::Float
+                && matches!(column.look, Determined::Near | Determined::Moment)
+        };
+        match self.known().iter().any(float) {
             true => NEAR_FLOAT,
             false => NEAR,
         }
@@ -283,6 +308,7 @@ pub(super) struct Digest {
 impl Digest {
     /// One row more.
     pub(super) fn add(&mut self, view: &View, row: &[u8]) -> Result<(), Malformed> {
+        view.check(row)?;
         self.number += 1;
         let step = |sequence: u64, hash: u64| {
             // Any odd number will do.

@@ -2,19 +2,23 @@ use super::*;
 
 const FIXED: Column = Column {
     slot: Slot::Fixed,
-    look: Look::Exact,
+    look: Determined::Exact,
 };
 
 fn view(columns: &[Column], count: Count, sequence: Sequence) -> View {
     View {
-        columns: columns.to_vec(),
+        columns: Some(columns.to_vec()),
         count,
         sequence,
     }
 }
 
+/// For rows of which nothing is known.
 fn exact() -> View {
-    view(&[], Count::All, Sequence::Nothing)
+    View {
+        columns: None,
+        ..view(&[], Count::All, Sequence::Nothing)
+    }
 }
 
 /// Rows of numbers; `None` is null.
@@ -95,7 +99,7 @@ fn order_counts_where_it_is_determined() {
 fn keys_have_one_zero_and_one_nan() {
     let float = Column {
         slot: Slot::Double,
-        look: Look::Exact,
+        look: Determined::Exact,
     };
     let view = view(&[float], Count::All, Sequence::Keys(vec![0]));
     let key = |value: Option<f64>| {
@@ -137,7 +141,7 @@ fn a_limit_may_keep_any_of_the_rows_that_tie_with_the_last() {
 fn sums_differ_in_their_last_digits() {
     let sum = Column {
         slot: Slot::Double,
-        look: Look::Near,
+        look: Determined::Near,
     };
     let view = view(&[FIXED, sum], Count::All, Sequence::Nothing);
     let of = |key, sum: f64| numbers(&[key, sum.to_bits()]);
@@ -156,14 +160,39 @@ fn sums_differ_in_their_last_digits() {
 }
 
 #[test]
+fn variances_of_infinities_are_infinite_or_no_numbers() {
+    let of = |number: f64| [numbers(&[1, number.to_bits()])];
+    let column = |look| Column {
+        slot: Slot::Double,
+        look,
+    };
+    let moment = view(
+        &[FIXED, column(Determined::Moment)],
+        Count::All,
+        Sequence::Nothing,
+    );
+    let (nan, infinite) = (of(f64::NAN), of(f64::NEG_INFINITY));
+    assert_eq!(difference(&moment, &nan, &infinite), None);
+    assert!(difference(&moment, &of(1.0), &infinite).is_some());
+    assert!(difference(&moment, &of(1.0), &of(1.1)).is_some());
+    // Sums are one or the other.
+    let sum = view(
+        &[FIXED, column(Determined::Near)],
+        Count::All,
+        Sequence::Nothing,
+    );
+    assert!(difference(&sum, &nan, &infinite).is_some());
+}
+
+#[test]
 fn columns_lie_where_their_slots_say() {
     let text = Column {
         slot: Slot::Variable,
-        look: Look::Exact,
+        look: Determined::Exact,
     };
     let free = Column {
         slot: Slot::Fixed,
-        look: Look::Free,
+        look: Determined::Free,
     };
     let view = view(&[text, free], Count::All, Sequence::Nothing);
     let row = |text: &[u8], number: u64| {

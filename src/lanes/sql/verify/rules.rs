@@ -1,15 +1,16 @@
-//! What of a stage's output Spark determines, whichever executor runs a task, and in whichever order blocks arrive. Where Spark is free, so is the
-//! native attempt: which rows a limit keeps, and the order in which floating-point numbers are added up.
+//! What of a stage's output Spark determines, whichever executor runs a task, and in whichever order blocks arrive.
+//! Where Spark is free, so is the native attempt: which rows a limit keeps, and the order in which floating-point
+//! numbers are added up.
 
 use std::collections::HashMap;
 
-use sql::{
+use catalyst::{
     AggregateExpression, AggregateKind, AggregateMode, AggregateStrategy, Attribute, BuildSide,
     DataType, EquiJoin, Expr, ExprId, ExprKind, JoinType, MAX_LONG_DIGITS, Operator, OperatorKind,
     Output, Partitioning, SortOrder, Stage,
 };
 
-use super::rows::{Column, Count, Look, Sequence, Slot, View};
+use super::rows::{Column, Count, Determined, Sequence, Slot, View};
 
 /// How the output of a stage's tasks is compared.
 #[derive(Debug)]
@@ -48,21 +49,21 @@ struct Facts {
     /// By which columns they are sorted.
     sorted: Vec<ExprId>,
     /// Columns that are not determined to the last bit.
-    loose: HashMap<ExprId, Look>,
+    loose: HashMap<ExprId, Determined>,
 }
 
 impl Rules {
     /// For all tasks of a stage.
     pub(in crate::lanes::sql) fn new(stage: &Stage) -> Self {
         let facts = Facts::of(&stage.root);
-        let output = &stage.root.output;
+        let output = stage.root.output.known();
         let mut rows = facts.rows.clone();
         let mut partitions = true;
         let mut keys_count = false;
         match &stage.output {
             Output::ShuffleWrite(write) => {
                 let all = rows == Rows::All;
-                let exact = |expr: &Expr| facts.look(expr) == Look::Exact;
+                let exact = |expr: &Expr| facts.look(expr) == Determined::Exact;
                 partitions = match &write.partitioning {
                     Partitioning::Single => true,
                     Partitioning::Hash(exprs) => all && exprs.iter().all(exact),
@@ -88,7 +89,9 @@ impl Rules {
             }
             Output::TakeOrdered => keys_count = true,
             Output::RangeSample { order, .. } => {
-                let exact = order.iter().all(|by| facts.look(&by.child) == Look::Exact);
+                let exact = order
+                    .iter()
+                    .all(|by| facts.look(&by.child) == Determined::Exact);
                 if !(facts.ordered && exact && rows == Rows::All) {
                     rows = rows.only_number();
                 }
@@ -99,7 +102,7 @@ impl Rules {
                 };
                 return Self {
                     view: View {
-                        columns: Vec::new(),
+                        columns: None,
                         count,
                         sequence: ordered,
                     },
@@ -108,7 +111,8 @@ impl Rules {
                 };
             }
         }
-        let columns: Vec<Column> = output.iter().map(|of| facts.column(of)).collect();
+        let columns = output.map(|output| output.iter().map(|of| facts.column(of)).collect());
+        let output = output.unwrap_or_default();
         let sorted = places(&facts.sorted, output);
         let sequence = match rows {
             _ if !keys_count => Sequence::Nothing,
@@ -292,7 +296,11 @@ impl Facts {
                     let one = Self::of(child);
                     all.ordered &= one.ordered;
                     all.rows = worse(all.rows, one.rows);
-                    for (own, of) in operator.output.iter().zip(&child.output) {
+                    let columns = (operator.output.known(), child.output.known());
+                    let (Some(own), Some(of)) = columns else {
+                        continue;
+                    };
+                    for (own, of) in own.iter().zip(of) {
                         if let Some(look) = one.loose.get(&of.id) {
                             all.loosen(own.id, *look);
                         }
@@ -313,35 +321,32 @@ impl Facts {
                     ..Self::leaf(child.ordered)
                 };
                 for projection in projections {
-                    for (own, expr) in operator.output.iter().zip(projection) {
+                    let columns = operator.output.known().unwrap_or_default();
+                    for (own, expr) in columns.iter().zip(projection) {
                         facts.loosen(own.id, child.look(expr));
                     }
                 }
                 facts
             }
-            _ => Self {
-                rows: Rows::Nothing("an operator that is not known to verification"),
-                ..Self::leaf(false)
-            },
         }
     }
 
     /// What is determined of an expression over these columns.
-    fn look(&self, expr: &Expr) -> Look {
+    fn look(&self, expr: &Expr) -> Determined {
         let own = match column_of(expr) {
             Some(id) => self.loose.get(&id).copied(),
             None => None,
         };
         let below = expr.children().map(|child| self.look(child)).max();
-        match own.max(below).unwrap_or(Look::Exact) {
+        match own.max(below).unwrap_or(Determined::Exact) {
             // Anything else may come out as another value altogether.
-            Look::Near if !is_float(&expr.data_type) => Look::Free,
+            Determined::Near | Determined::Moment if !is_float(&expr.data_type) => Determined::Free,
             look => look,
         }
     }
 
-    fn loosen(&mut self, id: ExprId, look: Look) {
-        if look != Look::Exact {
+    fn loosen(&mut self, id: ExprId, look: Determined) {
+        if look != Determined::Exact {
             let known = self.loose.entry(id).or_insert(look);
             *known = look.max(*known);
         }
@@ -355,7 +360,7 @@ impl Facts {
             DataType::String | DataType::Binary | DataType::Struct(_) => Slot::Variable,
             _ => Slot::Fixed,
         };
-        let look = self.loose.get(&of.id).copied().unwrap_or(Look::Exact);
+        let look = self.loose.get(&of.id).copied().unwrap_or(Determined::Exact);
         Column { slot, look }
     }
 
@@ -370,7 +375,7 @@ impl Facts {
     }
 
     fn decided_by(&mut self, condition: &Expr) {
-        if self.look(condition) != Look::Exact && self.rows == Rows::All {
+        if self.look(condition) != Determined::Exact && self.rows == Rows::All {
             self.rows = Rows::Nothing(SUMS);
         }
     }
@@ -514,8 +519,9 @@ impl Facts {
         groups.projected(result)
     }
 
-    /// What is determined of an aggregate whose buffers are floating-point numbers. What is computed exactly is exact whatever the type.
-    fn look_of_aggregate(&self, aggregate: &AggregateExpression) -> Look {
+    /// What is determined of an aggregate whose buffers are floating-point numbers. What is computed exactly is exact
+    /// whatever the type.
+    fn look_of_aggregate(&self, aggregate: &AggregateExpression) -> Determined {
         let function = &aggregate.function;
         let args = function.args.iter().map(|arg| self.look(arg));
         let buffers = function.input_buffer.iter();
@@ -524,21 +530,24 @@ impl Facts {
             true => buffers.max(),
             false => args.max(),
         };
-        let inputs = inputs.unwrap_or(Look::Exact);
+        let inputs = inputs.unwrap_or(Determined::Exact);
         let filter = aggregate.filter.as_ref().map(|filter| self.look(filter));
-        if filter.is_some_and(|look| look != Look::Exact) {
-            return Look::Free;
+        if filter.is_some_and(|look| look != Determined::Exact) {
+            return Determined::Free;
         }
         match function.kind {
-            AggregateKind::First { .. } | AggregateKind::Last { .. } if !self.ordered => Look::Free,
+            AggregateKind::First { .. } | AggregateKind::Last { .. } if !self.ordered => {
+                Determined::Free
+            }
             // Which values are null is known of sums.
-            AggregateKind::Count if inputs == Look::Near => Look::Exact,
+            AggregateKind::Count if inputs != Determined::Free => Determined::Exact,
             AggregateKind::First { .. }
             | AggregateKind::Last { .. }
             | AggregateKind::Count
             | AggregateKind::BloomFilter { .. } => inputs,
             // Of two zeros, or of several kinds of NaN, either may be the least.
-            _ => inputs.max(Look::Near),
+            AggregateKind::CentralMoment { .. } => inputs.max(Determined::Moment),
+            _ => inputs.max(Determined::Near),
         }
     }
 }
@@ -550,10 +559,10 @@ const NO_COLUMN: ExprId = ExprId {
 };
 
 /// Of a number that is computed from loose ones, or from exact ones by adding them up.
-fn typed(look: Look, of: &DataType) -> Look {
+fn typed(look: Determined, of: &DataType) -> Determined {
     match look {
         // Sums of other types are exact: they do not depend on the order.
-        Look::Near if !is_float(of) => Look::Exact,
+        Determined::Near | Determined::Moment if !is_float(of) => Determined::Exact,
         look => look,
     }
 }

@@ -1,4 +1,4 @@
-use sql::{AggregateFunction, CollectResult, EvalMode, ShuffleRead};
+use catalyst::{AggregateFunction, CollectResult, Columns, EvalMode, ShuffleRead};
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn double(id: i64) -> Attribute {
 fn operator(kind: OperatorKind, output: &[Attribute]) -> Box<Operator> {
     Box::new(Operator {
         kind,
-        output: output.to_vec(),
+        output: Columns::Known(output.to_vec()),
         metrics: Vec::new(),
     })
 }
@@ -50,7 +50,7 @@ fn by(key: &Attribute) -> SortOrder {
 }
 
 fn sorted(child: Box<Operator>, key: &Attribute) -> Box<Operator> {
-    let output = child.output.clone();
+    let output = child.output.require().unwrap().to_vec();
     let kind = OperatorKind::Sort {
         order: vec![by(key)],
         global: true,
@@ -60,7 +60,7 @@ fn sorted(child: Box<Operator>, key: &Attribute) -> Box<Operator> {
 }
 
 fn limited(child: Box<Operator>, limit: i32) -> Box<Operator> {
-    let output = child.output.clone();
+    let output = child.output.require().unwrap().to_vec();
     let kind = OperatorKind::Limit {
         limit,
         offset: 0,
@@ -70,7 +70,7 @@ fn limited(child: Box<Operator>, limit: i32) -> Box<Operator> {
 }
 
 fn filtered(child: Box<Operator>, condition: &Attribute) -> Box<Operator> {
-    let output = child.output.clone();
+    let output = child.output.require().unwrap().to_vec();
     let kind = OperatorKind::Filter {
         condition: Expr::attribute(condition.clone()),
         child,
@@ -126,13 +126,17 @@ fn collect(root: Box<Operator>, limit: i32) -> Rules {
 fn rules(root: Box<Operator>, output: Output) -> Rules {
     Rules::new(&Stage {
         root: *root,
-        inputs: sql::Inputs::Leaf(0),
+        inputs: catalyst::Inputs::Leaf(0),
         output,
     })
 }
 
-fn looks(rules: &Rules) -> Vec<Look> {
-    rules.view.columns.iter().map(|of| of.look).collect()
+fn columns_of(rules: &Rules) -> &[Column] {
+    rules.view.columns.as_deref().expect("known columns")
+}
+
+fn looks(rules: &Rules) -> Vec<Determined> {
+    columns_of(rules).iter().map(|of| of.look).collect()
 }
 
 #[test]
@@ -141,7 +145,7 @@ fn rows_of_files_have_an_order_and_those_of_shuffles_have_none() {
     let rules = collect(numbers(&columns), -1);
     assert_eq!(rules.view.count, Count::All);
     assert_eq!(rules.view.sequence, Sequence::Rows);
-    assert_eq!(rules.view.columns[1].slot, Slot::Double);
+    assert_eq!(columns_of(&rules)[1].slot, Slot::Double);
     assert_eq!(collect(numbers(&columns), 5).view.count, Count::All);
 
     let rules = collect(shuffled(&columns), -1);
@@ -185,7 +189,7 @@ fn sums_of_floating_point_numbers_are_known_but_for_their_last_digits() {
     let sum = double(3);
     let aggregate = || sums(shuffled(&[key.clone(), value.clone()]), &key, &value, &sum);
     let rules = collect(aggregate(), -1);
-    assert_eq!(looks(&rules), [Look::Exact, Look::Near]);
+    assert_eq!(looks(&rules), [Determined::Exact, Determined::Near]);
     assert_eq!(rules.view.count, Count::All);
     // What is decided by one is not determined.
     let rules = collect(filtered(aggregate(), &sum), -1);
@@ -196,14 +200,17 @@ fn sums_of_floating_point_numbers_are_known_but_for_their_last_digits() {
     // Sums of integers are exact.
     let exact = long(3);
     let aggregate = sums(shuffled(&[key.clone(), long(2)]), &key, &long(2), &exact);
-    assert_eq!(looks(&collect(aggregate, -1)), [Look::Exact, Look::Exact]);
+    assert_eq!(
+        looks(&collect(aggregate, -1)),
+        [Determined::Exact, Determined::Exact]
+    );
 }
 
 #[test]
 fn partitions_are_determined_by_what_is() {
     let (key, value, sum) = (long(1), double(2), double(3));
     let write = |root: Box<Operator>, partitioning| {
-        let write = sql::ShuffleWrite {
+        let write = catalyst::ShuffleWrite {
             shuffle: ShuffleRead {
                 shuffle_id: 2,
                 num_maps: 1,
@@ -211,7 +218,7 @@ fn partitions_are_determined_by_what_is() {
                 num_fields: 2,
             },
             partitioning,
-            output: root.output.clone(),
+            output: root.output.require().unwrap().to_vec(),
             row_checksums: false,
             metrics: Vec::new(),
             dependency: javaser::arena::Graph::default().new_string("none"),

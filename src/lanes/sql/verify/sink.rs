@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use sql::rows::{Partitioner, RowEncoder};
+use exec::Partitioner;
+use rows::RowEncoder;
 
 use super::rows::Digest;
-use super::{Expected, Output, Rules, Verifier};
-use crate::executor::task::{TaskContext, TaskError};
+use super::{Attempts, Expected, Output, Rules};
 use crate::lanes::sql::failure::of_run;
 use crate::lanes::sql::sink::{Finished, Sink};
 use crate::lanes::sql::write::round_robin;
+use crate::task::{TaskContext, TaskError};
 
 /// Counts the rows of a map output in place of writing them.
 pub(in crate::lanes::sql) struct DigestSink<'a> {
@@ -25,7 +26,7 @@ pub(in crate::lanes::sql) struct DigestSink<'a> {
     shuffle_id: i32,
     map_id: i64,
     task_id: i64,
-    verifier: &'a Verifier,
+    verifier: &'a Attempts,
 }
 
 impl<'a> DigestSink<'a> {
@@ -33,7 +34,7 @@ impl<'a> DigestSink<'a> {
         partitioner: &Partitioner,
         encoder: RowEncoder,
         (shuffle_id, map_id): (i32, i64),
-        (rules, verifier): (&Arc<Rules>, &'a Verifier),
+        (rules, verifier): (&Arc<Rules>, &'a Attempts),
         memory: &Arc<dyn MemoryPool>,
         context: &TaskContext,
     ) -> Self {

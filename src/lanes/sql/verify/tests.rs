@@ -6,7 +6,7 @@ use crate::config::SparkProperties;
 fn rules(nothing: Option<&'static str>) -> Arc<Rules> {
     Arc::new(Rules {
         view: View {
-            columns: Vec::new(),
+            columns: None,
             count: Count::All,
             sequence: Sequence::Nothing,
         },
@@ -25,7 +25,7 @@ fn stream(rows: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-fn verdict(native: &[&[&[u8]]], jvm: &[&[&[u8]]], nothing: Option<&'static str>) -> Verdict {
+fn verdict(native: &[&[&[u8]]], jvm: &[&[&[u8]]], nothing: Option<&'static str>) -> Verification {
     let rules = rules(nothing);
     let digests = native.iter().map(|rows| {
         let mut digest = Digest::default();
@@ -49,7 +49,7 @@ fn verdict(native: &[&[&[u8]]], jvm: &[&[&[u8]]], nothing: Option<&'static str>)
             None => Err(io::ErrorKind::NotFound.into()),
         }
     });
-    verdict.unwrap_or_else(Verdict::Different)
+    verdict.unwrap_or_else(Verification::Different)
 }
 
 #[test]
@@ -57,10 +57,10 @@ fn another_map_output_is_a_difference() {
     let native: [&[&[u8]]; 2] = [&[b"a", b"b"], &[b"c"]];
     assert_eq!(
         verdict(&native, &[&[b"b", b"a"], &[b"c"]], None),
-        Verdict::Equal
+        Verification::Equal
     );
     let different = |jvm: &[&[&[u8]]]| match verdict(&native, jvm, None) {
-        Verdict::Different(what) => what,
+        Verification::Different(what) => what,
         other => panic!("{other:?}"),
     };
     // A row that is missing, one that is another, and one that is elsewhere.
@@ -79,7 +79,7 @@ fn another_map_output_is_a_difference() {
     assert!(different(&[&[b"a", b"b"]]).starts_with("the JVM's map output: "));
     assert_eq!(
         verdict(&native, &[&[b"x"], &[]], Some("why")),
-        Verdict::Unverified("why".to_owned())
+        Verification::Unverified("why".to_owned())
     );
 }
 
@@ -92,12 +92,12 @@ fn results_that_cannot_be_read_are_different_or_unverified() {
     let codec = Codec::from_conf(&SparkProperties::default()).unwrap();
     let none = |_, _, _| Ok(io::empty());
     let indirect = expected().compare(b"indirect", &codec, none).unwrap();
-    assert!(matches!(indirect, Verdict::Unverified(_)));
+    assert!(matches!(indirect, Verification::Unverified(_)));
 }
 
 #[test]
 fn a_failure_of_the_jvm_alone_is_a_difference() {
-    let verifier = Verifier::default();
+    let verifier = Attempts::default();
     let expect = || {
         let expected = Expected {
             rules: rules(None),
@@ -105,7 +105,7 @@ fn a_failure_of_the_jvm_alone_is_a_difference() {
         };
         assert_eq!(
             verifier.expect(7, expected),
-            TaskError::BailOut(REASON.to_owned())
+            TaskError::BailOut("spark.firesteel.verify is both".to_owned())
         );
     };
     expect();
@@ -119,7 +119,7 @@ fn a_failure_of_the_jvm_alone_is_a_difference() {
     failure.extend_from_slice(&[0; 12]);
     assert!(matches!(
         verifier.failed(7, &failure),
-        Some(Verdict::Different(_))
+        Some(Verification::Different(_))
     ));
     assert!(verifier.0.lock().is_empty());
 }

@@ -1,14 +1,17 @@
 mod parse;
 
-use serde::{Deserialize, Serialize};
+use crate::printable::Printable;
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
+use std::str::FromStr;
 use uuid::Uuid;
 
 /// `org.apache.spark.storage.BlockId`: the name of a block of bytes or objects.
 ///
 /// A block id travels as text (block transfer protocol, `UpdateBlockInfo`, file names) or as a Java object
-/// (`RemoveBlock`, `IndirectTaskResult`, ...). [`BlockId::parse`] never fails: text that is no known form is
-/// kept as [`BlockId::Unknown`], and `parse(s).to_string() == s` for every `s`.
+/// (`RemoveBlock`, `IndirectTaskResult`, ...). Whoever sends it may be a stranger, and names become names of files:
+/// only the forms that Spark itself reads are ids, and none of them has a `/` or a control character, whatever Spark's
+/// pattern lets through. `parse(s)?.to_string() == s` for every id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(
@@ -74,7 +77,8 @@ pub enum BlockId {
         map_id: i64,
         reduce_id: i32,
     },
-    /// The checksum file of one map output, without the algorithm that its file name ends with: `shuffle_S_M_R.checksum`.
+    /// The checksum file of one map output, without the algorithm that its file name ends with:
+    /// `shuffle_S_M_R.checksum`.
     #[serde(
         rename = "org.apache.spark.storage.ShuffleChecksumBlockId",
         rename_all = "camelCase"
@@ -111,6 +115,7 @@ pub enum BlockId {
         rename_all = "camelCase"
     )]
     ShuffleMergedData {
+        #[serde(deserialize_with = "harmless")]
         app_id: String,
         shuffle_id: i32,
         shuffle_merge_id: i32,
@@ -122,6 +127,7 @@ pub enum BlockId {
         rename_all = "camelCase"
     )]
     ShuffleMergedIndex {
+        #[serde(deserialize_with = "harmless")]
         app_id: String,
         shuffle_id: i32,
         shuffle_merge_id: i32,
@@ -133,17 +139,23 @@ pub enum BlockId {
         rename_all = "camelCase"
     )]
     ShuffleMergedMeta {
+        #[serde(deserialize_with = "harmless")]
         app_id: String,
         shuffle_id: i32,
         shuffle_merge_id: i32,
         reduce_id: i32,
     },
-    /// A broadcast variable (`field` empty) or a piece of it (`field` is `pieceK`): `broadcast_N`, `broadcast_N_pieceK`.
+    /// A broadcast variable (`field` empty) or a piece of it (`field` is `pieceK`): `broadcast_N`,
+    /// `broadcast_N_pieceK`.
     #[serde(
         rename = "org.apache.spark.storage.BroadcastBlockId",
         rename_all = "camelCase"
     )]
-    Broadcast { broadcast_id: i64, field: String },
+    Broadcast {
+        broadcast_id: i64,
+        #[serde(deserialize_with = "harmless")]
+        field: String,
+    },
     /// The result of a task that is too large to send directly: `taskresult_T`.
     #[serde(
         rename = "org.apache.spark.storage.TaskResultBlockId",
@@ -169,8 +181,11 @@ pub enum BlockId {
     )]
     PythonWorkerLog {
         last_log_time: i64,
+        #[serde(deserialize_with = "harmless")]
         executor_id: String,
+        #[serde(deserialize_with = "harmless")]
         session_id: String,
+        #[serde(deserialize_with = "harmless")]
         worker_id: String,
     },
     /// Temporary data outside shuffles: `temp_local_UUID`.
@@ -192,24 +207,42 @@ pub enum BlockId {
     )]
     TestLog {
         last_log_time: i64,
+        #[serde(deserialize_with = "harmless")]
         executor_id: String,
     },
     /// A block of Spark's own tests: `test_X`.
     #[serde(rename = "org.apache.spark.storage.TestBlockId")]
-    Test { id: String },
-    /// A name of no known form. It has no Java object form.
-    #[serde(skip)]
-    Unknown(String),
+    Test {
+        #[serde(deserialize_with = "harmless")]
+        id: String,
+    },
+}
+
+/// A text that is no block's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("org.apache.spark.storage.UnrecognizedBlockId: Failed to parse {} into a block ID", Printable(.0))]
+pub struct UnrecognizedBlockId(String);
+
+/// Bytes of the longest name: a file cannot have a longer one.
+const MAX_NAME: usize = 255;
+
+/// Whether a text may be a part of an id.
+fn is_harmless(text: &str) -> bool {
+    text.len() <= MAX_NAME && !text.chars().any(|c| c == '/' || c.is_control())
 }
 
 impl BlockId {
     /// Reads the text form.
-    pub fn parse(name: &str) -> Self {
-        match parse::known(name) {
-            // Also refuses what a number's text loses, such as leading zeros.
-            Some(id) if id.to_string() == name => id,
-            _ => Self::Unknown(name.to_owned()),
-        }
+    ///
+    /// # Errors
+    /// [`UnrecognizedBlockId`] if the text has none of the forms.
+    pub fn parse(name: &str) -> Result<Self, UnrecognizedBlockId> {
+        let id = is_harmless(name).then(|| parse::known(name)).flatten();
+        // Also refuses what a number's text loses, such as leading zeros.
+        id.filter(|id| id.to_string() == name).ok_or_else(|| {
+            // Enough for the message.
+            UnrecognizedBlockId(name.chars().take(MAX_NAME).collect())
+        })
     }
 
     /// The id of a whole broadcast variable.
@@ -239,9 +272,22 @@ impl BlockId {
     }
 }
 
-impl From<&str> for BlockId {
-    fn from(name: &str) -> Self {
+impl FromStr for BlockId {
+    type Err = UnrecognizedBlockId;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
         Self::parse(name)
+    }
+}
+
+/// A text inside of an id that arrives as an object.
+fn harmless<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match is_harmless(&text) {
+        true => Ok(text),
+        false => Err(de::Error::custom(UnrecognizedBlockId(
+            text.chars().take(MAX_NAME).collect(),
+        ))),
     }
 }
 
@@ -397,7 +443,6 @@ impl fmt::Display for BlockId {
                 write!(f, "test_log_{last_log_time}_{executor_id}")
             }
             Self::Test { id } => write!(f, "test_{id}"),
-            Self::Unknown(name) => f.write_str(name),
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn known(name: &str) -> Option<BlockId> {
         let (id, field) = rest.split_once('_').unwrap_or((rest, ""));
         return Some(BlockId::Broadcast {
             broadcast_id: int(id)?,
-            field: field.to_owned(),
+            field: word(field)?,
         });
     }
     if let Some(task_id) = name.strip_prefix("taskresult_") {
@@ -138,7 +138,7 @@ fn parse_merged(rest: &str) -> Option<BlockId> {
     let reduce_id = int(parts.next()?)?;
     let shuffle_merge_id = int(parts.next()?)?;
     let shuffle_id = int(parts.next()?)?;
-    let app_id = parts.next()?.to_owned();
+    let app_id = word(parts.next()?)?;
     match suffix {
         "data" => Some(BlockId::ShuffleMergedData {
             app_id,
@@ -172,8 +172,15 @@ fn split<const N: usize>(text: &str, separator: char) -> Option<[&str; N]> {
     parts.next().is_none().then_some(out)
 }
 
+/// Letters, digits and underscores.
+fn word(text: &str) -> Option<String> {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    text.bytes().all(is_word).then(|| text.to_owned())
+}
+
 fn int<T: std::str::FromStr>(digits: &str) -> Option<T> {
-    digits.parse().ok()
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -183,7 +190,7 @@ mod tests {
     use uuid::Uuid;
 
     fn id(name: &str) -> BlockId {
-        BlockId::parse(name)
+        BlockId::parse(name).unwrap()
     }
 
     #[test]
@@ -313,18 +320,44 @@ mod tests {
     }
 
     #[test]
-    fn other_text_survives_as_unknown() {
+    fn other_text_is_refused() {
+        let long = format!("test_{}", "x".repeat(251));
         for name in [
             "",
             "rdd_1",
             "rdd_01_2",
+            "rdd_-1_2",
+            "rdd_+1_2",
             "rdd_1_2_3",
             "shuffle_1_2_99999999999",
             "x",
+            "..",
+            "/etc/passwd",
             "shuffle_1_2_3.checksum.ADLER32",
+            "shuffleMerged_app/../x_1_2_3.data",
+            "shuffleMerged_app-1_1_2_3.data",
+            "broadcast_1_/etc/passwd",
+            "broadcast_1_../x",
+            "broadcast_1_piece0\0",
+            "test_/a",
+            "test_/../../a",
+            "test_a\0b",
+            "test_a\nb",
+            "test_\u{1b}[2J",
+            "python_worker_log_1_/a_b_c",
+            "temp_local_00000000-0000-0001-8000-000000000002/x",
+            "input-1-2/",
+            "cache_0_ab",
+            &long,
         ] {
-            assert_eq!(id(name), BlockId::Unknown(name.into()));
+            let error = BlockId::parse(name).unwrap_err().to_string();
+            assert!(error.contains("UnrecognizedBlockId"), "{name}: {error}");
+            assert!(
+                error.len() < 1000 && !error.contains(char::is_control),
+                "{error:?}"
+            );
         }
+        assert!(BlockId::parse(&long[..255]).is_ok());
     }
 
     proptest! {
@@ -332,7 +365,9 @@ mod tests {
         fn parsing_loses_nothing(
             name in "(rdd_|shuffle_|shuffleMerged_|shuffleChunk_|shufflePush_|broadcast_|input-|test_|temp_local_)?[-_.0-9a-z]{0,30}"
         ) {
-            prop_assert_eq!(id(&name).to_string(), name);
+            if let Ok(id) = BlockId::parse(&name) {
+                prop_assert_eq!(id.to_string(), name);
+            }
         }
 
         #[test]

@@ -1,0 +1,197 @@
+//! Stages of generated code: the operators that made it, found through those that the code refers to.
+//!
+//! `WholeStageCodegenExec` sends source text and an array of objects that the text refers to. Some operators are among
+//! these: keyed hash aggregates, sorts, shuffled joins. Each has its whole tree below it, and a `parent` that leads up
+//! to the root of the code. Where no operator is among them, one of a later stage of code in the same RDDs may have the
+//! tree below its `InputAdapter`.
+
+use std::vec::IntoIter;
+
+use javaser::arena::Value;
+
+use crate::closure::ClosureArgs as _;
+use crate::error::{Result, Unsupported};
+use crate::lineage::{Hint, Lineage, Tree, union_tree};
+use crate::metrics::{Metric, of_operator};
+use crate::object::Object;
+use crate::operators::{broadcast_join, broadcast_sides, left_is_streamed};
+use crate::output::plan_output;
+use crate::plan::{Broadcast, Columns};
+use crate::scan::read_broadcast;
+use javaser::Closure;
+
+/// Longest way up from an operator to the root of its code.
+const MAX_PARENTS: usize = 1000;
+
+/// What generated code takes in, in the order in which Spark asks for it.
+#[derive(Debug)]
+struct Sources<'g> {
+    rdds: IntoIter<Object<'g>>,
+    broadcasts: IntoIter<Broadcast>,
+}
+
+impl<'g> Lineage<'_, 'g> {
+    /// The operators of a `WholeStageCodegenEvaluatorFactory`.
+    pub(crate) fn whole_stage(
+        &mut self,
+        factory: Object<'g>,
+        child: Object<'g>,
+        hint: &Hint<'g>,
+    ) -> Result<Tree> {
+        let references = factory.elements("references")?;
+        let reader = self.reader;
+        let broadcasts = references
+            .iter()
+            .filter(|value| reader.class(**value) == "org.apache.spark.broadcast.TorrentBroadcast")
+            .map(|value| read_broadcast(reader, *value))
+            .collect::<Result<Vec<_>>>()?;
+        let root = references
+            .iter()
+            .find_map(|value| self.root_above(*value))
+            .or_else(|| {
+                hint.bare_plan()
+                    .filter(|plan| plan.name() == "WholeStageCodegenExec")
+            });
+        let Some(root) = root else {
+            return Err(Unsupported::of_use("generated code without operators"));
+        };
+        let mut sources = Sources {
+            rdds: self.inputs_of_code(child)?.into_iter(),
+            broadcasts: broadcasts.into_iter(),
+        };
+        let mut tree = self.code(root.object("child")?, &mut sources)?;
+        if sources.rdds.next().is_some() || sources.broadcasts.next().is_some() {
+            return Err(Unsupported::of_use("generated code with other inputs"));
+        }
+        // Its metric is the time that the whole code takes.
+        if let Some(duration) = factory.get("durationMs") {
+            let metric = Metric::read(reader, "pipelineTime", duration)?;
+            tree.operator.metrics.push(metric);
+        }
+        Ok(tree)
+    }
+
+    /// The root of the code that an operator is in.
+    fn root_above(&self, value: Value) -> Option<Object<'g>> {
+        let class = self.reader.class(value);
+        if !class.starts_with("org.apache.spark.sql.execution.") || !class.ends_with("Exec") {
+            return None;
+        }
+        let mut operator = self.reader.expect(value).ok()?;
+        for _ in 0..MAX_PARENTS {
+            if operator.name() == "WholeStageCodegenExec" {
+                return Some(operator);
+            }
+            operator = operator.maybe("parent")?;
+        }
+        None
+    }
+
+    /// The RDDs that generated code reads: one, or two that are zipped for it.
+    fn inputs_of_code(&self, rdd: Object<'g>) -> Result<Vec<Object<'g>>> {
+        if rdd.name() != "ZippedPartitionsRDD2" {
+            return Ok(vec![rdd]);
+        }
+        let closure = Closure::in_field(rdd, "f")?;
+        match closure.name() {
+            ("sql.execution.WholeStageCodegenExec", "doExecute") => {
+                Ok(vec![rdd.object("rdd1")?, rdd.object("rdd2")?])
+            }
+            // A join without generated code below.
+            _ => Ok(vec![rdd]),
+        }
+    }
+
+    fn code(&mut self, plan: Object<'g>, sources: &mut Sources<'g>) -> Result<Tree> {
+        let reader = self.reader;
+        reader.nested(|| self.code_of(plan, sources))
+    }
+
+    fn code_of(&mut self, plan: Object<'g>, sources: &mut Sources<'g>) -> Result<Tree> {
+        let reader = self.reader;
+        match plan.name() {
+            "InputAdapter" => {
+                let rdd = sources.rdds.next();
+                let rdd = rdd.ok_or_else(|| Unsupported::of_use("generated code without input"))?;
+                self.rdd(rdd, Hint::plan(plan.object("child")?))
+            }
+            // Batches of Spark's reader become rows. The scan counts for it: it has as many rows.
+            "ColumnarToRowExec" => {
+                let mut tree = self.code(plan.object("child")?, sources)?;
+                tree.operator.metrics.extend(of_operator(reader, plan)?);
+                Ok(tree)
+            }
+            "BroadcastHashJoinExec" | "BroadcastNestedLoopJoinExec" => {
+                let (_, streamed) = broadcast_sides(plan)?;
+                let streamed = self.code(streamed, sources)?;
+                // Code is written from the input up: each join asks for its broadcast after those below it.
+                let broadcast = sources.broadcasts.next();
+                let broadcast = broadcast
+                    .ok_or_else(|| Unsupported::of_use("generated code without broadcast"))?;
+                Ok(Tree {
+                    operator: broadcast_join(reader, plan, broadcast, streamed.operator)?,
+                    inputs: streamed.inputs,
+                })
+            }
+            "SortMergeJoinExec" | "ShuffledHashJoinExec" => {
+                let left_first = left_is_streamed(reader, plan)?;
+                let (first, second) = if left_first {
+                    ("left", "right")
+                } else {
+                    ("right", "left")
+                };
+                let first = self.code(plan.object(first)?, sources)?;
+                let second = self.code(plan.object(second)?, sources)?;
+                self.join(plan, left_first, first, second)
+            }
+            "UnionExec" => self.union_of_code(plan, sources),
+            "LocalTableScanExec" => match sources.rdds.next() {
+                Some(rows) => self.local_rows(
+                    rows,
+                    Columns::Known(plan_output(reader, plan)?),
+                    of_operator(reader, plan)?,
+                ),
+                None => Err(Unsupported::of_use("generated code without input")),
+            },
+            "RangeExec" => match sources.rdds.next() {
+                Some(_) => self.range(plan),
+                None => Err(Unsupported::of_use("generated code without input")),
+            },
+            // All others have one input; what is no operator of that kind is refused when it is read.
+            _ => {
+                let Some(child) = plan.maybe("child") else {
+                    return Err(Unsupported::Class(plan.name().to_owned()));
+                };
+                let child = self.code(child, sources)?;
+                self.over(plan, child)
+            }
+        }
+    }
+
+    /// A union within generated code (4.3): the code has a part for each input, whose RDDs are united for it. Parts are
+    /// written one after the other, so broadcasts come in that order.
+    fn union_of_code(&mut self, plan: Object<'g>, sources: &mut Sources<'g>) -> Result<Tree> {
+        let other = || Unsupported::of_use("a union of other inputs");
+        let rdd = sources.rdds.next().ok_or_else(other)?;
+        if rdd.name() != "UnionRDD" {
+            return Err(Unsupported::Class(rdd.name().to_owned()));
+        }
+        let (parents, plans) = (rdd.elements("rdds")?, plan.elements("children")?);
+        if parents.len() != plans.len() {
+            return Err(other());
+        }
+        let mut children = Vec::new();
+        for (parent, child) in parents.into_iter().zip(plans) {
+            let mut own = Sources {
+                rdds: vec![self.reader.expect(parent)?].into_iter(),
+                broadcasts: std::mem::take(&mut sources.broadcasts),
+            };
+            children.push(self.code(self.reader.expect(child)?, &mut own)?);
+            if own.rdds.next().is_some() {
+                return Err(other());
+            }
+            sources.broadcasts = own.broadcasts;
+        }
+        union_tree(children, of_operator(self.reader, plan)?)
+    }
+}

@@ -1,0 +1,312 @@
+//! Stages as text, for people and for tests.
+
+use std::fmt;
+
+use crate::expr::{SortOrder, list};
+use crate::inputs::{Inputs, LeafInput, ShufflePartitionSpec, TaskInputs};
+use crate::join::BuildSide;
+use crate::plan::{Columns, Operator, OperatorKind};
+use crate::scan::{FileFormat, FileSourceScan};
+use crate::shuffle::{Partitioning, ShuffleWrite};
+use crate::stage::{Output, Stage};
+use crate::types::StructField;
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.output)?;
+        write!(f, "  inputs {}", self.inputs)?;
+        operator(f, &self.root, 1)
+    }
+}
+
+fn operator(f: &mut fmt::Formatter<'_>, of: &Operator, depth: usize) -> fmt::Result {
+    let pad = "  ".repeat(depth);
+    write!(f, "\n{pad}{}", of.kind)?;
+    let pad = "  ".repeat(depth + 2);
+    match &of.output {
+        Columns::Known(columns) => {
+            let columns = columns.iter().map(|column| {
+                let null = if column.nullable { "?" } else { "" };
+                format!("{column}:{}{null}", column.data_type)
+            });
+            write!(f, "\n{pad}-> {}", list(columns))?;
+        }
+        Columns::Opaque { num_fields: None } => write!(f, "\n{pad}-> unknown columns")?,
+        Columns::Opaque {
+            num_fields: Some(fields),
+        } => write!(f, "\n{pad}-> {fields} unknown columns")?,
+    }
+    if let OperatorKind::ShuffleRead { .. } = of.kind {
+        write!(f, "\n{pad}metrics {}", of.metrics.len())?;
+    } else if !of.metrics.is_empty() {
+        let names = of.metrics.iter().map(|metric| &metric.name);
+        write!(f, "\n{pad}metrics {}", list(names))?;
+    }
+    for child in of.children() {
+        operator(f, child, depth + 1)?;
+    }
+    Ok(())
+}
+
+fn side(side: BuildSide) -> &'static str {
+    match side {
+        BuildSide::Left => "BuildLeft",
+        BuildSide::Right => "BuildRight",
+    }
+}
+
+impl fmt::Display for OperatorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FileSourceScan(scan) => write!(f, "{scan}"),
+            Self::ShuffleRead { leaf, shuffle } => write!(
+                f,
+                "ShuffleRead leaf {leaf}: {} maps, {} partitions, {} fields",
+                shuffle.num_maps, shuffle.num_partitions, shuffle.num_fields
+            ),
+            Self::LocalTableScan { leaf } => write!(f, "LocalTableScan leaf {leaf}"),
+            Self::Range {
+                leaf,
+                start,
+                step,
+                end,
+                num_slices,
+            } => write!(
+                f,
+                "Range leaf {leaf}: {start} to {end} by {step} in {num_slices}"
+            ),
+            Self::Filter { condition, .. } => write!(f, "Filter {condition}"),
+            Self::Project { list: of, .. } => write!(f, "Project {}", list(of)),
+            Self::Aggregate {
+                strategy,
+                grouping,
+                aggregates,
+                aggregate_attributes,
+                result,
+                initial_input_buffer_offset,
+                ..
+            } => write!(
+                f,
+                "{strategy:?}Aggregate by [{}] of [{}] as [{}] from {initial_input_buffer_offset} giving [{}]",
+                list(grouping),
+                list(aggregates),
+                list(aggregate_attributes),
+                list(result)
+            ),
+            Self::Sort { order, global, .. } => {
+                let global = if *global { "global " } else { "" };
+                write!(f, "Sort {global}{}", list(order))
+            }
+            Self::Limit { limit, offset, .. } => write!(f, "Limit {limit} offset {offset}"),
+            Self::BroadcastHashJoin {
+                join,
+                build_side,
+                null_aware_anti,
+                build_output,
+                ..
+            } => {
+                let aware = if *null_aware_anti { " null-aware" } else { "" };
+                let columns = list(build_output);
+                write!(
+                    f,
+                    "BroadcastHashJoin {} {join}{aware} of ({columns})",
+                    side(*build_side)
+                )
+            }
+            Self::BroadcastNestedLoopJoin {
+                join_type,
+                condition,
+                build_side,
+                build_output,
+                ..
+            } => {
+                let columns = list(build_output);
+                let build_side = side(*build_side);
+                write!(
+                    f,
+                    "BroadcastNestedLoopJoin {build_side} {join_type} of ({columns})"
+                )?;
+                match condition {
+                    Some(condition) => write!(f, " ON {condition}"),
+                    None => Ok(()),
+                }
+            }
+            Self::ShuffledHashJoin {
+                join, build_side, ..
+            } => write!(f, "ShuffledHashJoin {} {join}", side(*build_side)),
+            Self::SortMergeJoin { join, .. } => write!(f, "SortMergeJoin {join}"),
+            Self::Union(children) => write!(f, "Union of {}", children.len()),
+            Self::Coalesce(_) => write!(f, "Coalesce"),
+            Self::Expand { projections, .. } => {
+                let texts = projections.iter().map(|of| format!("[{}]", list(of)));
+                write!(f, "Expand {}", list(texts))
+            }
+            Self::TopK { limit, order, .. } => write!(f, "TopK {limit} by {}", list(order)),
+        }
+    }
+}
+
+impl fmt::Display for FileSourceScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |fields: &[StructField]| {
+            list(
+                fields
+                    .iter()
+                    .map(|field| format!("{}:{}", field.name, field.data_type)),
+            )
+        };
+        write!(
+            f,
+            "FileSourceScan leaf {} {} ({}) partitioned by ({}) where [{}] in partitions [{}]",
+            self.leaf,
+            match &self.format {
+                FileFormat::Parquet(_) => "parquet",
+            },
+            names(&self.required_schema),
+            names(&self.partition_schema),
+            list(&self.data_filters),
+            list(&self.partition_filters)
+        )?;
+        let FileFormat::Parquet(options) = &self.format;
+        write!(
+            f,
+            " rebase {} {}",
+            options.datetime_rebase_mode, options.int96_rebase_mode
+        )?;
+        for (set, name) in [
+            (options.filter_push_down, "filterPushdown"),
+            (options.case_sensitive, "caseSensitive"),
+            (options.timestamp_conversion, "timestampConversion"),
+            (self.ignore_missing_files, "ignoreMissingFiles"),
+            (self.ignore_corrupt_files, "ignoreCorruptFiles"),
+        ] {
+            if set {
+                write!(f, " {name}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ShuffleWrite(write) => write!(f, "{write}"),
+            Self::Collect {
+                limit,
+                take_from_end,
+                result,
+            } => {
+                let end = if *take_from_end { " from the end" } else { "" };
+                write!(f, "Collect {limit}{end} as {result:?}")
+            }
+            Self::TakeOrdered => f.write_str("TakeOrdered"),
+            Self::RangeSample {
+                order, sample_size, ..
+            } => write!(f, "RangeSample {sample_size} of {}", list(order)),
+        }
+    }
+}
+
+impl fmt::Display for ShuffleWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let checksums = if self.row_checksums {
+            " with row checksums"
+        } else {
+            ""
+        };
+        let metrics = list(self.metrics.iter().map(|metric| &metric.name));
+        write!(
+            f,
+            "ShuffleWrite {} into {} of {} fields{checksums} metrics {metrics}",
+            self.partitioning, self.shuffle.num_partitions, self.shuffle.num_fields,
+        )
+    }
+}
+
+impl fmt::Display for Partitioning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hash(expressions) => write!(f, "Hash({})", list(expressions)),
+            Self::Range { order, bounds } => {
+                let order = list::<&SortOrder>(order);
+                write!(f, "Range({order}) with {} bounds", bounds.len())
+            }
+            Self::RoundRobin { sorted } => f.write_str(if *sorted {
+                "RoundRobin sorted"
+            } else {
+                "RoundRobin"
+            }),
+            Self::Single => f.write_str("Single"),
+        }
+    }
+}
+
+impl fmt::Display for Inputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leaf(leaf) => write!(f, "{leaf}"),
+            Self::Zip(inputs) => write!(f, "zip({})", list(inputs)),
+            Self::Union(inputs) => write!(f, "union({})", list(inputs)),
+            Self::Coalesced(inputs) => write!(f, "coalesced({inputs})"),
+        }
+    }
+}
+
+impl fmt::Display for TaskInputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leaf(leaf, input) => write!(f, "{leaf}={input}"),
+            Self::Zip(inputs) => write!(f, "zip({})", list(inputs)),
+            Self::Union(index, input) => write!(f, "union {index}({input})"),
+            Self::Coalesced(inputs) => write!(f, "coalesced({})", list(inputs)),
+        }
+    }
+}
+
+/// Files by their names only.
+impl fmt::Display for LeafInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(files) => {
+                let texts = files.iter().map(|file| {
+                    let name = file.path.rsplit('/').next().unwrap_or_default();
+                    let end = file.start + file.length;
+                    let values = list(&file.partition_values);
+                    format!(
+                        "{name}[{}..{end} of {}]({values})",
+                        file.start, file.file_size
+                    )
+                });
+                write!(f, "files({})", list(texts))
+            }
+            Self::Shuffle(spec) => write!(f, "{spec}"),
+            Self::Rows(rows) => write!(f, "{} rows", rows.len()),
+            Self::Slice(slice) => write!(f, "slice {slice}"),
+        }
+    }
+}
+
+impl fmt::Display for ShufflePartitionSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Coalesced {
+                start_reducer,
+                end_reducer,
+            } => write!(f, "reducers {start_reducer}..{end_reducer}"),
+            Self::PartialReducer {
+                reducer,
+                start_map,
+                end_map,
+            } => write!(f, "reducer {reducer} of maps {start_map}..{end_map}"),
+            Self::PartialMapper {
+                map,
+                start_reducer,
+                end_reducer,
+            } => write!(f, "map {map} reducers {start_reducer}..{end_reducer}"),
+            Self::CoalescedMapper {
+                start_map, end_map, ..
+            } => write!(f, "maps {start_map}..{end_map}"),
+        }
+    }
+}

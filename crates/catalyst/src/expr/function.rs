@@ -1,0 +1,361 @@
+//! The functions that are known, with where their parts are in Spark's classes.
+
+use crate::types::DataType;
+
+/// Where a class has its arguments.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Args {
+    /// In these fields.
+    Fields(&'static [&'static str]),
+    /// In a sequence `children`.
+    Children,
+}
+
+/// How a class says what happens if there is no proper result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Context {
+    /// It does not.
+    None,
+    /// `evalMode`, or `evalContext` with it and whether decimals may lose digits.
+    EvalMode,
+    /// A flag that is true if it fails.
+    Fails(&'static str),
+    /// A flag that is true if it gives null.
+    Nulls(&'static str),
+}
+
+/// How the type of a result is found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Result {
+    Boolean,
+    Integer,
+    Long,
+    Double,
+    String,
+    Date,
+    Timestamp,
+    /// As that argument.
+    Arg(usize),
+    /// A field `dataType`.
+    Field,
+    /// The argument's type, or of decimals what the operation makes of them.
+    Arithmetic,
+    /// Rounding.
+    Rounded,
+    /// Fields `precision` and `scale`.
+    MakeDecimal,
+}
+
+/// Whether a result may be null.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Nullable {
+    /// If an argument may be.
+    Any,
+    /// If all arguments may be.
+    All,
+    Never,
+    Always,
+    /// If an argument may be, or what does not fit becomes null.
+    Overflow,
+}
+
+/// What is known of a class.
+#[derive(Debug)]
+pub(super) struct Spec {
+    pub(super) class: &'static str,
+    pub(super) function: Function,
+    pub(super) args: Args,
+    pub(super) context: Context,
+    pub(super) result: Result,
+    pub(super) nullable: Nullable,
+    /// Whether it has `timeZoneId`.
+    pub(super) zoned: bool,
+    /// Fields that say nothing more.
+    pub(super) ignored: &'static [&'static str],
+}
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $name:ident $args:expr, $context:expr, $result:expr, $nullable:expr $(, zoned $zoned:literal)? $(, ignored $ignored:expr)?;)*) => {
+        /// A function, with the name of Spark's class for it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Function {
+            $($(#[$doc])* $name,)*
+            /// `Like`, with its escape character.
+            Like {
+                /// What takes the meaning from `%` and `_`.
+                escape: char,
+            },
+            /// `Murmur3Hash`
+            Murmur3Hash {
+                /// Where it starts.
+                seed: i32,
+            },
+            /// `XxHash64`
+            XxHash64 {
+                /// Where it starts.
+                seed: i64,
+            },
+        }
+
+        impl Function {
+            /// Name of Spark's class.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                    Self::Like { .. } => "Like",
+                    Self::Murmur3Hash { .. } => "Murmur3Hash",
+                    Self::XxHash64 { .. } => "XxHash64",
+                }
+            }
+
+            /// Every function that has no parameters besides its arguments.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+        }
+
+        const SPECS: &[Spec] = &[$(Spec {
+            class: stringify!($name),
+            function: Function::$name,
+            args: $args,
+            context: $context,
+            result: $result,
+            nullable: $nullable,
+            zoned: false $(|| $zoned)?,
+            ignored: { let _none: &[&str] = &[]; $(let _none: &[&str] = $ignored;)? _none },
+        }),*];
+    };
+}
+
+impl Function {
+    /// How many arguments it can have.
+    pub fn arity(self) -> std::ops::RangeInclusive<usize> {
+        match (self, spec(self.name()).map(|spec| spec.args)) {
+            (Self::Like { .. }, _) => 2..=2,
+            // The characters to trim are optional.
+            (Self::StringTrim | Self::StringTrimLeft | Self::StringTrimRight, _) => 1..=2,
+            (_, Some(Args::Fields(fields))) => fields.len()..=fields.len(),
+            (_, Some(Args::Children) | None) => 1..=usize::MAX,
+        }
+    }
+
+    /// The type of the result for arguments of these types; of decimals one of several. `None` if the types do not say.
+    pub fn result_of(self, args: &[DataType]) -> Option<DataType> {
+        let result = match self {
+            Self::Like { .. } => Result::Boolean,
+            Self::Murmur3Hash { .. } => Result::Integer,
+            Self::XxHash64 { .. } => Result::Long,
+            _ => spec(self.name())?.result,
+        };
+        match result {
+            Result::Boolean => Some(DataType::Boolean),
+            Result::Integer => Some(DataType::Integer),
+            Result::Long => Some(DataType::Long),
+            Result::Double => Some(DataType::Double),
+            Result::String => Some(DataType::String),
+            Result::Date => Some(DataType::Date),
+            Result::Timestamp => Some(DataType::Timestamp),
+            Result::Arg(place) => args.get(place).cloned(),
+            Result::Arithmetic | Result::Rounded => args.first().cloned(),
+            Result::Field | Result::MakeDecimal => None,
+        }
+    }
+}
+
+/// What is known of the class with this name.
+pub(super) fn spec(class: &str) -> Option<&'static Spec> {
+    SPECS.iter().find(|spec| spec.class == class)
+}
+
+const CHILD: Args = Args::Fields(&["child"]);
+const PAIR: Args = Args::Fields(&["left", "right"]);
+const NONE: Context = Context::None;
+const MODE: Context = Context::EvalMode;
+
+functions! {
+    /// Both are true.
+    And PAIR, NONE, Result::Boolean, Nullable::Any;
+    /// One is true.
+    Or PAIR, NONE, Result::Boolean, Nullable::Any;
+    /// It is false.
+    Not CHILD, NONE, Result::Boolean, Nullable::Any;
+    /// `=`
+    EqualTo PAIR, NONE, Result::Boolean, Nullable::Any;
+    /// `<=>`
+    EqualNullSafe PAIR, NONE, Result::Boolean, Nullable::Never;
+    /// `<`
+    LessThan PAIR, NONE, Result::Boolean, Nullable::Any;
+    /// `<=`
+    LessThanOrEqual PAIR, NONE, Result::Boolean, Nullable::Any;
+    /// `>`
+    GreaterThan PAIR, NONE, Result::Boolean, Nullable::Any;
+    /// `>=`
+    GreaterThanOrEqual PAIR, NONE, Result::Boolean, Nullable::Any;
+    /// `IS NULL`
+    IsNull CHILD, NONE, Result::Boolean, Nullable::Never;
+    /// `IS NOT NULL`
+    IsNotNull CHILD, NONE, Result::Boolean, Nullable::Never;
+    /// Whether it is NaN; null is not.
+    IsNaN CHILD, NONE, Result::Boolean, Nullable::Never;
+
+    /// `+`
+    Add PAIR, MODE, Result::Arithmetic, Nullable::Overflow;
+    /// `-`
+    Subtract PAIR, MODE, Result::Arithmetic, Nullable::Overflow;
+    /// `*`
+    Multiply PAIR, MODE, Result::Arithmetic, Nullable::Overflow;
+    /// `/`
+    Divide PAIR, MODE, Result::Arithmetic, Nullable::Always, ignored &["divisorIsNonZero", "div", "isZero"];
+    /// `div`
+    IntegralDivide PAIR, MODE, Result::Long, Nullable::Always, ignored &["divisorIsNonZero", "div", "isZero"];
+    /// `%`
+    Remainder PAIR, MODE, Result::Arithmetic, Nullable::Always, ignored &["divisorIsNonZero", "mod", "isZero"];
+    /// The remainder that is not negative.
+    Pmod PAIR, MODE, Result::Arithmetic, Nullable::Always, ignored &["divisorIsNonZero", "pmodFunc", "isZero"];
+    /// `-x`
+    UnaryMinus CHILD, Context::Fails("failOnError"), Result::Arg(0), Nullable::Any;
+    /// `+x`
+    UnaryPositive CHILD, NONE, Result::Arg(0), Nullable::Any;
+    /// The number without its sign.
+    Abs CHILD, Context::Fails("failOnError"), Result::Arg(0), Nullable::Any;
+    /// Half away from zero.
+    Round Args::Fields(&["child", "scale"]), Context::Fails("ansiEnabled"), Result::Rounded, Nullable::Overflow, ignored &["_scale", "scaleV"];
+    /// Half to the even neighbour.
+    BRound Args::Fields(&["child", "scale"]), Context::Fails("ansiEnabled"), Result::Rounded, Nullable::Overflow, ignored &["_scale", "scaleV"];
+    /// Square root.
+    Sqrt CHILD, NONE, Result::Double, Nullable::Any, ignored &["f", "name"];
+    /// `&`
+    BitwiseAnd PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["and", "evalContext", "evalMode"];
+    /// `|`
+    BitwiseOr PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["or", "evalContext", "evalMode"];
+    /// `^`
+    BitwiseXor PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["xor", "evalContext", "evalMode"];
+    /// `~`
+    BitwiseNot CHILD, NONE, Result::Arg(0), Nullable::Any, ignored &["not"];
+    /// `<<`
+    ShiftLeft PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["shift"];
+    /// `>>`
+    ShiftRight PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["shift"];
+    /// `>>>`
+    ShiftRightUnsigned PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["shift"];
+    /// The largest argument that is not null.
+    Greatest Args::Children, NONE, Result::Arg(0), Nullable::All, ignored &["ordering", "internalDataType"];
+    /// The smallest argument that is not null.
+    Least Args::Children, NONE, Result::Arg(0), Nullable::All, ignored &["ordering", "internalDataType"];
+
+    /// Digits of a decimal as a long.
+    UnscaledValue CHILD, NONE, Result::Long, Nullable::Any;
+    /// A decimal of these digits.
+    MakeDecimal CHILD, Context::Nulls("nullOnOverflow"), Result::MakeDecimal, Nullable::Overflow;
+    /// Brings a decimal to a type.
+    CheckOverflow CHILD, Context::Nulls("nullOnOverflow"), Result::Field, Nullable::Always, ignored &["dataType"];
+
+    /// The first argument that is not null.
+    Coalesce Args::Children, NONE, Result::Arg(0), Nullable::All, ignored &["internalDataType"];
+    /// `if(predicate, trueValue, falseValue)`
+    If Args::Fields(&["predicate", "trueValue", "falseValue"]), NONE, Result::Arg(1), Nullable::Any, ignored &["internalDataType"];
+    /// The left, or the right if that is NaN.
+    NaNvl PAIR, NONE, Result::Arg(0), Nullable::Any;
+    /// As its argument.
+    KnownNotNull CHILD, NONE, Result::Arg(0), Nullable::Never;
+    /// As its argument.
+    KnownNullable CHILD, NONE, Result::Arg(0), Nullable::Always;
+    /// As its argument.
+    KnownFloatingPointNormalized CHILD, NONE, Result::Arg(0), Nullable::Any;
+    /// One NaN for all, one zero for both.
+    NormalizeNaNAndZero CHILD, NONE, Result::Arg(0), Nullable::Any, ignored &["normalizer"];
+
+    /// `substring(str, pos, len)`
+    Substring Args::Fields(&["str", "pos", "len"]), NONE, Result::Arg(0), Nullable::Any;
+    /// Upper case.
+    Upper CHILD, NONE, Result::Arg(0), Nullable::Any, ignored &["collationId", "useICU"];
+    /// Lower case.
+    Lower CHILD, NONE, Result::Arg(0), Nullable::Any, ignored &["collationId", "useICU"];
+    /// One behind the other.
+    Concat Args::Children, NONE, Result::Arg(0), Nullable::Any, ignored &["internalDataType"];
+    /// With the first argument between the others.
+    ConcatWs Args::Children, NONE, Result::String, Nullable::Any;
+    /// Characters of a string, bytes of a binary.
+    Length CHILD, NONE, Result::Integer, Nullable::Any;
+    /// Whether the left starts with the right.
+    StartsWith PAIR, NONE, Result::Boolean, Nullable::Any, ignored &["collationId"];
+    /// Whether the left ends with the right.
+    EndsWith PAIR, NONE, Result::Boolean, Nullable::Any, ignored &["collationId"];
+    /// Whether the left has the right in it.
+    Contains PAIR, NONE, Result::Boolean, Nullable::Any, ignored &["collationId"];
+    /// Java's regular expressions.
+    RLike PAIR, NONE, Result::Boolean, Nullable::Any, ignored &["collationId"];
+    /// `replace(src, search, replace)`
+    StringReplace Args::Fields(&["srcExpr", "searchExpr", "replaceExpr"]), NONE, Result::Arg(0), Nullable::Any, ignored &["collationId"];
+    /// `lpad(str, len, pad)`
+    StringLPad Args::Fields(&["str", "len", "pad"]), NONE, Result::Arg(0), Nullable::Any;
+    /// `rpad(str, len, pad)`
+    StringRPad Args::Fields(&["str", "len", "pad"]), NONE, Result::Arg(0), Nullable::Any;
+    /// `trim(src[, characters])`
+    StringTrim Args::Fields(&["srcStr"]), NONE, Result::Arg(0), Nullable::Any, ignored &["collationId", "trimStr", "trimMethod"];
+    /// `ltrim(src[, characters])`
+    StringTrimLeft Args::Fields(&["srcStr"]), NONE, Result::Arg(0), Nullable::Any, ignored &["collationId", "trimStr", "trimMethod"];
+    /// `rtrim(src[, characters])`
+    StringTrimRight Args::Fields(&["srcStr"]), NONE, Result::Arg(0), Nullable::Any, ignored &["collationId", "trimStr", "trimMethod"];
+    /// MD5 as text.
+    Md5 CHILD, NONE, Result::String, Nullable::Any;
+
+    /// Year of a date.
+    Year CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
+    /// Quarter of a date.
+    Quarter CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
+    /// Month of a date.
+    Month CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
+    /// ISO week of a date.
+    WeekOfYear CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
+    /// Day of the month of a date.
+    DayOfMonth CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
+    /// 1 is Sunday.
+    DayOfWeek CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
+    /// 0 is Monday.
+    WeekDay CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
+    /// Day of the year of a date.
+    DayOfYear CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
+    /// Hour of a timestamp.
+    Hour CHILD, NONE, Result::Integer, Nullable::Any, zoned true, ignored &["func", "funcName"];
+    /// Minute of a timestamp.
+    Minute CHILD, NONE, Result::Integer, Nullable::Any, zoned true, ignored &["func", "funcName"];
+    /// Second of a timestamp.
+    Second CHILD, NONE, Result::Integer, Nullable::Any, zoned true, ignored &["func", "funcName"];
+    /// So many days later.
+    DateAdd Args::Fields(&["startDate", "days"]), NONE, Result::Date, Nullable::Any;
+    /// So many days earlier.
+    DateSub Args::Fields(&["startDate", "days"]), NONE, Result::Date, Nullable::Any;
+    /// Days from the second to the first.
+    DateDiff Args::Fields(&["endDate", "startDate"]), NONE, Result::Integer, Nullable::Any;
+    /// So many months later.
+    AddMonths Args::Fields(&["startDate", "numMonths"]), NONE, Result::Date, Nullable::Any;
+    /// A year-month interval later.
+    DateAddYMInterval Args::Fields(&["date", "interval"]), NONE, Result::Date, Nullable::Any;
+    /// The last day of the month.
+    LastDay Args::Fields(&["startDate"]), NONE, Result::Date, Nullable::Any;
+    /// The first day of a unit.
+    TruncDate Args::Fields(&["date", "format"]), NONE, Result::Date, Nullable::Always, ignored &["truncLevel", "instant"];
+    /// The start of a unit.
+    TruncTimestamp Args::Fields(&["format", "timestamp"]), NONE, Result::Timestamp, Nullable::Always, zoned true, ignored &["truncLevel", "instant"];
+
+    /// An interval later; `TimestampAddInterval` in new versions.
+    TimeAdd Args::Fields(&["start", "interval"]), NONE, Result::Arg(0), Nullable::Any, zoned true;
+    /// An interval later; `TimeAdd` in old versions.
+    TimestampAddInterval Args::Fields(&["start", "interval"]), NONE, Result::Arg(0), Nullable::Any, zoned true;
+
+    /// Whether a bloom filter may have a hash.
+    BloomFilterMightContain Args::Fields(&["bloomFilterExpression", "valueExpression"]), NONE, Result::Boolean, Nullable::Always, ignored &["bloomFilter"];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_is_found_by_the_name_of_its_class() {
+        for function in Function::ALL {
+            assert_eq!(spec(function.name()).unwrap().function, *function);
+        }
+        assert!(spec("ScalaUDF").is_none());
+    }
+}

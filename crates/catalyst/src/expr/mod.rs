@@ -1,0 +1,211 @@
+//! Catalyst expressions.
+
+mod arithmetic;
+mod display;
+mod function;
+mod read;
+
+use crate::literal::Literal;
+use crate::types::DataType;
+
+pub use display::list;
+pub use function::Function;
+pub(crate) use read::{
+    eval_context, eval_mode, expr_id, read_attribute, read_attributes, read_sort_orders,
+};
+
+/// An `ExprId`: what tells attributes apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExprId {
+    /// Counted in the driver.
+    pub id: i64,
+    /// UUID of the driver's JVM.
+    pub jvm_id: u128,
+}
+
+/// An `AttributeReference`: a column that an operator puts out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Attribute {
+    /// For people only: it need not be the only one of that name.
+    pub name: String,
+    /// Type of the column.
+    pub data_type: DataType,
+    /// Whether it may be null.
+    pub nullable: bool,
+    /// What refers to it.
+    pub id: ExprId,
+}
+
+/// What happens when an expression has no proper result, `EvalMode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EvalMode {
+    /// Wraps or gives null, as Hive did.
+    Legacy,
+    /// Fails the task.
+    Ansi,
+    /// Gives null.
+    Try,
+}
+
+/// An expression with what it results in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expr {
+    /// What is computed.
+    pub kind: ExprKind,
+    /// Type of the result.
+    pub data_type: DataType,
+    /// Whether the result may be null. May be true where Spark knows better.
+    pub nullable: bool,
+}
+
+/// What an [`Expr`] computes. The names are Spark's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExprKind {
+    /// A column of the input, by its [`ExprId`].
+    Attribute(Attribute),
+    /// A column of the input, by its place.
+    BoundReference {
+        /// The place, from 0.
+        ordinal: usize,
+    },
+    /// A value.
+    Literal(Literal),
+    /// A name for an expression; makes an [`Attribute`].
+    Alias {
+        /// The expression.
+        child: Box<Expr>,
+        /// The attribute's name.
+        name: String,
+        /// The attribute's id.
+        id: ExprId,
+    },
+    /// A conversion to [`Expr::data_type`].
+    Cast {
+        /// What is converted.
+        child: Box<Expr>,
+        /// What happens to values that have no counterpart.
+        mode: EvalMode,
+        /// Time zone of the session, where the types need one.
+        time_zone: Option<String>,
+    },
+    /// The value of the first condition that is true.
+    CaseWhen {
+        /// Conditions and values.
+        branches: Vec<(Expr, Expr)>,
+        /// Value if none is true; null if absent.
+        otherwise: Option<Box<Expr>>,
+    },
+    /// Whether a value is among others.
+    In {
+        /// The value.
+        value: Box<Expr>,
+        /// The others.
+        list: Vec<Expr>,
+        /// `x IN ()` is null if x is, `spark.sql.legacy.nullInEmptyListBehavior`.
+        legacy_null_in_empty: bool,
+    },
+    /// As [`ExprKind::In`], with constants.
+    InSet {
+        /// The value.
+        value: Box<Expr>,
+        /// The others.
+        set: Vec<Literal>,
+        /// See [`ExprKind::In`].
+        legacy_null_in_empty: bool,
+    },
+    /// A field of a struct.
+    GetStructField {
+        /// The struct.
+        child: Box<Expr>,
+        /// Place of the field.
+        ordinal: usize,
+    },
+    /// A struct of these; its names are in [`Expr::data_type`].
+    CreateNamedStruct(Vec<Expr>),
+    /// The value of a subquery that ran before, which the driver put in.
+    ScalarSubquery {
+        /// Id of the subquery in the plan.
+        id: ExprId,
+        /// Its value.
+        value: Literal,
+    },
+    /// A function of its arguments.
+    Call {
+        /// The function.
+        function: Function,
+        /// Its arguments.
+        args: Vec<Expr>,
+        /// What happens if it has no proper result; `None` where Spark knows one way only.
+        mode: Option<EvalMode>,
+        /// Time zone of the session, where the function needs one.
+        time_zone: Option<String>,
+    },
+}
+
+/// A `SortOrder`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SortOrder {
+    /// What is compared.
+    pub child: Expr,
+    /// Smallest first.
+    pub ascending: bool,
+    /// Nulls before all others.
+    pub nulls_first: bool,
+}
+
+impl Expr {
+    /// A reference to a column.
+    #[must_use]
+    pub fn attribute(attribute: Attribute) -> Self {
+        Self {
+            data_type: attribute.data_type.clone(),
+            nullable: attribute.nullable,
+            kind: ExprKind::Attribute(attribute),
+        }
+    }
+
+    /// The column that a named expression makes; `None` for others.
+    #[must_use]
+    pub fn to_attribute(&self) -> Option<Attribute> {
+        match &self.kind {
+            ExprKind::Attribute(attribute) => Some(attribute.clone()),
+            ExprKind::Alias { name, id, .. } => Some(Attribute {
+                name: name.clone(),
+                data_type: self.data_type.clone(),
+                nullable: self.nullable,
+                id: *id,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Expressions that this one is made of.
+    pub fn children(&self) -> impl Iterator<Item = &Self> {
+        let mut all: Vec<&Self> = Vec::new();
+        match &self.kind {
+            ExprKind::Attribute(_)
+            | ExprKind::BoundReference { .. }
+            | ExprKind::Literal(_)
+            | ExprKind::ScalarSubquery { .. } => {}
+            ExprKind::Alias { child, .. }
+            | ExprKind::Cast { child, .. }
+            | ExprKind::GetStructField { child, .. }
+            | ExprKind::InSet { value: child, .. } => all.push(child),
+            ExprKind::CaseWhen {
+                branches,
+                otherwise,
+            } => {
+                for (condition, value) in branches {
+                    all.extend([condition, value]);
+                }
+                all.extend(otherwise.as_deref());
+            }
+            ExprKind::In { value, list, .. } => {
+                all.push(value);
+                all.extend(list);
+            }
+            ExprKind::CreateNamedStruct(args) | ExprKind::Call { args, .. } => all.extend(args),
+        }
+        all.into_iter()
+    }
+}

@@ -1,0 +1,248 @@
+//! How a task's partition is handed down to the leaves of its stage.
+
+use javaser::arena::Value;
+
+use crate::error::{Result, Unsupported};
+use crate::literal::{Literal, read_row};
+use crate::object::{Object, Reader};
+use crate::plan::{LeafId, Operator, OperatorKind};
+use crate::types::DataType;
+
+/// The way of partitions through a stage: the shape of its RDDs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Inputs {
+    /// The partition is this leaf's.
+    Leaf(LeafId),
+    /// `ZippedPartitionsRDD2`: one partition for each.
+    Zip(Vec<Self>),
+    /// `UnionRDD`: the partition of one of them.
+    Union(Vec<Self>),
+    /// `CoalescedRDD`: several partitions of the same.
+    Coalesced(Box<Self>),
+}
+
+/// What a task reads, with the shape of [`Inputs`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskInputs {
+    /// What the leaf reads.
+    Leaf(LeafId, LeafInput),
+    /// See [`Inputs::Zip`].
+    Zip(Vec<Self>),
+    /// See [`Inputs::Union`]: which, and its input.
+    Union(usize, Box<Self>),
+    /// See [`Inputs::Coalesced`].
+    Coalesced(Vec<Self>),
+}
+
+/// What a leaf reads in a task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LeafInput {
+    /// Parts of files.
+    Files(Vec<PartitionedFile>),
+    /// Part of a shuffle.
+    Shuffle(ShufflePartitionSpec),
+    /// Rows, as `UnsafeRow`s.
+    Rows(Vec<Vec<u8>>),
+    /// Which slice of a range.
+    Slice(i32),
+}
+
+/// A `PartitionedFile`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartitionedFile {
+    /// URL of the file.
+    pub path: String,
+    /// Where the part starts.
+    pub start: i64,
+    /// Bytes of the part.
+    pub length: i64,
+    /// Bytes of the file.
+    pub file_size: i64,
+    /// When the file was written, in milliseconds since the epoch.
+    pub modification_time: i64,
+    /// Values of the partition columns.
+    pub partition_values: Vec<Literal>,
+}
+
+/// A `ShufflePartitionSpec`: which blocks of a shuffle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShufflePartitionSpec {
+    /// `CoalescedPartitionSpec`: these reduce partitions of all maps.
+    Coalesced {
+        /// The first.
+        start_reducer: i32,
+        /// The one behind the last.
+        end_reducer: i32,
+    },
+    /// `PartialReducerPartitionSpec`: one reduce partition of these maps (a skewed join).
+    PartialReducer {
+        /// The reduce partition.
+        reducer: i32,
+        /// Index of the first map.
+        start_map: i32,
+        /// The one behind the last.
+        end_map: i32,
+    },
+    /// `PartialMapperPartitionSpec`: these reduce partitions of one map (a local read).
+    PartialMapper {
+        /// Index of the map.
+        map: i32,
+        /// The first reduce partition.
+        start_reducer: i32,
+        /// The one behind the last.
+        end_reducer: i32,
+    },
+    /// `CoalescedMapperPartitionSpec`: all reduce partitions of these maps (a local read).
+    CoalescedMapper {
+        /// Index of the first map.
+        start_map: i32,
+        /// The one behind the last.
+        end_map: i32,
+        /// Number of reduce partitions.
+        num_reducers: i32,
+    },
+}
+
+/// Reads a task's partition, which is in a graph of its own.
+pub(crate) fn bind(
+    reader: &Reader<'_>,
+    inputs: &Inputs,
+    leaves: &[&Operator],
+    partition: Object<'_>,
+) -> Result<TaskInputs> {
+    reader.nested(|| match inputs {
+        Inputs::Leaf(leaf) => {
+            let operator = leaves.get(*leaf).ok_or_else(|| wrong(partition))?;
+            Ok(TaskInputs::Leaf(
+                *leaf,
+                read_leaf(reader, operator, partition)?,
+            ))
+        }
+        Inputs::Zip(inputs) => {
+            expect(partition, "ZippedPartitionsPartition")?;
+            let partitions = partition.elements("partitionValues")?;
+            if partitions.len() != inputs.len() {
+                return Err(wrong(partition));
+            }
+            let pairs = inputs.iter().zip(partitions);
+            pairs
+                .map(|(inputs, value)| bind(reader, inputs, leaves, reader.expect(value)?))
+                .collect::<Result<_>>()
+                .map(TaskInputs::Zip)
+        }
+        Inputs::Union(branches) => {
+            expect(partition, "UnionPartition")?;
+            let index = usize::try_from(partition.int("parentRddIndex")?);
+            let index = index.map_err(|_| wrong(partition))?;
+            let branch = branches.get(index).ok_or_else(|| wrong(partition))?;
+            let parent = partition.object("parentPartition")?;
+            let input = bind(reader, branch, leaves, parent)?;
+            Ok(TaskInputs::Union(index, Box::new(input)))
+        }
+        Inputs::Coalesced(inputs) => {
+            expect(partition, "CoalescedRDDPartition")?;
+            let parents = partition.elements("parents")?.into_iter();
+            parents
+                .map(|value| bind(reader, inputs, leaves, reader.expect(value)?))
+                .collect::<Result<_>>()
+                .map(TaskInputs::Coalesced)
+        }
+    })
+}
+
+fn wrong(partition: Object<'_>) -> Unsupported {
+    Unsupported::Class(partition.name().to_owned())
+}
+
+fn expect(partition: Object<'_>, class: &str) -> Result<()> {
+    match partition.name() {
+        found if found == class => Ok(()),
+        _ => Err(wrong(partition)),
+    }
+}
+
+fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Result<LeafInput> {
+    match &leaf.kind {
+        OperatorKind::FileSourceScan(scan) => {
+            expect(partition, "FilePartition")?;
+            let types: Vec<_> = scan
+                .partition_schema
+                .iter()
+                .map(|field| field.data_type.clone())
+                .collect();
+            let files = partition.elements("files")?.into_iter();
+            files
+                .map(|file| read_file(reader, reader.expect(file)?, &types))
+                .collect::<Result<_>>()
+                .map(LeafInput::Files)
+        }
+        OperatorKind::ShuffleRead { .. } => {
+            expect(partition, "ShuffledRowRDDPartition")?;
+            read_spec(partition.object("spec")?).map(LeafInput::Shuffle)
+        }
+        OperatorKind::LocalTableScan { .. } => {
+            expect(partition, "ParallelCollectionPartition")?;
+            let mut promised = leaf.output.num_fields();
+            let mut rows = Vec::new();
+            for row in partition.elements("values")? {
+                let (bytes, num_fields) = read_row_bytes(reader, row)?;
+                if *promised.get_or_insert(num_fields) != num_fields {
+                    return Err(Unsupported::of_use("rows of another width"));
+                }
+                rows.push(bytes);
+            }
+            Ok(LeafInput::Rows(rows))
+        }
+        OperatorKind::Range { .. } => {
+            expect(partition, "ParallelCollectionPartition")?;
+            Ok(LeafInput::Slice(partition.int("slice")?))
+        }
+        _ => Err(wrong(partition)),
+    }
+}
+
+/// Bytes and number of columns of a row.
+fn read_row_bytes(reader: &Reader<'_>, row: Value) -> Result<(Vec<u8>, usize)> {
+    let row = reader.expect(row)?;
+    match row.name() {
+        "UnsafeRow" => crate::literal::unsafe_row_bytes(row),
+        other => Err(Unsupported::Class(other.to_owned())),
+    }
+}
+
+fn read_file(reader: &Reader<'_>, file: Object<'_>, types: &[DataType]) -> Result<PartitionedFile> {
+    Ok(PartitionedFile {
+        path: file.object("filePath")?.text("underlying")?.into_owned(),
+        start: file.long("start")?,
+        length: file.long("length")?,
+        file_size: file.long("fileSize")?,
+        modification_time: file.long("modificationTime")?,
+        partition_values: read_row(reader, file.object("partitionValues")?, types)?,
+    })
+}
+
+fn read_spec(spec: Object<'_>) -> Result<ShufflePartitionSpec> {
+    let int = |name| spec.int(name);
+    Ok(match spec.name() {
+        "CoalescedPartitionSpec" => ShufflePartitionSpec::Coalesced {
+            start_reducer: int("startReducerIndex")?,
+            end_reducer: int("endReducerIndex")?,
+        },
+        "PartialReducerPartitionSpec" => ShufflePartitionSpec::PartialReducer {
+            reducer: int("reducerIndex")?,
+            start_map: int("startMapIndex")?,
+            end_map: int("endMapIndex")?,
+        },
+        "PartialMapperPartitionSpec" => ShufflePartitionSpec::PartialMapper {
+            map: int("mapIndex")?,
+            start_reducer: int("startReducerIndex")?,
+            end_reducer: int("endReducerIndex")?,
+        },
+        "CoalescedMapperPartitionSpec" => ShufflePartitionSpec::CoalescedMapper {
+            start_map: int("startMapIndex")?,
+            end_map: int("endMapIndex")?,
+            num_reducers: int("numReducers")?,
+        },
+        other => return Err(Unsupported::Class(other.to_owned())),
+    })
+}

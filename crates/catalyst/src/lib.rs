@@ -1,0 +1,53 @@
+//! Spark SQL's physical plans as Rust values: from the objects in a task to a typed tree of operators and expressions.
+//!
+//! The driver sends no plan. It sends RDDs, whose closures captured operators or parts of them as ordinary Java
+//! objects, with everything that operators need. [`Stage::read`] gathers them by the names of Spark's classes and
+//! fields, which are the same in all versions that Firesteel knows, and [`Stage::bind`] reads what a task's partition
+//! says. Whatever is not known is [`Unsupported`].
+//!
+//! There are two doors to the same tree. With `spark.sql.codegen.wholeStage=false` every operator is an RDD with a
+//! closure of its own. With generated code, which is Spark's default, the operators are found where the code refers to
+//! one of them; where it refers to none there is only source text.
+//!
+//! Nothing is evaluated here.
+#![forbid(unsafe_code)]
+
+mod aggregate;
+mod closure;
+mod codegen;
+mod display;
+mod error;
+mod expr;
+#[cfg(fuzzing)]
+pub mod fuzzing;
+mod inputs;
+mod join;
+mod lineage;
+mod literal;
+mod metrics;
+mod object;
+mod operators;
+mod output;
+mod plan;
+mod scan;
+mod schema_merge;
+mod shuffle;
+mod stage;
+mod types;
+mod unsafe_row;
+
+pub use aggregate::{AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Moment};
+pub use error::Unsupported;
+pub use expr::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, list};
+pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
+pub use join::{BuildSide, EquiJoin, JoinType};
+pub use literal::Literal;
+pub use metrics::Metric;
+pub use plan::{
+    AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,
+};
+pub use scan::{FILE_FORMATS, FileFormat, FileSourceScan, ParquetOptions};
+pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
+pub use shuffle::{Partitioning, ShuffleWrite};
+pub use stage::{CollectResult, Output, Settings, Stage};
+pub use types::{DataType, Decimal, MAX_LONG_DIGITS, MAX_PRECISION, StructField};

@@ -1,0 +1,464 @@
+//! From the RDDs of a stage to its operators.
+//!
+//! Without generated code each operator is an RDD of its own, whose closure captured the operator or an evaluator
+//! factory with its parameters. What a closure does not tell, as the columns of a shuffle, the operator above it knows:
+//! that is handed down.
+
+use javaser::arena::Value;
+
+use crate::closure::ClosureArgs as _;
+use crate::error::{Result, Unsupported};
+use crate::expr::{Attribute, read_attributes};
+use crate::inputs::Inputs;
+use crate::metrics::{Metric, of_operator, read_map};
+use crate::object::{Object, Reader};
+use crate::operators::{broadcast_join, broadcast_sides, left_is_streamed, shuffled_join, unary};
+use crate::output::{plan_output, union_output};
+use crate::plan::{Columns, LeafId, Operator, OperatorKind};
+use crate::scan::{self, read_broadcast};
+use crate::shuffle;
+use javaser::Closure;
+
+/// What the operator above knows of an RDD.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hint<'g> {
+    /// The operator object that the RDD was made from.
+    pub(crate) plan: Option<Object<'g>>,
+    /// Its columns.
+    pub(crate) output: Option<Vec<Attribute>>,
+}
+
+impl<'g> Hint<'g> {
+    pub(crate) fn plan(plan: Object<'g>) -> Self {
+        Self {
+            plan: Some(plan),
+            output: None,
+        }
+    }
+
+    pub(crate) fn output(output: Vec<Attribute>) -> Self {
+        Self {
+            plan: None,
+            output: Some(output),
+        }
+    }
+
+    /// The operator object, without those that only stand around it.
+    pub(crate) fn bare_plan(&self) -> Option<Object<'g>> {
+        let mut plan = self.plan?;
+        // Each is the child of the one before in a tree that was made so: this ends, and if not, soon.
+        for _ in 0..100 {
+            plan = match plan.name() {
+                "InputAdapter" => plan.maybe("child")?,
+                "ResultQueryStageExec" => plan.maybe("plan")?,
+                "AdaptiveSparkPlanExec" => plan.maybe("currentPhysicalPlan")?,
+                _ => return Some(plan),
+            };
+        }
+        None
+    }
+}
+
+/// An operator and where its leaves get their partitions.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) operator: Operator,
+    pub(crate) inputs: Inputs,
+}
+
+/// Walks down the RDDs of a stage.
+#[derive(Debug)]
+pub(crate) struct Lineage<'r, 'g> {
+    pub(crate) reader: &'r Reader<'g>,
+    leaves: usize,
+}
+
+impl<'r, 'g> Lineage<'r, 'g> {
+    pub(crate) fn new(reader: &'r Reader<'g>) -> Self {
+        Self { reader, leaves: 0 }
+    }
+
+    fn leaf(&mut self) -> LeafId {
+        self.leaves += 1;
+        self.leaves - 1
+    }
+
+    pub(crate) fn rdd(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
+        let reader = self.reader;
+        reader.nested(|| self.nested(rdd, hint))
+    }
+
+    fn nested(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
+        if rdd.option("checkpointData")?.is_some() {
+            return Err(Unsupported::of_use("a checkpoint"));
+        }
+        match rdd.class().strip_prefix("org.apache.spark.") {
+            Some("rdd.MapPartitionsRDD") => self.map_partitions(rdd, hint),
+            Some("rdd.MapPartitionsWithEvaluatorRDD") => {
+                let factory = rdd.object("evaluatorFactory")?;
+                self.evaluate(factory, rdd.object("prev")?, hint)
+            }
+            Some("rdd.ZippedPartitionsRDD2") => {
+                let closure = Closure::in_field(rdd, "f")?;
+                match closure.name() {
+                    (
+                        "sql.execution.joins.SortMergeJoinExec"
+                        | "sql.execution.joins.ShuffledHashJoinExec",
+                        "doExecute",
+                    ) => self.zipped_join(closure.arg(self.reader, 0)?, rdd),
+                    _ => Err(closure.unsupported()),
+                }
+            }
+            Some("rdd.ZippedPartitionsWithEvaluatorRDD") => {
+                self.zipped_join(rdd.object("evaluatorFactory")?, rdd)
+            }
+            Some("rdd.UnionRDD") => self.union(rdd, hint),
+            Some("rdd.CoalescedRDD") => self.coalesced(rdd, hint),
+            Some("sql.execution.ShuffledRowRDD") => self.shuffle_read(rdd, hint),
+            Some("sql.execution.datasources.FileScanRDD") => match hint.bare_plan() {
+                Some(plan) => self.scan(plan, rdd),
+                None => Err(Unsupported::of_use("a scan without its operator")),
+            },
+            Some(_) => Err(Unsupported::Class(rdd.name().to_owned())),
+            None => Err(Unsupported::of_use("an RDD class of the user")),
+        }
+    }
+
+    fn map_partitions(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
+        let reader = self.reader;
+        let outer = Closure::in_field(rdd, "f")?;
+        let closure = outer
+            .inner(reader.graph)
+            .filter(|_| outer.name().0 == "rdd.RDD")
+            .ok_or_else(|| outer.unsupported())?;
+        let child = rdd.object("prev")?;
+        let (class, method) = closure.name();
+        let operator = class.strip_prefix("sql.execution.").unwrap_or_default();
+        match (operator, method) {
+            ("WholeStageCodegenExec", "doExecute") => {
+                self.evaluate(closure.arg(reader, 0)?, child, hint)
+            }
+            ("FilterExec" | "ProjectExec", "doExecute") => {
+                self.evaluate(closure.arg(reader, 0)?, child, hint)
+            }
+            (
+                "aggregate.HashAggregateExec"
+                | "aggregate.SortAggregateExec"
+                | "aggregate.ObjectHashAggregateExec"
+                | "SortExec"
+                | "ExpandExec"
+                | "BaseLimitExec"
+                | "GlobalLimitExec",
+                "doExecute",
+            ) => {
+                let plan = closure.arg(reader, 0)?;
+                let child = self.rdd(child, Hint::plan(plan.object("child")?))?;
+                self.over(plan, child)
+            }
+            ("FileSourceScanExec", "doExecute") => self.scan(closure.arg(reader, 0)?, child),
+            ("FileSourceScanExec", "doExecuteColumnar") => match hint.bare_plan() {
+                Some(plan) => self.scan(plan, child),
+                None => Err(Unsupported::of_use("a scan without its operator")),
+            },
+            ("joins.BroadcastHashJoinExec", "doExecute") => self.broadcast_join(&closure, child),
+            // The projection of what the closure below it joins.
+            ("joins.BroadcastNestedLoopJoinExec", "doExecute") => self.rdd(child, hint),
+            ("joins.BroadcastNestedLoopJoinExec", _) => self.broadcast_join(&closure, child),
+            // Copies rows.
+            ("TakeOrderedAndProjectExec", "executeCollect") => self.rdd(child, hint),
+            ("LocalTableScanExec", "doExecute") => self.local_table(&closure, child, &hint),
+            ("RangeExec", "doExecute") => self.range(closure.arg(reader, 0)?),
+            _ => Err(closure.unsupported()),
+        }
+    }
+
+    /// What an evaluator factory makes of an RDD.
+    fn evaluate(&mut self, factory: Object<'g>, child: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
+        match factory.name() {
+            "FilterEvaluatorFactory" | "ProjectEvaluatorFactory" => {
+                let output = read_attributes(self.reader, factory.elements("childOutput")?)?;
+                let child = self.rdd(child, Hint::output(output))?;
+                self.over(factory, child)
+            }
+            "WholeStageCodegenEvaluatorFactory" => self.whole_stage(factory, child, &hint),
+            other => Err(Unsupported::Class(other.to_owned())),
+        }
+    }
+
+    pub(crate) fn over(&self, plan: Object<'g>, child: Tree) -> Result<Tree> {
+        Ok(Tree {
+            operator: unary(self.reader, plan, child.operator)?,
+            inputs: child.inputs,
+        })
+    }
+
+    fn broadcast_join(&mut self, closure: &Closure, child: Object<'g>) -> Result<Tree> {
+        let plan = closure.arg(self.reader, 0)?;
+        let broadcast = closure.args.get(1).copied().unwrap_or(Value::Null);
+        let broadcast = read_broadcast(self.reader, broadcast)?;
+        let (_, streamed) = broadcast_sides(plan)?;
+        let streamed = self.rdd(child, Hint::plan(streamed))?;
+        Ok(Tree {
+            operator: broadcast_join(self.reader, plan, broadcast, streamed.operator)?,
+            inputs: streamed.inputs,
+        })
+    }
+
+    fn zipped_join(&mut self, plan: Object<'g>, rdd: Object<'g>) -> Result<Tree> {
+        // What the factory is made for is zipped as it is written.
+        let left_first = match plan.name() {
+            "SortMergeJoinEvaluatorFactory" => true,
+            _ => left_is_streamed(self.reader, plan)?,
+        };
+        let hint = |side| Ok::<_, Unsupported>(Hint::plan(plan.object(side)?));
+        let sides = if left_first {
+            ["left", "right"]
+        } else {
+            ["right", "left"]
+        };
+        let first = self.rdd(rdd.object("rdd1")?, hint(sides[0])?)?;
+        let second = self.rdd(rdd.object("rdd2")?, hint(sides[1])?)?;
+        self.join(plan, left_first, first, second)
+    }
+
+    /// A join of two inputs in the order of their partitions.
+    pub(crate) fn join(
+        &self,
+        plan: Object<'g>,
+        left_first: bool,
+        first: Tree,
+        second: Tree,
+    ) -> Result<Tree> {
+        let inputs = Inputs::Zip(vec![first.inputs, second.inputs]);
+        let (left, right) = if left_first {
+            (first.operator, second.operator)
+        } else {
+            (second.operator, first.operator)
+        };
+        Ok(Tree {
+            operator: shuffled_join(self.reader, plan, left, right)?,
+            inputs,
+        })
+    }
+
+    fn union(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
+        let plan = hint.bare_plan().filter(|plan| plan.name() == "UnionExec");
+        let plans = match plan {
+            Some(plan) => plan.elements("children")?,
+            None => Vec::new(),
+        };
+        let mut children = Vec::new();
+        for (index, parent) in rdd.elements("rdds")?.into_iter().enumerate() {
+            let hint = match (plans.get(index), &hint.output) {
+                (Some(plan), _) => Hint::plan(self.reader.expect(*plan)?),
+                // The union's columns have the ids of the first input, and types that are those of all. One that the
+                // first has without nulls may have some in another.
+                (None, Some(output)) => Hint::output(nullable(output)),
+                (None, None) => Hint::default(),
+            };
+            children.push(self.rdd(self.reader.expect(parent)?, hint)?);
+        }
+        union_tree(children, Vec::new())
+    }
+
+    fn coalesced(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
+        let plan = hint
+            .bare_plan()
+            .filter(|plan| plan.name() == "CoalesceExec");
+        let hint = match plan {
+            Some(plan) => Hint::plan(plan.object("child")?),
+            None => hint,
+        };
+        let [dependency] = rdd.elements("dependencies_")?[..] else {
+            return Err(Unsupported::of_use("a coalesced RDD without parent"));
+        };
+        let parent = self.reader.expect(dependency)?.object("_rdd")?;
+        let child = self.rdd(parent, hint)?;
+        Ok(Tree {
+            operator: Operator {
+                output: child.operator.output.clone(),
+                kind: OperatorKind::Coalesce(Box::new(child.operator)),
+                metrics: Vec::new(),
+            },
+            inputs: Inputs::Coalesced(Box::new(child.inputs)),
+        })
+    }
+
+    fn shuffle_read(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
+        let shuffle = shuffle::read(rdd.object("dependency")?)?;
+        let metrics = read_map(self.reader, rdd, "metrics")?;
+        // Both sides of a join may have the same columns: the exchange's metrics tell whose shuffle it is.
+        if let Some(exchange) = hint.plan.and_then(exchange_below) {
+            let expected = read_map(self.reader, exchange, "readMetrics")?;
+            if !expected.is_empty() && expected != metrics {
+                return Err(Unsupported::of_use("a shuffle other than the plan's"));
+            }
+        }
+        let fields = usize::try_from(shuffle.num_fields)
+            .map_err(|_| Unsupported::of_use("a shuffle of other columns"))?;
+        let output = match (hint.plan, hint.output) {
+            (Some(plan), _) => Columns::Known(plan_output(self.reader, plan)?),
+            (None, Some(output)) => Columns::Known(output),
+            (None, None) => Columns::Opaque {
+                num_fields: Some(fields),
+            },
+        };
+        if output.known().is_some_and(|known| known.len() != fields) {
+            return Err(Unsupported::of_use("a shuffle of other columns"));
+        }
+        let leaf = self.leaf();
+        Ok(Tree {
+            operator: Operator {
+                kind: OperatorKind::ShuffleRead { leaf, shuffle },
+                output,
+                metrics,
+            },
+            inputs: Inputs::Leaf(leaf),
+        })
+    }
+
+    fn scan(&mut self, plan: Object<'g>, rdd: Object<'g>) -> Result<Tree> {
+        if rdd.name() != "FileScanRDD" {
+            return Err(Unsupported::Class(rdd.name().to_owned()));
+        }
+        let leaf = self.leaf();
+        let (scan, output, metrics) = scan::read(self.reader, leaf, plan, rdd)?;
+        Ok(Tree {
+            operator: Operator {
+                kind: OperatorKind::FileSourceScan(Box::new(scan)),
+                output: Columns::Known(output),
+                metrics,
+            },
+            inputs: Inputs::Leaf(leaf),
+        })
+    }
+
+    fn local_table(&mut self, closure: &Closure, rdd: Object<'g>, hint: &Hint<'g>) -> Result<Tree> {
+        let output = match (hint.bare_plan(), &hint.output) {
+            (Some(plan), _) => Columns::Known(plan_output(self.reader, plan)?),
+            (None, Some(output)) => Columns::Known(output.clone()),
+            // A plan was there, but is not understood.
+            (None, None) if hint.plan.is_some() => {
+                return Err(Unsupported::of_use("a local table of another plan"));
+            }
+            // The rows themselves say how many columns they have.
+            (None, None) => Columns::Opaque { num_fields: None },
+        };
+        let metrics = match closure.args.first() {
+            Some(metric) => vec![Metric::read(self.reader, "numOutputRows", *metric)?],
+            None => Vec::new(),
+        };
+        self.local_rows(rdd, output, metrics)
+    }
+
+    /// Rows that lie in the tasks' partitions.
+    pub(crate) fn local_rows(
+        &mut self,
+        rdd: Object<'g>,
+        output: Columns,
+        metrics: Vec<Metric>,
+    ) -> Result<Tree> {
+        if rdd.name() != "ParallelCollectionRDD" {
+            return Err(Unsupported::Class(rdd.name().to_owned()));
+        }
+        let leaf = self.leaf();
+        Ok(Tree {
+            operator: Operator {
+                kind: OperatorKind::LocalTableScan { leaf },
+                output,
+                metrics,
+            },
+            inputs: Inputs::Leaf(leaf),
+        })
+    }
+
+    pub(crate) fn range(&mut self, plan: Object<'g>) -> Result<Tree> {
+        let leaf = self.leaf();
+        Ok(Tree {
+            operator: Operator {
+                kind: OperatorKind::Range {
+                    leaf,
+                    start: plan.long("start")?,
+                    step: plan.long("step")?,
+                    end: plan.long("end")?,
+                    num_slices: plan.int("numSlices")?,
+                },
+                output: Columns::Known(read_attributes(self.reader, plan.elements("output")?)?),
+                metrics: of_operator(self.reader, plan)?,
+            },
+            inputs: Inputs::Leaf(leaf),
+        })
+    }
+}
+
+/// The same columns, which may be null.
+fn nullable(columns: &[Attribute]) -> Vec<Attribute> {
+    let columns = columns.iter().cloned();
+    let nullable = |column| Attribute {
+        nullable: true,
+        ..column
+    };
+    columns.map(nullable).collect()
+}
+
+/// A union of these inputs. Where an input's columns are not known they are those of another input: Spark unites
+/// equal types only.
+pub(crate) fn union_tree(mut children: Vec<Tree>, metrics: Vec<Metric>) -> Result<Tree> {
+    let different = || Unsupported::of_use("a union of different columns");
+    let known = children
+        .iter()
+        .find_map(|child| child.operator.output.known());
+    let output = match known.map(nullable) {
+        Some(named) => {
+            let mut outputs = Vec::new();
+            for child in &mut children {
+                if child.operator.output.known().is_none() {
+                    child.operator.name_columns(&named)?;
+                }
+                outputs.push(child.operator.output.require()?.to_vec());
+            }
+            let output = union_output(&outputs);
+            if outputs.iter().any(|child| child.len() != output.len()) {
+                return Err(different());
+            }
+            Columns::Known(output)
+        }
+        None => {
+            let fields = |child: &Tree| match child.operator.output {
+                Columns::Opaque { num_fields } => num_fields,
+                Columns::Known(_) => None,
+            };
+            let mut known = children.iter().filter_map(fields);
+            let num_fields = known.next();
+            if known.any(|fields| Some(fields) != num_fields) {
+                return Err(different());
+            }
+            Columns::Opaque { num_fields }
+        }
+    };
+    let children = children.into_iter();
+    let (operators, inputs) = children.map(|child| (child.operator, child.inputs)).unzip();
+    Ok(Tree {
+        operator: Operator {
+            kind: OperatorKind::Union(operators),
+            output,
+            metrics,
+        },
+        inputs: Inputs::Union(inputs),
+    })
+}
+
+/// The exchange that a leaf of a stage reads.
+fn exchange_below(plan: Object<'_>) -> Option<Object<'_>> {
+    let mut plan = plan;
+    // Some wrappers around it, never many.
+    for _ in 0..10 {
+        plan = match plan.name() {
+            "InputAdapter" | "AQEShuffleReadExec" | "ReusedExchangeExec" => plan.maybe("child")?,
+            "ShuffleQueryStageExec" => plan.maybe("plan")?,
+            "ShuffleExchangeExec" => return Some(plan),
+            _ => return None,
+        };
+    }
+    None
+}

@@ -1,0 +1,238 @@
+//! Objects of a graph as the decoder wants them: fields by their Scala names, with errors that say what is missing.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use javaser::arena::{Graph, NodeId, Value};
+
+use crate::error::{Result, Unsupported};
+
+/// Deepest nesting of expressions and operators. Reading takes stack for each level.
+const MAX_DEPTH: u32 = 300;
+
+/// Most expressions and operators in a stage. A graph may share nodes, a tree repeats them.
+const MAX_NODES: u32 = 100_000;
+
+/// Fields that say nothing about what an expression or an operator computes: caches of lazy values, and texts for
+/// errors.
+const NOISE: &[&str] = &[
+    "canonicalized",
+    "nodePatterns",
+    "treePatternBits",
+    "lazyTreePatternBits",
+    "resolved",
+    "deterministic",
+    "numeric",
+    "queryContext",
+    "metrics",
+    "parent",
+    "aliasCandidateLimit",
+];
+
+/// What limits the work on one stage, and what it is judged by.
+#[derive(Debug)]
+pub(crate) struct Reader<'g> {
+    pub(crate) graph: &'g Graph,
+    /// `spark.sql.decimalOperations.allowPrecisionLoss`, where an expression does not say it itself.
+    pub(crate) allow_precision_loss: bool,
+    nodes: Cell<u32>,
+    depth: Cell<u32>,
+}
+
+impl<'g> Reader<'g> {
+    pub(crate) fn new(graph: &'g Graph, allow_precision_loss: bool) -> Self {
+        Self {
+            graph,
+            allow_precision_loss,
+            nodes: Cell::new(0),
+            depth: Cell::new(0),
+        }
+    }
+
+    /// Reads something nested.
+    pub(crate) fn nested<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        if self.depth.get() >= MAX_DEPTH {
+            return Err(Unsupported::TooLarge("levels"));
+        }
+        if self.nodes.get() >= MAX_NODES {
+            return Err(Unsupported::TooLarge("nodes"));
+        }
+        self.depth.set(self.depth.get() + 1);
+        self.nodes.set(self.nodes.get() + 1);
+        let result = read();
+        self.depth.set(self.depth.get() - 1);
+        result
+    }
+
+    pub(crate) fn object(&self, node: NodeId) -> Object<'g> {
+        Object {
+            graph: self.graph,
+            node,
+        }
+    }
+
+    /// The object that the value is.
+    pub(crate) fn expect(&self, value: Value) -> Result<Object<'g>> {
+        match value.node() {
+            Some(node) => Ok(self.object(node)),
+            None => Err(Unsupported::of_use("null instead of an object")),
+        }
+    }
+
+    /// Class of the value, or of the singleton that it stands for, with its package. `null` has none.
+    pub(crate) fn class(&self, value: Value) -> &'g str {
+        class_of(self.graph, value)
+    }
+}
+
+/// Class of the value, or of the singleton that it stands for.
+pub(crate) fn class_of(graph: &Graph, value: Value) -> &str {
+    graph
+        .module(value)
+        .or_else(|| graph.class_name(value))
+        .unwrap_or("null")
+}
+
+/// Last part of a Java class name, without the `$` of singletons.
+pub(crate) fn simple(class: &str) -> &str {
+    let class = class.rsplit('.').next().unwrap_or(class);
+    class.strip_suffix('$').unwrap_or(class)
+}
+
+/// The name that a Scala source gives a field.
+pub(crate) fn unmangled(field: &str) -> &str {
+    field.rsplit_once("$$").map_or(field, |(_, name)| name)
+}
+
+/// An object of the graph.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Object<'g> {
+    pub(crate) graph: &'g Graph,
+    pub(crate) node: NodeId,
+}
+
+impl<'g> Object<'g> {
+    /// Class, with its package.
+    pub(crate) fn class(&self) -> &'g str {
+        class_of(self.graph, Value::Ref(self.node))
+    }
+
+    /// Class, without its package.
+    pub(crate) fn name(&self) -> &'g str {
+        simple(self.class())
+    }
+
+    /// A field's value, which may be null; `None` if there is no such field.
+    pub(crate) fn get(&self, name: &str) -> Option<Value> {
+        self.graph.levels(self.node).rev().find_map(|level| {
+            level
+                .iter()
+                .find(|(field, _)| field.name() == name || unmangled(field.name()) == name)
+                .map(|(_, value)| value)
+        })
+    }
+
+    pub(crate) fn missing(&self, field: &str) -> Unsupported {
+        Unsupported::Missing {
+            class: self.name().to_owned(),
+            field: field.to_owned(),
+        }
+    }
+
+    pub(crate) fn value(&self, name: &str) -> Result<Value> {
+        self.get(name).ok_or_else(|| self.missing(name))
+    }
+
+    pub(crate) fn object(&self, name: &str) -> Result<Self> {
+        match self.value(name)?.node() {
+            Some(node) => Ok(Self {
+                graph: self.graph,
+                node,
+            }),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// The object in a field that may be absent or null.
+    pub(crate) fn maybe(&self, name: &str) -> Option<Self> {
+        let node = self.get(name)?.node()?;
+        Some(Self {
+            graph: self.graph,
+            node,
+        })
+    }
+
+    pub(crate) fn long(&self, name: &str) -> Result<i64> {
+        self.graph
+            .int(self.value(name)?)
+            .ok_or_else(|| self.missing(name))
+    }
+
+    pub(crate) fn int(&self, name: &str) -> Result<i32> {
+        i32::try_from(self.long(name)?).map_err(|_| self.missing(name))
+    }
+
+    pub(crate) fn bool(&self, name: &str) -> Result<bool> {
+        self.graph
+            .bool(self.value(name)?)
+            .ok_or_else(|| self.missing(name))
+    }
+
+    /// A flag that older or newer versions do not have.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.get(name).and_then(|value| self.graph.bool(value)) == Some(true)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Result<Cow<'g, str>> {
+        self.graph
+            .str(self.value(name)?)
+            .ok_or_else(|| self.missing(name))
+    }
+
+    /// Elements of a sequence.
+    pub(crate) fn elements(&self, name: &str) -> Result<Vec<Value>> {
+        self.graph
+            .elements(self.value(name)?)
+            .ok_or_else(|| self.missing(name))
+    }
+
+    /// Entries of a map.
+    pub(crate) fn pairs(&self, name: &str) -> Result<Vec<(Value, Value)>> {
+        self.graph
+            .pairs(self.value(name)?)
+            .ok_or_else(|| self.missing(name))
+    }
+
+    /// Value of a Scala `Option`.
+    pub(crate) fn option(&self, name: &str) -> Result<Option<Value>> {
+        self.graph
+            .scala_option(self.value(name)?)
+            .ok_or_else(|| self.missing(name))
+    }
+
+    /// Class of a field's value, or of the singleton that it stands for, without its package.
+    pub(crate) fn name_of(&self, name: &str) -> Result<&'g str> {
+        Ok(simple(class_of(self.graph, self.value(name)?)))
+    }
+
+    /// Fails if the class itself has fields that are neither known nor noise.
+    pub(crate) fn only(&self, known: &[&str]) -> Result<()> {
+        let Some(level) = self.graph.levels(self.node).next_back() else {
+            return Ok(());
+        };
+        for (field, _) in level.iter() {
+            let name = unmangled(field.name());
+            let noise = NOISE.contains(&name)
+                || name.starts_with("bitmap$")
+                || name.starts_with("x$")
+                || known.contains(&name);
+            if !noise {
+                return Err(Unsupported::Extra {
+                    class: self.name().to_owned(),
+                    field: name.to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,319 @@
+//! Operators of a stage.
+
+use javaser::arena::NodeId;
+
+use crate::aggregate::AggregateExpression;
+use crate::error::Unsupported;
+use crate::expr::{Attribute, Expr, SortOrder};
+use crate::join::{BuildSide, EquiJoin, JoinType};
+use crate::metrics::Metric;
+use crate::scan::FileSourceScan;
+
+/// Place of a leaf among those of its stage, from 0.
+pub type LeafId = usize;
+
+/// The columns of an operator's rows.
+///
+/// That no columns are known is not the same as that there are none: rows of no columns have 8 bytes less for each, and
+/// a reader who was promised some reads garbage.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Columns {
+    /// All of them, in their order. There may be none: the input of a `count(*)` has rows without columns.
+    Known(Vec<Attribute>),
+    /// Nothing in the stage says which columns there are: rows are passed on as they are.
+    Opaque {
+        /// How many there are, where the stage says that.
+        num_fields: Option<usize>,
+    },
+}
+
+impl Columns {
+    /// The columns, if they are known.
+    pub fn known(&self) -> Option<&[Attribute]> {
+        match self {
+            Self::Known(columns) => Some(columns),
+            Self::Opaque { .. } => None,
+        }
+    }
+
+    /// How many there are, if that is known.
+    pub fn num_fields(&self) -> Option<usize> {
+        match self {
+            Self::Known(columns) => Some(columns.len()),
+            Self::Opaque { num_fields } => *num_fields,
+        }
+    }
+
+    /// The columns, for those who have to know them.
+    ///
+    /// # Errors
+    /// They are not known.
+    pub fn require(&self) -> Result<&[Attribute], Unsupported> {
+        self.known()
+            .ok_or_else(|| Unsupported::of_use("rows of unknown columns"))
+    }
+}
+
+/// An operator with its inputs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operator {
+    /// What it does.
+    pub kind: OperatorKind,
+    /// Columns that come out.
+    pub output: Columns,
+    /// Its SQL metrics, sorted by name.
+    pub metrics: Vec<Metric>,
+}
+
+/// A broadcast variable that a task reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Broadcast {
+    /// `Broadcast.id`
+    pub id: i64,
+    /// The `TorrentBroadcast` in the stage's graph.
+    pub node: NodeId,
+}
+
+/// Which of Spark's operators an aggregation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AggregateStrategy {
+    /// `HashAggregateExec`
+    Hash,
+    /// `SortAggregateExec`: its input is sorted by the keys.
+    Sort,
+    /// `ObjectHashAggregateExec`
+    ObjectHash,
+}
+
+/// What an [`Operator`] does. The names are Spark's, without `Exec`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OperatorKind {
+    /// Reads files.
+    FileSourceScan(Box<FileSourceScan>),
+    /// `ShuffledRowRDD`: reads a shuffle.
+    ShuffleRead {
+        /// Where tasks say which part.
+        leaf: LeafId,
+        /// The shuffle.
+        shuffle: ShuffleRead,
+    },
+    /// Rows that lie in the tasks' partitions: `LocalTableScan`.
+    LocalTableScan {
+        /// Where tasks have them.
+        leaf: LeafId,
+    },
+    /// `Range`: numbers.
+    Range {
+        /// Where tasks say which slice.
+        leaf: LeafId,
+        /// The first.
+        start: i64,
+        /// What is between two.
+        step: i64,
+        /// The one behind the last, or a step beyond.
+        end: i64,
+        /// Number of slices.
+        num_slices: i32,
+    },
+    /// Rows of which the condition is true.
+    Filter {
+        /// The condition.
+        condition: Expr,
+        /// Input.
+        child: Box<Operator>,
+    },
+    /// Other columns.
+    Project {
+        /// Attributes and aliases.
+        list: Vec<Expr>,
+        /// Input.
+        child: Box<Operator>,
+    },
+    /// An aggregation.
+    Aggregate {
+        /// Which of Spark's operators.
+        strategy: AggregateStrategy,
+        /// Keys; attributes and aliases.
+        grouping: Vec<Expr>,
+        /// Functions. Their modes may differ.
+        aggregates: Vec<AggregateExpression>,
+        /// Attributes that `result` knows the functions' results by: the buffers' for `Partial` and `PartialMerge`.
+        aggregate_attributes: Vec<Attribute>,
+        /// What comes out, of keys and `aggregate_attributes`; for partial modes keys and [`input_buffer`] attributes.
+        ///
+        /// [`input_buffer`]: crate::AggregateFunction::input_buffer
+        result: Vec<Expr>,
+        /// Where buffers start in the input.
+        initial_input_buffer_offset: usize,
+        /// Input.
+        child: Box<Operator>,
+    },
+    /// Sorts each partition.
+    Sort {
+        /// By what.
+        order: Vec<SortOrder>,
+        /// Whether the partitions are sorted too; tasks need not care.
+        global: bool,
+        /// Input.
+        child: Box<Operator>,
+    },
+    /// The first rows of each partition.
+    Limit {
+        /// How many; all if negative.
+        limit: i32,
+        /// How many to leave out before.
+        offset: i32,
+        /// Input.
+        child: Box<Operator>,
+    },
+    /// `BroadcastHashJoin`
+    BroadcastHashJoin {
+        /// Keys, type, condition.
+        join: EquiJoin,
+        /// Which side was broadcast.
+        build_side: BuildSide,
+        /// Whether it is `NOT IN` with nulls.
+        null_aware_anti: bool,
+        /// The `HashedRelation`.
+        broadcast: Broadcast,
+        /// Columns of the broadcast side.
+        build_output: Vec<Attribute>,
+        /// The other side.
+        streamed: Box<Operator>,
+    },
+    /// `BroadcastNestedLoopJoin`
+    BroadcastNestedLoopJoin {
+        /// Which rows come out.
+        join_type: JoinType,
+        /// Which pairs of rows match.
+        condition: Option<Expr>,
+        /// Which side was broadcast.
+        build_side: BuildSide,
+        /// The rows, `UnsafeRow[]`.
+        broadcast: Broadcast,
+        /// Columns of the broadcast side.
+        build_output: Vec<Attribute>,
+        /// The other side.
+        streamed: Box<Operator>,
+    },
+    /// `ShuffledHashJoin`
+    ShuffledHashJoin {
+        /// Keys, type, condition.
+        join: EquiJoin,
+        /// Which side Spark puts into a table.
+        build_side: BuildSide,
+        /// Left input.
+        left: Box<Operator>,
+        /// Right input.
+        right: Box<Operator>,
+    },
+    /// `SortMergeJoin`: both inputs are sorted by the keys.
+    SortMergeJoin {
+        /// Keys, type, condition.
+        join: EquiJoin,
+        /// Left input.
+        left: Box<Operator>,
+        /// Right input.
+        right: Box<Operator>,
+    },
+    /// `Union`: a task computes one of them; columns go by their place.
+    Union(Vec<Operator>),
+    /// `Coalesce`: a task computes several partitions of its input.
+    Coalesce(Box<Operator>),
+    /// `Expand`: each row comes out once for each projection.
+    Expand {
+        /// As many expressions as output columns in each.
+        projections: Vec<Vec<Expr>>,
+        /// Input.
+        child: Box<Operator>,
+    },
+    /// `TakeOrderedAndProject` in a task: the first rows of the partition in this order.
+    TopK {
+        /// How many.
+        limit: i32,
+        /// The order.
+        order: Vec<SortOrder>,
+        /// Input.
+        child: Box<Operator>,
+    },
+}
+
+/// A shuffle that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShuffleRead {
+    /// `shuffleId`
+    pub shuffle_id: i32,
+    /// Number of map partitions.
+    pub num_maps: i32,
+    /// Number of reduce partitions.
+    pub num_partitions: i32,
+    /// Columns of the rows.
+    pub num_fields: i32,
+}
+
+impl Operator {
+    /// Names the columns of rows that the stage itself does not name: somebody who reads them knows them.
+    ///
+    /// # Errors
+    /// The rows have another number of columns, or they are known and are others.
+    pub fn name_columns(&mut self, columns: &[Attribute]) -> Result<(), Unsupported> {
+        let other = || Unsupported::of_use("rows of other columns");
+        match &self.output {
+            Columns::Known(known) => {
+                let types = |of: &[Attribute]| -> Vec<_> {
+                    of.iter().map(|column| column.data_type.clone()).collect()
+                };
+                return match types(known) == types(columns) {
+                    true => Ok(()),
+                    false => Err(other()),
+                };
+            }
+            Columns::Opaque {
+                num_fields: Some(fields),
+            } if *fields != columns.len() => return Err(other()),
+            Columns::Opaque { .. } => {}
+        }
+        match &mut self.kind {
+            OperatorKind::ShuffleRead { .. } | OperatorKind::LocalTableScan { .. } => {}
+            OperatorKind::Limit { child, .. } | OperatorKind::Coalesce(child) => {
+                child.name_columns(columns)?;
+            }
+            OperatorKind::Union(children) => {
+                for child in children {
+                    child.name_columns(columns)?;
+                }
+            }
+            _ => return Err(other()),
+        }
+        self.output = Columns::Known(columns.to_vec());
+        Ok(())
+    }
+
+    /// Inputs, left before right. The broadcast side of a join is none.
+    pub fn children(&self) -> impl Iterator<Item = &Self> {
+        let children: Vec<&Self> = match &self.kind {
+            OperatorKind::FileSourceScan(_)
+            | OperatorKind::ShuffleRead { .. }
+            | OperatorKind::LocalTableScan { .. }
+            | OperatorKind::Range { .. } => Vec::new(),
+            OperatorKind::Filter { child, .. }
+            | OperatorKind::Project { child, .. }
+            | OperatorKind::Aggregate { child, .. }
+            | OperatorKind::Sort { child, .. }
+            | OperatorKind::Limit { child, .. }
+            | OperatorKind::Coalesce(child)
+            | OperatorKind::Expand { child, .. }
+            | OperatorKind::TopK { child, .. }
+            | OperatorKind::BroadcastHashJoin {
+                streamed: child, ..
+            }
+            | OperatorKind::BroadcastNestedLoopJoin {
+                streamed: child, ..
+            } => vec![child],
+            OperatorKind::ShuffledHashJoin { left, right, .. }
+            | OperatorKind::SortMergeJoin { left, right, .. } => vec![left, right],
+            OperatorKind::Union(children) => children.iter().collect(),
+        };
+        children.into_iter()
+    }
+}

@@ -1,0 +1,124 @@
+//! `SchemaMergeUtils.mergeSchemasInParallel` over Parquet files: the job that `spark.read.parquet` runs to find out
+//! which columns there are.
+
+use javaser::arena::{Graph, NodeId, Value};
+
+use crate::closure::ClosureArgs as _;
+use crate::error::{Result, Unsupported};
+use crate::object::{Object, Reader};
+use javaser::Closure;
+
+/// A stage of such a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaMerge {
+    /// What columns are where a file's footer leaves it open.
+    pub options: SchemaOptions,
+}
+
+/// Settings of `ParquetToSparkSchemaConverter`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchemaOptions {
+    /// `spark.sql.parquet.binaryAsString`
+    pub binary_as_string: bool,
+    /// `spark.sql.parquet.int96AsTimestamp`
+    pub int96_as_timestamp: bool,
+    /// `spark.sql.parquet.inferTimestampNTZ.enabled`
+    pub infer_timestamp_ntz: bool,
+}
+
+/// A file of a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaFile {
+    /// As Hadoop's `Path` prints itself: nothing is escaped.
+    pub path: String,
+    /// Its bytes.
+    pub size: u64,
+}
+
+impl SchemaMerge {
+    /// Reads the pair in a stage's binary: its RDD and the function that its partitions are given to. `None` if it is
+    /// another kind of stage.
+    ///
+    /// # Errors
+    /// [`Unsupported`] says why the stage is to be delegated.
+    pub fn read(graph: &Graph, rdd: NodeId, function: NodeId) -> Result<Option<Self>> {
+        let reader = Reader::new(graph, true);
+        let rdd = reader.object(rdd);
+        let merge = Closure::in_field(rdd, "f")
+            .ok()
+            .and_then(|outer| outer.inner(graph));
+        let Some(merge) = merge.filter(|merge| {
+            merge.name()
+                == (
+                    "sql.execution.datasources.SchemaMergeUtils$",
+                    "mergeSchemasInParallel",
+                )
+        }) else {
+            return Ok(None);
+        };
+        let action = Closure::read(graph, Value::Ref(function))
+            .filter(|action| action.name() == ("SparkContext", "runJob"))
+            .and_then(|action| action.inner(graph));
+        if action.is_none_or(|action| action.name() != ("rdd.RDD", "collect")) {
+            return Err(merge.unsupported());
+        }
+        if rdd.object("prev")?.name() != "ParallelCollectionRDD" {
+            return Err(Unsupported::Class(rdd.object("prev")?.name().to_owned()));
+        }
+        let formats = merge.inner(graph).ok_or_else(|| merge.unsupported())?;
+        if formats.name()
+            != (
+                "sql.execution.datasources.parquet.ParquetFileFormat$",
+                "mergeSchemasInParallel",
+            )
+        {
+            return Err(formats.unsupported());
+        }
+        // All versions begin with these; what others have behind them matters to files that are left to Spark.
+        let flag = |index: usize| {
+            let value = formats.args.get(index);
+            value
+                .and_then(|value| graph.bool(*value))
+                .ok_or_else(|| formats.unsupported())
+        };
+        Ok(Some(Self {
+            options: SchemaOptions {
+                binary_as_string: flag(0)?,
+                int96_as_timestamp: flag(1)?,
+                infer_timestamp_ntz: flag(2)?,
+            },
+        }))
+    }
+
+    /// The files of a task, from the `Partition` in the task's own graph.
+    ///
+    /// # Errors
+    /// [`Unsupported`] says why the task is to be delegated.
+    pub fn files(&self, graph: &Graph, partition: NodeId) -> Result<Vec<SchemaFile>> {
+        let reader = Reader::new(graph, true);
+        let partition = reader.object(partition);
+        if partition.name() != "ParallelCollectionPartition" {
+            return Err(Unsupported::Class(partition.name().to_owned()));
+        }
+        let files = partition.elements("values")?;
+        files
+            .into_iter()
+            .map(|file| read_file(partition, graph, file))
+            .collect()
+    }
+}
+
+fn read_file(partition: Object<'_>, graph: &Graph, file: Value) -> Result<SchemaFile> {
+    let pair = graph.tuple(file);
+    let [path, size] = pair.as_deref().unwrap_or_default() else {
+        return Err(partition.missing("values"));
+    };
+    let size = graph.int(*size).and_then(|size| u64::try_from(size).ok());
+    Ok(SchemaFile {
+        path: graph
+            .str(*path)
+            .ok_or_else(|| partition.missing("values"))?
+            .into_owned(),
+        size: size.ok_or_else(|| partition.missing("values"))?,
+    })
+}

@@ -1,0 +1,283 @@
+//! Stages and tasks.
+
+use javaser::arena::{Graph, NodeId, Value};
+
+use crate::closure::ClosureArgs as _;
+use crate::error::{Result, Unsupported};
+use crate::expr::{SortOrder, read_attributes, read_sort_orders};
+use crate::inputs::{self, Inputs, TaskInputs};
+use crate::lineage::{Hint, Lineage, Tree};
+use crate::object::{Object, Reader};
+use crate::plan::{Operator, OperatorKind};
+use crate::shuffle::{self, ShuffleWrite};
+use javaser::Closure;
+
+/// What a stage of Spark SQL computes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    /// The last operator.
+    pub root: Operator,
+    /// How a task's partition reaches the leaves.
+    pub inputs: Inputs,
+    /// What is done with the rows.
+    pub output: Output,
+}
+
+/// What a stage does with its rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    /// Writes a shuffle.
+    ShuffleWrite(Box<ShuffleWrite>),
+    /// `SparkPlan.getByteArrayRdd`: rows in compressed bytes, with their number.
+    Collect {
+        /// Most rows; all if negative.
+        limit: i32,
+        /// The last ones in place of the first.
+        take_from_end: bool,
+        /// What the driver gets of them.
+        result: CollectResult,
+    },
+    /// `RDD.takeOrdered`: the rows of [`OperatorKind::TopK`], to be merged by the driver.
+    TakeOrdered,
+    /// `RangePartitioner.sketch`: a sample of keys and the number of rows.
+    RangeSample {
+        /// The keys.
+        order: Vec<SortOrder>,
+        /// `spark.sql.execution.rangeExchange.sampleSizePerPartition` for all partitions, made into one for each.
+        sample_size: i32,
+        /// Id of the RDD that is sampled: the seed is made of it and the partition.
+        rdd_id: i32,
+    },
+}
+
+/// Class of the result that [`Output::Collect`] sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollectResult {
+    /// `Tuple2[]` of the number of rows and the `ChunkedByteBuffer`: a collect.
+    Array,
+    /// Such a `Tuple2`, of 0 and no bytes if there is none: `executeTake`.
+    Pair,
+}
+
+/// What a session's settings say where expressions do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// `spark.sql.decimalOperations.allowPrecisionLoss`
+    pub allow_precision_loss: bool,
+}
+
+impl Settings {
+    /// Name of the property that [`Self::allow_precision_loss`] is read from.
+    pub const ALLOW_PRECISION_LOSS: &str = "spark.sql.decimalOperations.allowPrecisionLoss";
+
+    /// From the properties of a task.
+    pub fn new<'a>(property: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let allow = property(Self::ALLOW_PRECISION_LOSS);
+        Self {
+            allow_precision_loss: allow.is_none_or(|v| v.eq_ignore_ascii_case("true")),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::new(|_| None)
+    }
+}
+
+impl Stage {
+    /// Reads the pair in a stage's binary: its RDD, and the function or `ShuffleDependency` that its partitions are
+    /// given to.
+    ///
+    /// # Errors
+    /// [`Unsupported`] says why the stage is to be delegated.
+    pub fn read(
+        graph: &Graph,
+        rdd: NodeId,
+        target: NodeId,
+        settings: Settings,
+    ) -> std::result::Result<Self, Unsupported> {
+        let reader = Reader::new(graph, settings.allow_precision_loss);
+        let target = reader.object(target);
+        let rdd = reader.object(rdd);
+        let mut lineage = Lineage::new(&reader);
+        let (tree, output) = if target.class() == "org.apache.spark.ShuffleDependency" {
+            let (write, rows) = shuffle::write(&reader, target, rdd)?;
+            let tree = lineage.rdd(rows, Hint::output(write.output.clone()))?;
+            (tree, Output::ShuffleWrite(Box::new(write)))
+        } else {
+            result(&mut lineage, target, rdd)?
+        };
+        Ok(Self {
+            root: tree.operator,
+            inputs: tree.inputs,
+            output,
+        })
+    }
+
+    /// The stage's leaves by their [`LeafId`](crate::LeafId)s.
+    pub fn leaves(&self) -> Vec<&Operator> {
+        let mut leaves = Vec::new();
+        collect_leaves(&self.root, &mut leaves);
+        leaves.sort_by_key(|(leaf, _)| *leaf);
+        leaves.into_iter().map(|(_, operator)| operator).collect()
+    }
+
+    /// Reads what a task of this stage takes in, from the `Partition` in the task's own graph.
+    ///
+    /// # Errors
+    /// [`Unsupported`] says why the task is to be delegated.
+    pub fn bind(
+        &self,
+        graph: &Graph,
+        partition: NodeId,
+    ) -> std::result::Result<TaskInputs, Unsupported> {
+        let reader = Reader::new(graph, true);
+        inputs::bind(
+            &reader,
+            &self.inputs,
+            &self.leaves(),
+            reader.object(partition),
+        )
+    }
+}
+
+fn collect_leaves<'a>(operator: &'a Operator, leaves: &mut Vec<(usize, &'a Operator)>) {
+    match &operator.kind {
+        OperatorKind::FileSourceScan(scan) => leaves.push((scan.leaf, operator)),
+        OperatorKind::ShuffleRead { leaf, .. }
+        | OperatorKind::LocalTableScan { leaf }
+        | OperatorKind::Range { leaf, .. } => leaves.push((*leaf, operator)),
+        _ => {
+            for child in operator.children() {
+                collect_leaves(child, leaves);
+            }
+        }
+    }
+}
+
+fn result<'g>(
+    lineage: &mut Lineage<'_, 'g>,
+    function: Object<'g>,
+    rdd: Object<'g>,
+) -> Result<(Tree, Output)> {
+    let reader = lineage.reader;
+    let graph = reader.graph;
+    let function = Closure::read(graph, Value::Ref(function.node))
+        .ok_or_else(|| Unsupported::of_use("a result function that is no closure"))?;
+    // Nearly every action is wrapped: the wrapper forgets the task context.
+    let inner = match function.name() {
+        ("SparkContext", "runJob" | "submitJob") => function.inner(graph),
+        _ => None,
+    };
+    let inner = inner.ok_or_else(|| function.unsupported())?;
+    let outer = Closure::in_field(rdd, "f")?;
+    let last = outer.inner(graph).ok_or_else(|| outer.unsupported())?;
+    match (inner.name(), last.name()) {
+        (("rdd.RDD", "collect" | "toLocalIterator"), ("sql.execution.SparkPlan", _)) => {
+            collect(lineage, &last, rdd, CollectResult::Array)
+        }
+        (("sql.execution.SparkPlan", "executeTake"), ("sql.execution.SparkPlan", _)) => {
+            collect(lineage, &last, rdd, CollectResult::Pair)
+        }
+        (("rdd.RDD", "reduce"), ("rdd.RDD", "takeOrdered")) => {
+            let merge = inner.inner(graph);
+            if merge.is_none_or(|merge| merge.name() != ("rdd.RDD", "takeOrdered")) {
+                return Err(inner.unsupported());
+            }
+            take_ordered(lineage, &last, rdd)
+        }
+        (("rdd.RDD", "collect"), ("RangePartitioner$", "sketch")) => {
+            range_sample(lineage, &last, rdd)
+        }
+        (("rdd.RDD", _), _) => Err(last.unsupported()),
+        _ => Err(inner.unsupported()),
+    }
+}
+
+fn collect<'g>(
+    lineage: &mut Lineage<'_, 'g>,
+    packing: &Closure,
+    rdd: Object<'g>,
+    result: CollectResult,
+) -> Result<(Tree, Output)> {
+    let reader = lineage.reader;
+    let [from_end, _] = packing.args[..] else {
+        return Err(packing.unsupported());
+    };
+    if packing.name().1 != "getByteArrayRdd" {
+        return Err(packing.unsupported());
+    }
+    let take_from_end = reader.graph.bool(from_end);
+    let output = Output::Collect {
+        limit: packing.int(reader, 1)?,
+        take_from_end: take_from_end.ok_or_else(|| packing.unsupported())?,
+        result,
+    };
+    let tree = lineage.rdd(rdd.object("prev")?, Hint::default())?;
+    Ok((tree, output))
+}
+
+fn take_ordered<'g>(
+    lineage: &mut Lineage<'_, 'g>,
+    take: &Closure,
+    rdd: Object<'g>,
+) -> Result<(Tree, Output)> {
+    let reader = lineage.reader;
+    let limit = take.int(reader, 1)?;
+    let ordering = take.arg(reader, 2)?;
+    if ordering.name() != "LazilyGeneratedOrdering" {
+        return Err(Unsupported::Class(ordering.name().to_owned()));
+    }
+    let order = read_sort_orders(reader, ordering.elements("ordering")?)?;
+    let child = lineage.rdd(rdd.object("prev")?, Hint::default())?;
+    let operator = Operator {
+        output: child.operator.output.clone(),
+        kind: OperatorKind::TopK {
+            limit,
+            order,
+            child: Box::new(child.operator),
+        },
+        metrics: Vec::new(),
+    };
+    let inputs = child.inputs;
+    Ok((Tree { operator, inputs }, Output::TakeOrdered))
+}
+
+fn range_sample<'g>(
+    lineage: &mut Lineage<'_, 'g>,
+    sketch: &Closure,
+    rdd: Object<'g>,
+) -> Result<(Tree, Output)> {
+    let reader = lineage.reader;
+    // Keys of pairs of a key and null.
+    let keys = rdd.object("prev")?;
+    let closure = Closure::in_field(keys, "f")?;
+    let closure = closure
+        .inner(reader.graph)
+        .ok_or_else(|| closure.unsupported())?;
+    if closure.name() != ("RangePartitioner", "rangeBounds") {
+        return Err(closure.unsupported());
+    }
+    let rdd_id = keys.int("id")?;
+    let pairs = keys.object("prev")?;
+    let projection = shuffle::prepared(reader, pairs)?;
+    let [_, _] = projection.args[..] else {
+        return Err(projection.unsupported());
+    };
+    let numbers = [sketch.int(reader, 0)?, sketch.int(reader, 1)?];
+    let sample_size = match numbers {
+        [shift, size] if shift == rdd_id => size,
+        [size, shift] if shift == rdd_id => size,
+        _ => return Err(sketch.unsupported()),
+    };
+    let order = read_sort_orders(reader, projection.elements(reader, 0)?)?;
+    let output = read_attributes(reader, projection.elements(reader, 1)?)?;
+    let tree = lineage.rdd(pairs.object("prev")?, Hint::output(output))?;
+    let output = Output::RangeSample {
+        order,
+        sample_size,
+        rdd_id,
+    };
+    Ok((tree, output))
+}

@@ -1,0 +1,256 @@
+//! States of aggregate functions, one for each group, kept as Spark's buffers.
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use datafusion_common::Result;
+
+use super::bytes::MinMaxBytes;
+use super::decimal::{AverageDecimal, SumDecimal};
+use super::first::FirstLast;
+use super::minmax::min_max;
+use super::moment::Moments;
+use super::number::{AverageDouble, Count, SumDouble, SumLong};
+use catalyst::EvalMode;
+use catalyst::Unsupported;
+use catalyst::{AggregateFunction, AggregateKind};
+use catalyst::{DataType, Decimal};
+use rows::error::bail_out;
+use rows::types::ToArrow as _;
+
+/// The buffers of a function for all groups.
+pub(super) trait Accumulator: Send {
+    /// Adds rows, each to the buffer of its group. There are `total` groups by now. Only rows that the filter is true
+    /// of count; it has no nulls.
+    fn update(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()>;
+
+    /// Adds buffers, each to that of its group. By default they are added as rows are.
+    fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.update(buffers, groups, None, total)
+    }
+
+    /// Takes the buffers of all groups, as Spark has them. By default they are the results.
+    fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
+        Ok(vec![self.evaluate()?])
+    }
+
+    /// Takes the results of all groups.
+    fn evaluate(&mut self) -> Result<ArrayRef>;
+
+    /// Bytes of memory.
+    fn size(&self) -> usize;
+}
+
+/// What makes the accumulator of a function. Made once for a stage.
+#[derive(Debug, Clone)]
+pub(super) struct Factory {
+    kind: AggregateKind,
+    /// Type of the argument.
+    input: DataType,
+    result: DataType,
+    /// Types of the buffer, as Spark says.
+    pub(super) buffer: Vec<DataType>,
+}
+
+impl Factory {
+    /// Judges a function.
+    pub(super) fn new(function: &AggregateFunction) -> Result<Self, Unsupported> {
+        let input = match function.args.first() {
+            Some(arg) => arg.data_type.clone(),
+            None => DataType::Null,
+        };
+        let buffer = function.input_buffer.iter();
+        let factory = Self {
+            kind: function.kind,
+            input,
+            result: function.data_type.clone(),
+            buffer: buffer.map(|column| column.data_type.clone()).collect(),
+        };
+        if factory.expected_buffer()? != factory.buffer {
+            return Err(Unsupported::of_use(format!(
+                "{:?} of another buffer",
+                factory.kind
+            )));
+        }
+        Ok(factory)
+    }
+
+    /// Whether a function of one argument of this type is computed.
+    pub(super) fn takes(kind: AggregateKind, input: &DataType) -> bool {
+        let factory = Self {
+            kind,
+            input: input.clone(),
+            result: input.clone(),
+            buffer: Vec::new(),
+        };
+        factory.expected_buffer().is_ok()
+    }
+
+    /// Types of Spark's buffer for what is known here.
+    fn expected_buffer(&self) -> Result<Vec<DataType>, Unsupported> {
+        let unsupported = || Unsupported::of_use(format!("{:?} of {}", self.kind, self.input));
+        let wider = |decimal: &Decimal| {
+            let precision = i32::from(decimal.precision) + 10;
+            DataType::Decimal(Decimal::fit(precision, decimal.scale.into(), false))
+        };
+        Ok(match (self.kind, &self.input) {
+            (AggregateKind::Sum { .. }, DataType::Decimal(decimal)) => {
+                vec![wider(decimal), DataType::Boolean]
+            }
+            (
+                AggregateKind::Sum { mode },
+                DataType::Byte | DataType::Short | DataType::Integer | DataType::Long,
+            ) => match mode {
+                EvalMode::Try => vec![DataType::Long, DataType::Boolean],
+                EvalMode::Legacy | EvalMode::Ansi => vec![DataType::Long],
+            },
+            (AggregateKind::Sum { .. }, DataType::Float | DataType::Double) => {
+                vec![DataType::Double]
+            }
+            (AggregateKind::Average { .. }, DataType::Decimal(decimal)) => {
+                vec![wider(decimal), DataType::Long]
+            }
+            (
+                AggregateKind::Average { .. },
+                DataType::Byte
+                | DataType::Short
+                | DataType::Integer
+                | DataType::Long
+                | DataType::Float
+                | DataType::Double,
+            ) => vec![DataType::Double, DataType::Long],
+            (AggregateKind::Count, _) => vec![DataType::Long],
+            (
+                AggregateKind::Min | AggregateKind::Max,
+                DataType::Byte
+                | DataType::Short
+                | DataType::Integer
+                | DataType::Long
+                | DataType::Float
+                | DataType::Double
+                | DataType::Decimal(_)
+                | DataType::Date
+                | DataType::Timestamp
+                | DataType::TimestampNtz
+                | DataType::String
+                | DataType::Binary,
+            ) => vec![self.input.clone()],
+            (AggregateKind::First { .. } | AggregateKind::Last { .. }, input) => {
+                input.to_arrow()?;
+                vec![input.clone(), DataType::Boolean]
+            }
+            (AggregateKind::CentralMoment { .. }, DataType::Double) => {
+                vec![DataType::Double; 3]
+            }
+            _ => return Err(unsupported()),
+        })
+    }
+
+    /// An accumulator without groups.
+    pub(super) fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
+        Ok(match (self.kind, &self.input) {
+            (AggregateKind::Sum { .. }, DataType::Decimal(input)) => {
+                Box::new(SumDecimal::new(*input, self.decimal_buffer()?))
+            }
+            (AggregateKind::Sum { .. }, DataType::Float | DataType::Double) => {
+                Box::new(SumDouble::default())
+            }
+            (AggregateKind::Sum { mode }, _) => Box::new(SumLong::new(mode)),
+            (AggregateKind::Average { .. }, DataType::Decimal(input)) => {
+                let result = self.result.decimal();
+                let result = result.ok_or_else(|| bail_out("an average of another type"))?;
+                Box::new(AverageDecimal::new(*input, self.decimal_buffer()?, result))
+            }
+            (AggregateKind::Average { .. }, _) => Box::new(AverageDouble::default()),
+            (AggregateKind::Count, _) => Box::new(Count::default()),
+            (AggregateKind::Min, DataType::String | DataType::Binary) => {
+                Box::new(MinMaxBytes::new(true, self.input == DataType::String))
+            }
+            (AggregateKind::Max, DataType::String | DataType::Binary) => {
+                Box::new(MinMaxBytes::new(false, self.input == DataType::String))
+            }
+            (AggregateKind::Min, input) => min_max(input, true)?,
+            (AggregateKind::Max, input) => min_max(input, false)?,
+            (AggregateKind::First { ignore_nulls }, input) => {
+                Box::new(FirstLast::new(input, false, ignore_nulls)?)
+            }
+            (AggregateKind::Last { ignore_nulls }, input) => {
+                Box::new(FirstLast::new(input, true, ignore_nulls)?)
+            }
+            (
+                AggregateKind::CentralMoment {
+                    moment,
+                    null_on_divide_by_zero,
+                },
+                _,
+            ) => Box::new(Moments::new(moment, null_on_divide_by_zero)),
+            (AggregateKind::BloomFilter { .. }, _) => {
+                return Err(bail_out("BloomFilterAggregate"));
+            }
+        })
+    }
+
+    fn decimal_buffer(&self) -> Result<Decimal> {
+        let first = self.buffer.first().and_then(DataType::decimal);
+        first.ok_or_else(|| bail_out("a buffer of another type"))
+    }
+}
+
+/// A column of a batch by its place among the arguments.
+pub(super) fn column(columns: &[ArrayRef], place: usize) -> Result<&ArrayRef> {
+    let column = columns.get(place);
+    column.ok_or_else(|| bail_out("an aggregate without argument"))
+}
+
+/// A column of a type that is known.
+pub(super) fn primitive<T: ArrowPrimitiveType>(
+    columns: &[ArrayRef],
+    place: usize,
+) -> Result<&PrimitiveArray<T>> {
+    let array = column(columns, place)?.as_any().downcast_ref();
+    array.ok_or_else(|| bail_out("an aggregate of another type"))
+}
+
+/// A column of booleans.
+pub(super) fn boolean(columns: &[ArrayRef], place: usize) -> Result<&BooleanArray> {
+    let array = column(columns, place)?.as_any().downcast_ref();
+    array.ok_or_else(|| bail_out("an aggregate of another type"))
+}
+
+/// Calls a function with the group and the value of each row that counts and is not null.
+pub(super) fn each<T: ArrowPrimitiveType>(
+    values: &PrimitiveArray<T>,
+    groups: &[usize],
+    filter: Option<&BooleanArray>,
+    mut of: impl FnMut(usize, T::Native),
+) {
+    let pairs = groups.iter().zip(values.values());
+    if values.null_count() == 0 && filter.is_none() {
+        pairs.for_each(|(group, value)| of(*group, *value));
+        return;
+    }
+    for (row, (group, value)) in pairs.enumerate() {
+        if values.is_valid(row) && filter.is_none_or(|filter| filter.value(row)) {
+            of(*group, *value);
+        }
+    }
+}
+
+/// As [`each`], until it fails.
+pub(super) fn try_each<T: ArrowPrimitiveType>(
+    values: &PrimitiveArray<T>,
+    groups: &[usize],
+    filter: Option<&BooleanArray>,
+    mut of: impl FnMut(usize, T::Native) -> Result<()>,
+) -> Result<()> {
+    for (row, (group, value)) in groups.iter().zip(values.values()).enumerate() {
+        if values.is_valid(row) && filter.is_none_or(|filter| filter.value(row)) {
+            of(*group, *value)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! `HashAggregateExec` and its kin. Buffers are Spark's: its executors may compute the other half of an aggregation.
+
+mod accumulator;
+mod bytes;
+mod common;
+mod decimal;
+mod first;
+mod minmax;
+mod moment;
+mod number;
+mod run;
+mod spill;
+mod table;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
+use datafusion_physical_expr::PhysicalExpr;
+
+use self::accumulator::Factory;
+use self::common::take_common;
+use self::run::run;
+use super::exec::Start;
+use super::expr::lower;
+use super::lower::{Demand, Lowered, Lowering, Result, references, without_sort};
+use catalyst::DataType;
+use catalyst::Inputs;
+use catalyst::Unsupported;
+use catalyst::{AggregateExpression, AggregateKind, AggregateMode};
+use catalyst::{AggregateStrategy, Operator, OperatorKind};
+use catalyst::{Attribute, Expr, ExprId};
+use rows::types::schema_of_types;
+
+/// An aggregation that was judged. Shared by the tasks of a stage.
+#[derive(Debug)]
+struct Plan {
+    keys: Vec<Arc<dyn PhysicalExpr>>,
+    /// Columns of the keys.
+    key_schema: SchemaRef,
+    /// What arguments have in common; each may use those before it.
+    common: Vec<Arc<dyn PhysicalExpr>>,
+    /// Columns of the input with those that are common.
+    input_schema: SchemaRef,
+    /// Arguments and buffers of the functions, each once: a sum and an average of the same have the same.
+    args: Vec<Arc<dyn PhysicalExpr>>,
+    functions: Vec<Function>,
+    /// Keys and buffers: what is spilled.
+    buffer_schema: SchemaRef,
+    output: Output,
+    /// Whether groups are to come out in the order in which they are met.
+    ordered: bool,
+}
+
+#[derive(Debug)]
+struct Function {
+    factory: Factory,
+    /// Whether the arguments are buffers.
+    merges: bool,
+    /// Places of the arguments or buffers among those of all functions.
+    args: Vec<usize>,
+    filter: Option<Arc<dyn PhysicalExpr>>,
+}
+
+/// What comes out.
+#[derive(Debug)]
+enum Output {
+    /// Keys and buffers.
+    Buffers,
+    /// Expressions of keys and results.
+    Results {
+        /// Keys and results.
+        schema: SchemaRef,
+        exprs: Vec<Arc<dyn PhysicalExpr>>,
+    },
+}
+
+/// Lowers an aggregation.
+pub(super) fn aggregate(
+    lowering: &Lowering,
+    operator: &Operator,
+    inputs: &Inputs,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    let OperatorKind::Aggregate {
+        grouping,
+        aggregates,
+        aggregate_attributes,
+        result,
+        child,
+        strategy,
+        ..
+    } = &operator.kind
+    else {
+        return Err(Unsupported::of_use("no aggregation"));
+    };
+    let below = needed(grouping, aggregates);
+    // Groups come out in the order in which they are met: sorted, if the input of Spark's operator is.
+    let ordered = demand.ordered && *strategy == AggregateStrategy::Sort;
+    let by_order = |aggregate: &AggregateExpression| {
+        let kind = aggregate.function.kind;
+        matches!(
+            kind,
+            AggregateKind::First { .. } | AggregateKind::Last { .. }
+        )
+    };
+    let below = Demand {
+        columns: below.as_ref(),
+        ordered: ordered || aggregates.iter().any(by_order),
+    };
+    let child = match below.ordered {
+        true => child,
+        false => without_sort(child),
+    };
+    let child = lowering.operator(child, inputs, below)?;
+    let input = child.output()?;
+    let output_columns = operator.output.require()?;
+    let keys = grouping.iter().map(|key| lower(key, input));
+    let keys = keys.collect::<Result<Vec<_>>>()?;
+    if grouping.iter().any(|key| key.data_type == DataType::Null) {
+        return Err(Unsupported::of_use("a grouping by nulls"));
+    }
+    let mut distinct = Vec::new();
+    let functions = aggregates.iter();
+    let functions = functions.map(|aggregate| function(aggregate, input, &mut distinct));
+    let functions = functions.collect::<Result<Vec<_>>>()?;
+    let common = take_common(&mut distinct);
+    let mut columns = input.to_vec();
+    let mut common_exprs = Vec::new();
+    for (column, expr) in common {
+        common_exprs.push(lower(&expr, &columns)?);
+        columns.push(column);
+    }
+    let args = distinct.iter().map(|arg| lower(arg, &columns));
+    let args = args.collect::<Result<Vec<_>>>()?;
+    let key_types = || grouping.iter().map(|key| &key.data_type);
+    let buffers = functions
+        .iter()
+        .flat_map(|function| &function.factory.buffer);
+    let types: Vec<&DataType> = key_types().chain(buffers).collect();
+    let buffer_schema = schema_of_types(types.iter().copied())?;
+    let ends = |mode| matches!(mode, AggregateMode::Final | AggregateMode::Complete);
+    let output = if aggregates.iter().any(|aggregate| !ends(aggregate.mode)) {
+        if aggregates.iter().any(|aggregate| ends(aggregate.mode)) {
+            return Err(Unsupported::of_use(
+                "an aggregation with partial and final functions",
+            ));
+        }
+        // By place: Spark does not look at the result expressions here either.
+        let same = output_columns.iter().map(|column| &column.data_type);
+        if !same.eq(types.iter().copied()) {
+            return Err(Unsupported::of_use(
+                "a partial aggregation of another output",
+            ));
+        }
+        Output::Buffers
+    } else {
+        results(grouping, aggregates, aggregate_attributes, result)?
+    };
+    let plan = Arc::new(Plan {
+        key_schema: schema_of_types(key_types())?,
+        keys,
+        common: common_exprs,
+        input_schema: rows::types::schema_of(&columns)?,
+        args,
+        functions,
+        buffer_schema,
+        output,
+        ordered,
+    });
+    let start = move |start: &Start<'_>| run(Arc::clone(&plan), start);
+    let name = "HashAggregateExec";
+    Lowered::unary(name, output_columns.to_vec(), child, Arc::new(start))
+}
+
+fn function(
+    aggregate: &AggregateExpression,
+    input: &[Attribute],
+    distinct: &mut Vec<Expr>,
+) -> Result<Function> {
+    let of = &aggregate.function;
+    let factory = Factory::new(of)?;
+    let merges = aggregate.mode.merges();
+    let args: Vec<Expr> = match merges {
+        true => of
+            .input_buffer
+            .iter()
+            .cloned()
+            .map(Expr::attribute)
+            .collect(),
+        false => of.args.clone(),
+    };
+    let args = args.into_iter().map(|arg| {
+        let known = distinct.iter().position(|known| *known == arg);
+        known.unwrap_or_else(|| {
+            distinct.push(arg);
+            distinct.len() - 1
+        })
+    });
+    let args = args.collect();
+    let filter = match &aggregate.filter {
+        // Rows were filtered before they went into a buffer.
+        Some(filter) if !merges => Some(lower(filter, input)?),
+        _ => None,
+    };
+    Ok(Function {
+        factory,
+        merges,
+        args,
+        filter,
+    })
+}
+
+fn results(
+    grouping: &[Expr],
+    aggregates: &[AggregateExpression],
+    aggregate_attributes: &[Attribute],
+    result: &[Expr],
+) -> Result<Output> {
+    let own = aggregates
+        .iter()
+        .map(|aggregate| &aggregate.function.data_type);
+    if !own.eq(aggregate_attributes.iter().map(|column| &column.data_type)) {
+        return Err(Unsupported::of_use("an aggregation of other results"));
+    }
+    let keys = grouping.iter().map(|key| match key.to_attribute() {
+        Some(key) => Ok(key),
+        None => Err(Unsupported::of_use("a grouping without a name")),
+    });
+    let mut columns = keys.collect::<Result<Vec<_>>>()?;
+    columns.extend_from_slice(aggregate_attributes);
+    let exprs = result.iter().map(|expr| lower(expr, &columns));
+    Ok(Output::Results {
+        schema: rows::types::schema_of(&columns)?,
+        exprs: exprs.collect::<Result<_>>()?,
+    })
+}
+
+/// The columns of the input that are needed; `None` if some are referred to by their places.
+fn needed(grouping: &[Expr], aggregates: &[AggregateExpression]) -> Option<HashSet<ExprId>> {
+    let mut ids = HashSet::new();
+    let mut known = grouping.iter().all(|key| references(key, &mut ids));
+    for aggregate in aggregates {
+        let function = &aggregate.function;
+        if aggregate.mode.merges() {
+            ids.extend(function.input_buffer.iter().map(|column| column.id));
+            continue;
+        }
+        let mut exprs = function.args.iter().chain(&aggregate.filter);
+        known &= exprs.all(|expr| references(expr, &mut ids));
+    }
+    known.then_some(ids)
+}
+
+/// Whether a function of an argument of this type is computed.
+pub(super) fn takes(kind: AggregateKind, input: &DataType) -> bool {
+    Factory::takes(kind, input)
+}
+
+/// Columns of keys and buffers, or of keys and results.
+type Columns = Vec<ArrayRef>;

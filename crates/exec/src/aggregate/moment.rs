@@ -1,0 +1,166 @@
+//! Standard deviations and variances. Buffer: n, avg, m2.
+
+use std::mem::take;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Float64Array};
+use arrow::datatypes::Float64Type;
+use datafusion_common::Result;
+
+use super::accumulator::{Accumulator, each, primitive};
+use catalyst::Moment;
+
+/// The buffer of a group.
+#[derive(Debug, Clone, Copy, Default)]
+struct Buffer {
+    n: f64,
+    avg: f64,
+    m2: f64,
+}
+
+pub(super) struct Moments {
+    moment: Moment,
+    null_on_divide_by_zero: bool,
+    buffers: Vec<Buffer>,
+}
+
+impl Moments {
+    pub(super) fn new(moment: Moment, null_on_divide_by_zero: bool) -> Self {
+        Self {
+            moment,
+            null_on_divide_by_zero,
+            buffers: Vec::new(),
+        }
+    }
+
+    fn result(&self, buffer: Buffer) -> Option<f64> {
+        let Buffer { n, m2, .. } = buffer;
+        if n == 0.0 {
+            return None;
+        }
+        let samples = matches!(self.moment, Moment::StddevSamp | Moment::VarianceSamp);
+        if samples && n == 1.0 {
+            return (!self.null_on_divide_by_zero).then_some(f64::NAN);
+        }
+        let variance = match samples {
+            true => m2 / (n - 1.0),
+            false => m2 / n,
+        };
+        Some(match self.moment {
+            Moment::StddevSamp | Moment::StddevPop => variance.sqrt(),
+            Moment::VarianceSamp | Moment::VariancePop => variance,
+        })
+    }
+}
+
+// Groups are smaller than `total`, to which the vector is resized.
+#[allow(clippy::indexing_slicing)]
+impl Accumulator for Moments {
+    fn update(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        let values = primitive::<Float64Type>(args, 0)?;
+        self.buffers.resize(total, Buffer::default());
+        each(values, groups, filter, |group, value| {
+            let buffer = &mut self.buffers[group];
+            let n = buffer.n + 1.0;
+            let delta = value - buffer.avg;
+            let delta_n = delta / n;
+            buffer.n = n;
+            buffer.avg += delta_n;
+            buffer.m2 += delta * (delta - delta_n);
+        });
+        Ok(())
+    }
+
+    fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        let n = primitive::<Float64Type>(buffers, 0)?.values();
+        let avg = primitive::<Float64Type>(buffers, 1)?.values();
+        let m2 = primitive::<Float64Type>(buffers, 2)?.values();
+        self.buffers.resize(total, Buffer::default());
+        for (row, group) in groups.iter().enumerate() {
+            let left = &mut self.buffers[*group];
+            let right = Buffer {
+                n: n[row],
+                avg: avg[row],
+                m2: m2[row],
+            };
+            let n = left.n + right.n;
+            let delta = right.avg - left.avg;
+            let delta_n = match n == 0.0 {
+                true => 0.0,
+                false => delta / n,
+            };
+            left.m2 = left.m2 + right.m2 + delta * delta_n * left.n * right.n;
+            left.avg += delta_n * right.n;
+            left.n = n;
+        }
+        Ok(())
+    }
+
+    fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
+        let buffers = take(&mut self.buffers);
+        let of = |field: fn(&Buffer) -> f64| -> ArrayRef {
+            Arc::new(
+                buffers
+                    .iter()
+                    .map(field)
+                    .map(Some)
+                    .collect::<Float64Array>(),
+            )
+        };
+        Ok(vec![of(|b| b.n), of(|b| b.avg), of(|b| b.m2)])
+    }
+
+    fn evaluate(&mut self) -> Result<ArrayRef> {
+        let buffers = take(&mut self.buffers);
+        let results = buffers.into_iter().map(|buffer| self.result(buffer));
+        Ok(Arc::new(results.collect::<Float64Array>()))
+    }
+
+    fn size(&self) -> usize {
+        self.buffers.capacity() * size_of::<Buffer>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray};
+
+    use super::*;
+
+    #[test]
+    fn merged_or_not_the_same() {
+        let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0, 4.0, 7.0]));
+        let mut all = Moments::new(Moment::VariancePop, true);
+        all.update(&[Arc::clone(&values)], &[0; 5], None, 1)
+            .unwrap();
+        let mut parts = Moments::new(Moment::VariancePop, true);
+        parts.update(&[values], &[0, 1, 0, 1, 0], None, 2).unwrap();
+        let buffers = parts.buffers().unwrap();
+        parts.merge(&buffers, &[0, 0], 1).unwrap();
+        let value = |mut of: Moments| {
+            let result = of.evaluate().unwrap();
+            result.as_primitive::<Float64Type>().value(0)
+        };
+        let (all, parts) = (value(all), value(parts));
+        assert!((all - 4.24).abs() < 1e-12 && (parts - 4.24).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_row_has_no_sample_variance() {
+        for (null, expected) in [(true, None), (false, Some(true))] {
+            let mut one = Moments::new(Moment::StddevSamp, null);
+            let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
+            one.update(&[values], &[1], None, 2).unwrap();
+            let result = one.evaluate().unwrap();
+            let result = result.as_primitive::<Float64Type>();
+            assert!(result.is_null(0));
+            assert_eq!(result.iter().nth(1).unwrap().map(f64::is_nan), expected);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! An aggregation in a task.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::{DataFusionError, Result};
+use datafusion_execution::SendableRecordBatchStream;
+use datafusion_execution::SpillFile;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion_physical_plan::metrics::{BaselineMetrics, Gauge, MetricBuilder};
+use futures::stream::{self, StreamExt};
+
+use super::spill::{Spill, check};
+use super::table::Table;
+use super::{Output, Plan};
+use crate::exec::{Batches, Start, batch_of};
+use crate::metrics::PEAK_MEMORY;
+use crate::project::evaluate;
+
+/// Aggregates an input.
+pub(super) fn run(plan: Arc<Plan>, start: &Start<'_>) -> Result<Batches> {
+    let consumer = MemoryConsumer::new("HashAggregateExec").with_can_spill(true);
+    let run = Run {
+        table: Table::new(Arc::clone(&plan))?,
+        spill: Spill::new(&plan, start),
+        parts: Vec::new(),
+        input: Some(start.input(0)?),
+        output: None,
+        schema: Arc::clone(start.schema),
+        batch_size: start.batch_size(),
+        memory: consumer.register(start.context.memory_pool()),
+        peak: MetricBuilder::new(start.metrics).gauge(PEAK_MEMORY, 0),
+        baseline: start.baseline(),
+        plan,
+    };
+    let batches = stream::try_unfold(run, |mut run| async move {
+        let batch = run.next().await?;
+        Ok(batch.map(|batch| (batch, run)))
+    });
+    Ok(batches.boxed())
+}
+
+struct Run {
+    plan: Arc<Plan>,
+    table: Table,
+    spill: Spill,
+    /// What was spilled, once the input is done.
+    parts: Vec<Vec<Arc<dyn SpillFile>>>,
+    input: Option<SendableRecordBatchStream>,
+    /// Keys with buffers or results, and how many rows of them are out.
+    output: Option<(RecordBatch, usize)>,
+    schema: SchemaRef,
+    batch_size: usize,
+    memory: MemoryReservation,
+    peak: Gauge,
+    baseline: BaselineMetrics,
+}
+
+impl Run {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = self.pop()? {
+                self.baseline.record_output(batch.num_rows());
+                return Ok(Some(batch));
+            }
+            if let Some(mut input) = self.input.take() {
+                while let Some(batch) = input.next().await.transpose()? {
+                    {
+                        let _timer = self.baseline.elapsed_compute().timer();
+                        self.table.add(&batch)?;
+                    }
+                    if let Err(error) = self.reserve() {
+                        self.spill(error)?;
+                    }
+                }
+                if self.spill.is_used() {
+                    self.write_table()?;
+                    self.parts = self.spill.finish();
+                    continue;
+                }
+            } else {
+                let Some(part) = self.parts.pop() else {
+                    self.memory.free();
+                    return Ok(None);
+                };
+                for file in part {
+                    let mut batches = self.spill.read(file)?;
+                    while let Some(batch) = batches.next().await.transpose()? {
+                        {
+                            let _timer = self.baseline.elapsed_compute().timer();
+                            check(&batch, &self.plan)?;
+                            self.table.add_spilled(&batch)?;
+                        }
+                        self.reserve()?;
+                    }
+                }
+            }
+            let _timer = self.baseline.elapsed_compute().timer();
+            let (schema, (columns, rows)) = match &self.plan.output {
+                Output::Buffers => (&self.schema, self.table.take_buffers()?),
+                Output::Results { schema, .. } => (schema, self.table.take_results()?),
+            };
+            if rows > 0 {
+                self.output = Some((batch_of(schema, columns, rows)?, 0));
+            }
+        }
+    }
+
+    /// The next rows that come out.
+    fn pop(&mut self) -> Result<Option<RecordBatch>> {
+        let _timer = self.baseline.elapsed_compute().timer();
+        let Some((batch, done)) = &mut self.output else {
+            return Ok(None);
+        };
+        let rows = self.batch_size.min(batch.num_rows() - *done);
+        if rows == 0 {
+            self.output = None;
+            return Ok(None);
+        }
+        let part = batch.slice(*done, rows);
+        *done += rows;
+        match &self.plan.output {
+            Output::Buffers => Ok(Some(part)),
+            Output::Results { exprs, .. } => {
+                batch_of(&self.schema, evaluate(exprs, &part)?, rows).map(Some)
+            }
+        }
+    }
+
+    fn reserve(&mut self) -> Result<()> {
+        let size = self.table.size();
+        self.peak.set_max(size);
+        self.memory.try_resize(size)
+    }
+
+    fn spill(&mut self, error: DataFusionError) -> Result<()> {
+        // Without keys there is nothing that could be given back.
+        if self.plan.keys.is_empty() || self.plan.ordered {
+            return Err(error);
+        }
+        self.write_table()
+    }
+
+    fn write_table(&mut self) -> Result<()> {
+        let _timer = self.baseline.elapsed_compute().timer();
+        if !self.table.is_empty() {
+            let (columns, rows) = self.table.take_buffers()?;
+            self.spill.write(columns, rows, self.batch_size)?;
+        }
+        self.table = Table::new(Arc::clone(&self.plan))?;
+        self.memory.free();
+        Ok(())
+    }
+}

@@ -1,0 +1,288 @@
+//! Small plans of each operator.
+
+use javaser::Limits;
+use javaser::arena::Graph;
+
+use catalyst::Inputs;
+use catalyst::Literal;
+use catalyst::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind, ShuffleRead};
+use catalyst::{Attribute, Expr, ExprId, ExprKind, SortOrder};
+use catalyst::{BuildSide, EquiJoin, JoinType};
+use catalyst::{DataType, StructField};
+use catalyst::{FileFormat, FileSourceScan, ParquetOptions};
+
+pub(super) fn column(id: i64, data_type: &DataType) -> Attribute {
+    Attribute {
+        name: String::new(),
+        data_type: data_type.clone(),
+        nullable: true,
+        id: ExprId { id, jvm_id: 0 },
+    }
+}
+
+pub(super) fn field(data_type: &DataType) -> StructField {
+    StructField {
+        name: "f".to_owned(),
+        data_type: data_type.clone(),
+        nullable: true,
+        field_id: None,
+        exists_default: None,
+    }
+}
+
+pub(super) fn operator(kind: OperatorKind, output: Vec<Attribute>) -> Operator {
+    Operator {
+        kind,
+        output: Columns::Known(output),
+        metrics: Vec::new(),
+    }
+}
+
+pub(super) fn local(leaf: usize, output: &[Attribute]) -> Box<Operator> {
+    let kind = OperatorKind::LocalTableScan { leaf };
+    Box::new(operator(kind, output.to_vec()))
+}
+
+pub(super) fn order(key: &Expr) -> SortOrder {
+    SortOrder {
+        child: key.clone(),
+        ascending: true,
+        nulls_first: true,
+    }
+}
+
+/// A broadcast variable that nobody reads.
+fn broadcast() -> Option<Broadcast> {
+    /// The stream of a string.
+    const STREAM: [u8; 8] = [0xac, 0xed, 0, 5, 0x74, 0, 1, b'b'];
+    let graph = Graph::parse(&STREAM, &Limits::default()).ok()?;
+    let node = graph.root()?.node()?;
+    Some(Broadcast { id: 0, node })
+}
+
+pub(super) fn scan(of: &DataType) -> Option<Operator> {
+    let scan = FileSourceScan {
+        leaf: 0,
+        required_schema: vec![field(of)],
+        partition_schema: Vec::new(),
+        partition_filters: Vec::new(),
+        data_filters: Vec::new(),
+        format: FileFormat::Parquet(ParquetOptions {
+            conf: broadcast()?,
+            datetime_rebase_mode: "EXCEPTION".to_owned(),
+            int96_rebase_mode: "EXCEPTION".to_owned(),
+            filter_push_down: true,
+            case_sensitive: false,
+            timestamp_conversion: false,
+            batch_rows: Some(4096),
+        }),
+        ignore_missing_files: false,
+        ignore_corrupt_files: false,
+    };
+    let kind = OperatorKind::FileSourceScan(Box::new(scan));
+    Some(operator(kind, vec![column(0, of)]))
+}
+
+/// Groups, without functions.
+pub(super) fn grouping(
+    strategy: AggregateStrategy,
+    key: &Expr,
+    columns: &[Attribute],
+) -> OperatorKind {
+    OperatorKind::Aggregate {
+        strategy,
+        grouping: vec![key.clone()],
+        aggregates: Vec::new(),
+        aggregate_attributes: Vec::new(),
+        result: vec![key.clone()],
+        initial_input_buffer_offset: 1,
+        child: local(0, columns),
+    }
+}
+
+/// Each operator but joins, with the shape of its inputs.
+fn plain() -> Vec<(Operator, Inputs)> {
+    let columns = [column(0, &DataType::Integer)];
+    let key = Expr::attribute(column(0, &DataType::Integer));
+    let child = || local(0, &columns);
+    let shuffle = ShuffleRead {
+        shuffle_id: 0,
+        num_maps: 1,
+        num_partitions: 1,
+        num_fields: 1,
+    };
+    let limit = |offset| OperatorKind::Limit {
+        limit: 1,
+        offset,
+        child: child(),
+    };
+    let one_leaf = [
+        OperatorKind::ShuffleRead { leaf: 0, shuffle },
+        OperatorKind::LocalTableScan { leaf: 0 },
+        OperatorKind::Filter {
+            condition: Expr {
+                kind: ExprKind::Literal(Literal::Boolean(true)),
+                data_type: DataType::Boolean,
+                nullable: false,
+            },
+            child: child(),
+        },
+        OperatorKind::Project {
+            list: vec![key.clone()],
+            child: child(),
+        },
+        grouping(AggregateStrategy::Hash, &key, &columns),
+        grouping(AggregateStrategy::Sort, &key, &columns),
+        grouping(AggregateStrategy::ObjectHash, &key, &columns),
+        OperatorKind::Sort {
+            order: vec![order(&key)],
+            global: true,
+            child: child(),
+        },
+        OperatorKind::TopK {
+            limit: 1,
+            order: vec![order(&key)],
+            child: child(),
+        },
+        limit(0),
+        limit(1),
+        OperatorKind::Expand {
+            projections: vec![vec![key]],
+            child: child(),
+        },
+    ];
+    let one_leaf = one_leaf.into_iter();
+    let mut all: Vec<_> = scan(&DataType::Integer)
+        .into_iter()
+        .chain(one_leaf.map(|kind| operator(kind, columns.to_vec())))
+        .map(|operator| (operator, Inputs::Leaf(0)))
+        .collect();
+    let range = OperatorKind::Range {
+        leaf: 0,
+        start: 0,
+        step: 1,
+        end: 1,
+        num_slices: 1,
+    };
+    let range = operator(range, vec![column(0, &DataType::Long)]);
+    all.push((range, Inputs::Leaf(0)));
+    let union = OperatorKind::Union(vec![*local(0, &columns), *local(1, &columns)]);
+    let inputs = Inputs::Union(vec![Inputs::Leaf(0), Inputs::Leaf(1)]);
+    all.push((operator(union, columns.to_vec()), inputs));
+    let coalesce = OperatorKind::Coalesce(child());
+    let inputs = Inputs::Coalesced(Box::new(Inputs::Leaf(0)));
+    all.push((operator(coalesce, columns.to_vec()), inputs));
+    all
+}
+
+/// Each operator at least once.
+pub(super) fn examples() -> Vec<(Operator, Inputs)> {
+    let joins = all_joins().into_iter();
+    let joins = joins.map(|(operator, inputs, ..)| (operator, inputs));
+    plain().into_iter().chain(joins).collect()
+}
+
+fn equi_join(of: &DataType, join_type: &JoinType) -> EquiJoin {
+    EquiJoin {
+        left_keys: vec![Expr::attribute(column(0, of))],
+        right_keys: vec![Expr::attribute(column(1, of))],
+        join_type: join_type.clone(),
+        condition: None,
+    }
+}
+
+/// A join of two inputs, with a table of one side or sorted.
+pub(super) fn shuffled(
+    of: &DataType,
+    join_type: &JoinType,
+    build_side: Option<BuildSide>,
+) -> (Operator, Inputs) {
+    let sides = [[column(0, of)], [column(1, of)]];
+    let [left, right] = &sides;
+    let output = join_type.output(left, right);
+    let join = equi_join(of, join_type);
+    let (left, right) = (local(0, left), local(1, right));
+    let kind = match build_side {
+        Some(build_side) => OperatorKind::ShuffledHashJoin {
+            join,
+            build_side,
+            left,
+            right,
+        },
+        None => OperatorKind::SortMergeJoin { join, left, right },
+    };
+    let inputs = Inputs::Zip(vec![Inputs::Leaf(0), Inputs::Leaf(1)]);
+    (operator(kind, output), inputs)
+}
+
+/// A join with the side of which Spark has a table, and its type.
+pub(super) type Join = (Operator, Inputs, Option<BuildSide>, JoinType);
+
+/// Every join that Spark could plan.
+pub(super) fn all_joins() -> Vec<Join> {
+    let of = DataType::Integer;
+    let exists = column(2, &DataType::Boolean);
+    let join_types = [
+        JoinType::Inner,
+        JoinType::LeftOuter,
+        JoinType::RightOuter,
+        JoinType::FullOuter,
+        JoinType::LeftSemi,
+        JoinType::LeftAnti,
+        JoinType::Existence(exists),
+    ];
+    let mut all = Vec::new();
+    for build_side in [None, Some(BuildSide::Left), Some(BuildSide::Right)] {
+        for join_type in &join_types {
+            let (operator, inputs) = shuffled(&of, join_type, build_side);
+            all.push((operator, inputs, build_side, join_type.clone()));
+        }
+    }
+    for has_keys in [true, false] {
+        for build_side in [BuildSide::Left, BuildSide::Right] {
+            for join_type in &join_types {
+                let join = with_broadcast(&of, join_type, build_side, has_keys);
+                all.extend(join.map(|operator| {
+                    let inputs = Inputs::Leaf(0);
+                    (operator, inputs, Some(build_side), join_type.clone())
+                }));
+            }
+        }
+    }
+    all
+}
+
+/// A join with a broadcast side, by keys or of all pairs.
+pub(super) fn with_broadcast(
+    of: &DataType,
+    join_type: &JoinType,
+    build_side: BuildSide,
+    has_keys: bool,
+) -> Option<Operator> {
+    let (left, right) = ([column(0, of)], [column(1, of)]);
+    let output = join_type.output(&left, &right);
+    let (build_output, streamed) = match build_side {
+        BuildSide::Left => (left.to_vec(), local(0, &right)),
+        BuildSide::Right => (right.to_vec(), local(0, &left)),
+    };
+    let broadcast = broadcast()?;
+    let kind = match has_keys {
+        true => OperatorKind::BroadcastHashJoin {
+            join: equi_join(of, join_type),
+            build_side,
+            null_aware_anti: false,
+            broadcast,
+            build_output,
+            streamed,
+        },
+        false => OperatorKind::BroadcastNestedLoopJoin {
+            join_type: join_type.clone(),
+            condition: None,
+            build_side,
+            broadcast,
+            build_output,
+            streamed,
+        },
+    };
+    Some(operator(kind, output))
+}

@@ -1,0 +1,321 @@
+//! Which operators, joins and aggregate functions run natively, and for which types: found by lowering small plans.
+
+mod examples;
+
+use self::examples::{
+    all_joins, column, examples, field, grouping, local, operator, order, scan, shuffled,
+    with_broadcast,
+};
+use super::aggregate;
+use super::expr::capabilities::{name as type_name, types as plain_types};
+use super::lower::{Demand, Lowering};
+use catalyst::DataType;
+use catalyst::Inputs;
+use catalyst::{AggregateKind, Moment};
+use catalyst::{AggregateStrategy, Operator, OperatorKind};
+use catalyst::{BuildSide, JoinType};
+use catalyst::{EvalMode, Expr};
+use rows::{RowDecoder, RowEncoder};
+
+/// The joins that an operator of Spark's runs natively.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinCapability {
+    /// Spark's operator.
+    pub operator: &'static str,
+    /// The side of which there is a table in Spark, if there is.
+    pub build_side: Option<BuildSide>,
+    /// Types of joins.
+    pub types: Vec<String>,
+}
+
+/// An aggregate function with the types of its argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AggregateCapability {
+    /// Name of Spark's class.
+    pub name: &'static str,
+    /// Types of the argument.
+    pub arguments: Vec<String>,
+}
+
+/// What can be done with values of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeCapability {
+    /// The type.
+    pub name: String,
+    /// Columns of it are read from files.
+    pub scanned: bool,
+    /// It is read from and written into the rows of shuffles and results.
+    pub rows: bool,
+    /// Rows are sorted by it.
+    pub sort_key: bool,
+    /// Rows are grouped by it.
+    pub group_key: bool,
+    /// Rows are joined by it with a broadcast side.
+    pub broadcast_key: bool,
+    /// Rows are joined by it with two sides of shuffles.
+    pub shuffled_key: bool,
+}
+
+/// Spark's operators that run natively.
+#[must_use]
+pub fn operators() -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for (operator, inputs) in examples() {
+        let name = class_of(&operator.kind);
+        if is_lowered(&operator, &inputs) && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Joins that run natively.
+#[must_use]
+pub fn joins() -> Vec<JoinCapability> {
+    let mut found: Vec<JoinCapability> = Vec::new();
+    for (operator, inputs, build_side, join_type) in all_joins() {
+        let name = class_of(&operator.kind);
+        let is_it =
+            |join: &&mut JoinCapability| join.operator == name && join.build_side == build_side;
+        let join = match found.iter_mut().find(is_it) {
+            Some(known) => known,
+            None => {
+                found.push(JoinCapability {
+                    operator: name,
+                    build_side,
+                    types: Vec::new(),
+                });
+                let Some(last) = found.last_mut() else {
+                    continue;
+                };
+                last
+            }
+        };
+        if is_lowered(&operator, &inputs) {
+            join.types.push(join_name(&join_type).to_owned());
+        }
+    }
+    found
+}
+
+/// Aggregate functions that run natively.
+#[must_use]
+pub fn aggregates() -> Vec<AggregateCapability> {
+    let functions = functions().into_iter().map(|kind| AggregateCapability {
+        name: function_name(kind),
+        arguments: types()
+            .iter()
+            .filter(|of| aggregate::takes(kind, of))
+            .map(type_name)
+            .collect(),
+    });
+    let mut found: Vec<AggregateCapability> = Vec::new();
+    for function in functions.filter(|function| !function.arguments.is_empty()) {
+        // Modes of a function differ in what they do on overflow only.
+        if !found.contains(&function) {
+            found.push(function);
+        }
+    }
+    found
+}
+
+/// What can be done with values of each type.
+#[must_use]
+pub fn types_of_columns() -> Vec<TypeCapability> {
+    let of = |of: &DataType| {
+        let columns = [column(0, of)];
+        let key = Expr::attribute(column(0, of));
+        let by = |kind: OperatorKind| {
+            let output = columns.to_vec();
+            is_lowered(&operator(kind, output), &Inputs::Leaf(0))
+        };
+        let all = || [of].into_iter();
+        TypeCapability {
+            name: type_name(of),
+            scanned: scan(of).is_some_and(|scan| is_lowered(&scan, &Inputs::Leaf(0))),
+            rows: RowEncoder::new(all()).is_ok() && RowDecoder::new(all()).is_ok(),
+            sort_key: by(OperatorKind::Sort {
+                order: vec![order(&key)],
+                global: false,
+                child: local(0, &columns),
+            }),
+            group_key: by(grouping(AggregateStrategy::Hash, &key, &columns)),
+            broadcast_key: with_broadcast(of, &JoinType::Inner, BuildSide::Right, true)
+                .is_some_and(|join| is_lowered(&join, &Inputs::Leaf(0))),
+            shuffled_key: {
+                let (join, inputs) = shuffled(of, &JoinType::Inner, None);
+                is_lowered(&join, &inputs)
+            },
+        }
+    };
+    types().iter().map(of).collect()
+}
+
+fn types() -> Vec<DataType> {
+    let mut all = plain_types();
+    all.push(DataType::CalendarInterval);
+    all.push(DataType::Array {
+        element: Box::new(DataType::Integer),
+        contains_null: true,
+    });
+    all.push(DataType::Map {
+        key: Box::new(DataType::Integer),
+        value: Box::new(DataType::Integer),
+        value_contains_null: true,
+    });
+    all.push(DataType::Struct(vec![field(&DataType::Integer)]));
+    all
+}
+
+/// The name of Spark's class, or of its RDD.
+fn class_of(kind: &OperatorKind) -> &'static str {
+    match kind {
+        OperatorKind::FileSourceScan(_) => "FileSourceScanExec",
+        OperatorKind::ShuffleRead { .. } => "ShuffledRowRDD",
+        OperatorKind::LocalTableScan { .. } => "LocalTableScanExec",
+        OperatorKind::Range { .. } => "RangeExec",
+        OperatorKind::Filter { .. } => "FilterExec",
+        OperatorKind::Project { .. } => "ProjectExec",
+        OperatorKind::Aggregate { strategy, .. } => match strategy {
+            AggregateStrategy::Hash => "HashAggregateExec",
+            AggregateStrategy::Sort => "SortAggregateExec",
+            AggregateStrategy::ObjectHash => "ObjectHashAggregateExec",
+        },
+        OperatorKind::Sort { .. } => "SortExec",
+        OperatorKind::Limit { offset: 0, .. } => "LocalLimitExec",
+        OperatorKind::Limit { .. } => "GlobalLimitExec",
+        OperatorKind::BroadcastHashJoin { .. } => "BroadcastHashJoinExec",
+        OperatorKind::BroadcastNestedLoopJoin { .. } => "BroadcastNestedLoopJoinExec",
+        OperatorKind::ShuffledHashJoin { .. } => "ShuffledHashJoinExec",
+        OperatorKind::SortMergeJoin { .. } => "SortMergeJoinExec",
+        OperatorKind::Union(_) => "UnionExec",
+        OperatorKind::Coalesce(_) => "CoalesceExec",
+        OperatorKind::Expand { .. } => "ExpandExec",
+        OperatorKind::TopK { .. } => "TakeOrderedAndProjectExec",
+    }
+}
+
+fn join_name(of: &JoinType) -> &'static str {
+    match of {
+        JoinType::Inner => "Inner",
+        JoinType::LeftOuter => "LeftOuter",
+        JoinType::RightOuter => "RightOuter",
+        JoinType::FullOuter => "FullOuter",
+        JoinType::LeftSemi => "LeftSemi",
+        JoinType::LeftAnti => "LeftAnti",
+        JoinType::Existence(_) => "ExistenceJoin",
+    }
+}
+
+fn function_name(kind: AggregateKind) -> &'static str {
+    match kind {
+        AggregateKind::Sum { .. } => "Sum",
+        AggregateKind::Average { .. } => "Average",
+        AggregateKind::Count => "Count",
+        AggregateKind::Min => "Min",
+        AggregateKind::Max => "Max",
+        AggregateKind::First { .. } => "First",
+        AggregateKind::Last { .. } => "Last",
+        AggregateKind::CentralMoment { moment, .. } => match moment {
+            Moment::StddevSamp => "StddevSamp",
+            Moment::StddevPop => "StddevPop",
+            Moment::VarianceSamp => "VarianceSamp",
+            Moment::VariancePop => "VariancePop",
+        },
+        AggregateKind::BloomFilter { .. } => "BloomFilterAggregate",
+    }
+}
+
+/// Each function at least once.
+fn functions() -> Vec<AggregateKind> {
+    let moment = |moment| AggregateKind::CentralMoment {
+        moment,
+        null_on_divide_by_zero: true,
+    };
+    vec![
+        AggregateKind::Sum {
+            mode: EvalMode::Legacy,
+        },
+        AggregateKind::Average {
+            mode: EvalMode::Legacy,
+        },
+        AggregateKind::Count,
+        AggregateKind::Min,
+        AggregateKind::Max,
+        AggregateKind::First {
+            ignore_nulls: false,
+        },
+        AggregateKind::Last {
+            ignore_nulls: false,
+        },
+        moment(Moment::StddevSamp),
+        moment(Moment::StddevPop),
+        moment(Moment::VarianceSamp),
+        moment(Moment::VariancePop),
+        AggregateKind::BloomFilter {
+            estimated_items: 100,
+            bits: 1024,
+        },
+    ]
+}
+
+fn is_lowered(operator: &Operator, inputs: &Inputs) -> bool {
+    let demand = Demand {
+        columns: None,
+        ordered: true,
+    };
+    Lowering::new().operator(operator, inputs, demand).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_found_by_lowering() {
+        let found = operators();
+        for name in ["FileSourceScanExec", "SortMergeJoinExec", "UnionExec"] {
+            assert!(found.contains(&name), "{name} of {found:?}");
+        }
+        let tried = examples();
+        let mut names: Vec<_> = tried.iter().map(|(of, _)| class_of(&of.kind)).collect();
+        names.dedup();
+        // Every example is of a plan that Spark could make: what is missing is refused.
+        assert!(names.iter().all(|name| found.contains(name)), "{names:?}");
+    }
+
+    #[test]
+    fn joins_are_found_for_each_side() {
+        let all = joins();
+        let types = |operator: &str, side| {
+            let is_it =
+                |join: &&JoinCapability| join.operator == operator && join.build_side == side;
+            let join = all.iter().find(is_it).unwrap();
+            join.types.join(" ")
+        };
+        let right = Some(BuildSide::Right);
+        assert_eq!(
+            types("BroadcastHashJoinExec", right),
+            "Inner LeftOuter LeftSemi LeftAnti ExistenceJoin"
+        );
+        assert_eq!(
+            types("BroadcastHashJoinExec", Some(BuildSide::Left)),
+            "Inner RightOuter"
+        );
+        assert!(types("SortMergeJoinExec", None).contains("FullOuter"));
+    }
+
+    #[test]
+    fn functions_and_types_are_found() {
+        let all = aggregates();
+        let sum = all.iter().find(|function| function.name == "Sum").unwrap();
+        assert!(sum.arguments.iter().any(|of| of == "decimal"));
+        assert!(!sum.arguments.iter().any(|of| of == "string"));
+        let types = types_of_columns();
+        let of = |name: &str| types.iter().find(|of| of.name == name).unwrap();
+        let text = of("string");
+        assert!(text.scanned && text.rows && text.sort_key && text.group_key && text.shuffled_key);
+        let list = of("array<int>");
+        assert!(!list.scanned && !list.rows && !list.sort_key);
+    }
+}

@@ -1,0 +1,348 @@
+//! What is computed natively, found by trying.
+
+use catalyst::Literal;
+use catalyst::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function};
+use catalyst::{DataType, Decimal, StructField};
+
+use super::lower;
+
+/// An expression with the types that it is computed for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capability {
+    /// Name of Spark's class.
+    pub name: &'static str,
+    /// Types of the arguments, as Spark writes them; decimals stand for decimals of any precision and scale.
+    pub arguments: Vec<String>,
+    /// The modes in which it is computed. All, where it has none.
+    pub modes: Vec<EvalMode>,
+}
+
+/// A conversion of `Cast`, in UTC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CastCapability {
+    /// What is converted.
+    pub from: String,
+    /// Into what.
+    pub to: String,
+    /// The modes in which it is computed; none if it is not.
+    pub modes: Vec<EvalMode>,
+}
+
+const MODES: [EvalMode; 3] = [EvalMode::Legacy, EvalMode::Ansi, EvalMode::Try];
+
+/// The types that are tried.
+pub(crate) fn types() -> Vec<DataType> {
+    vec![
+        DataType::Null,
+        DataType::Boolean,
+        DataType::Byte,
+        DataType::Short,
+        DataType::Integer,
+        DataType::Long,
+        DataType::Float,
+        DataType::Double,
+        decimal(),
+        DataType::String,
+        DataType::Binary,
+        DataType::Date,
+        DataType::Timestamp,
+        DataType::TimestampNtz,
+        DataType::YearMonthInterval,
+        DataType::DayTimeInterval,
+    ]
+}
+
+fn decimal() -> DataType {
+    DataType::Decimal(Decimal {
+        precision: 10,
+        scale: 2,
+    })
+}
+
+/// The name of a type; decimals have one for all.
+pub(crate) fn name(of: &DataType) -> String {
+    match of {
+        DataType::Decimal(_) => "decimal".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether an expression of columns of these types is lowered.
+fn is_lowered(types: &[DataType], build: impl Fn(Vec<Expr>) -> Option<Expr>) -> bool {
+    let input: Vec<_> = types
+        .iter()
+        .zip(0..)
+        .map(|(of, id)| Attribute {
+            name: String::new(),
+            data_type: of.clone(),
+            nullable: true,
+            id: ExprId { id, jvm_id: 0 },
+        })
+        .collect();
+    let columns = input.iter().cloned().map(Expr::attribute).collect();
+    build(columns).is_some_and(|expr| lower(&expr, &input).is_ok())
+}
+
+/// Conversions of `Cast` from each type to each other.
+#[must_use]
+pub fn casts() -> Vec<CastCapability> {
+    let all = types();
+    let pairs = all
+        .iter()
+        .flat_map(|from| all.iter().map(move |to| (from, to)));
+    let pairs = pairs.filter(|(from, to)| from != to);
+    pairs
+        .map(|(from, to)| CastCapability {
+            from: name(from),
+            to: name(to),
+            modes: modes(|mode| {
+                is_lowered(std::slice::from_ref(from), |columns| {
+                    let kind = ExprKind::Cast {
+                        child: Box::new(columns.into_iter().next()?),
+                        mode,
+                        time_zone: Some("UTC".to_owned()),
+                    };
+                    Some(of_type(kind, to))
+                })
+            }),
+        })
+        .collect()
+}
+
+fn modes(is_lowered: impl Fn(EvalMode) -> bool) -> Vec<EvalMode> {
+    MODES.into_iter().filter(|mode| is_lowered(*mode)).collect()
+}
+
+fn of_type(kind: ExprKind, data_type: &DataType) -> Expr {
+    Expr {
+        kind,
+        data_type: data_type.clone(),
+        nullable: true,
+    }
+}
+
+/// The results that a function may have for arguments of these types.
+fn results(function: Function, args: &[DataType]) -> Vec<DataType> {
+    match function.result_of(args) {
+        Some(result) => vec![result],
+        None => args
+            .first()
+            .cloned()
+            .into_iter()
+            .chain([decimal()])
+            .collect(),
+    }
+}
+
+/// Whether Spark has the function for such arguments. What it never asks for need not be refused.
+fn is_sent(function: Function, args: &[DataType]) -> bool {
+    use Function as F;
+    let first = args.first();
+    match function {
+        F::And | F::Or | F::Not => args.iter().all(|of| *of == DataType::Boolean),
+        F::If => first == Some(&DataType::Boolean),
+        F::ShiftLeft | F::ShiftRight | F::ShiftRightUnsigned => {
+            matches!(first, Some(DataType::Integer | DataType::Long))
+        }
+        F::Round | F::BRound => args.get(1) == Some(&DataType::Integer),
+        F::TruncDate | F::RLike => args.get(1) == Some(&DataType::String),
+        F::TruncTimestamp => first == Some(&DataType::String),
+        F::BloomFilterMightContain => first == Some(&DataType::Binary),
+        _ => true,
+    }
+}
+
+/// What has to be a constant for a function.
+fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
+    /// A filter of one word, of the first version.
+    const FILTER: [u8; 20] = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1];
+    let text = |text: &str| Literal::String(text.as_bytes().to_vec());
+    match function {
+        Function::Round | Function::BRound => vec![(1, Literal::Integer(0), DataType::Integer)],
+        Function::TruncDate => vec![(1, text("year"), DataType::String)],
+        Function::TruncTimestamp => vec![(0, text("year"), DataType::String)],
+        Function::RLike => vec![(1, text("a"), DataType::String)],
+        Function::BloomFilterMightContain => {
+            vec![(0, Literal::Binary(FILTER.to_vec()), DataType::Binary)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn call(function: Function, args: Vec<Expr>, mode: EvalMode, to: &DataType) -> Expr {
+    let kind = ExprKind::Call {
+        function,
+        args,
+        mode: Some(mode),
+        time_zone: Some("UTC".to_owned()),
+    };
+    of_type(kind, to)
+}
+
+/// Types of the arguments, up to three, that a function is computed for.
+fn function(function: Function) -> Vec<Capability> {
+    let all = types();
+    let mut tried: Vec<Vec<DataType>> = all.iter().map(|of| vec![of.clone()]).collect();
+    for left in &all {
+        tried.extend(all.iter().map(|right| vec![left.clone(), right.clone()]));
+        // Functions of three have two of a kind or know their types.
+        tried.push(vec![DataType::Boolean, left.clone(), left.clone()]);
+        tried.push(vec![left.clone(), DataType::Integer, DataType::Integer]);
+        tried.push(vec![left.clone(), DataType::Integer, left.clone()]);
+    }
+    tried.push(vec![DataType::String; 3]);
+    tried.retain(|types| function.arity().contains(&types.len()) && is_sent(function, types));
+    let takes_any_number = *function.arity().end() == usize::MAX;
+    let fixed = constants(function);
+    let mut found: Vec<Capability> = Vec::new();
+    for types in tried {
+        let results = results(function, &types);
+        let modes = modes(|mode| {
+            results.iter().any(|to| {
+                is_lowered(&types, |mut columns| {
+                    for (at, value, of) in &fixed {
+                        let column = columns.get_mut(*at)?;
+                        *column = Expr {
+                            kind: ExprKind::Literal(value.clone()),
+                            data_type: of.clone(),
+                            nullable: false,
+                        };
+                    }
+                    Some(call(function, columns, mode, to))
+                })
+            })
+        });
+        let capability = Capability {
+            name: function.name(),
+            arguments: types.iter().map(name).collect(),
+            modes,
+        };
+        // What takes any number is shown with as few as it takes.
+        let shorter = found
+            .iter()
+            .any(|other| other.arguments.len() < types.len() && takes_any_number);
+        if !capability.modes.is_empty() && !shorter && !found.contains(&capability) {
+            found.push(capability);
+        }
+    }
+    found
+}
+
+/// Functions with the types of their arguments.
+#[must_use]
+pub fn functions() -> Vec<Capability> {
+    let parameters = [
+        Function::Like { escape: '\\' },
+        Function::Murmur3Hash { seed: 42 },
+        Function::XxHash64 { seed: 42 },
+    ];
+    let functions = Function::ALL.iter().chain(&parameters);
+    functions
+        .flat_map(|name| function(*name))
+        .chain(others())
+        .collect()
+}
+
+/// Expressions that are no functions, for each type.
+fn others() -> Vec<Capability> {
+    let first = |columns: Vec<Expr>| columns.into_iter().next();
+    let mut found = Vec::new();
+    for of in types() {
+        let mut add = |name: &'static str,
+                       arguments: &[&DataType],
+                       to: &DataType,
+                       kind: &dyn Fn(Vec<Expr>) -> Option<ExprKind>| {
+            let arguments: Vec<_> = arguments.iter().copied().cloned().collect();
+            if is_lowered(&arguments, |columns| Some(of_type(kind(columns)?, to))) {
+                found.push(Capability {
+                    name,
+                    arguments: arguments.iter().map(self::name).collect(),
+                    modes: MODES.to_vec(),
+                });
+            }
+        };
+        let boolean = DataType::Boolean;
+        add("CaseWhen", &[&boolean, &of, &of], &of, &|columns| {
+            let [when, then, otherwise] = <[Expr; 3]>::try_from(columns).ok()?;
+            Some(ExprKind::CaseWhen {
+                branches: vec![(when, then)],
+                otherwise: Some(Box::new(otherwise)),
+            })
+        });
+        add("In", &[&of, &of], &boolean, &|columns| {
+            let [value, item] = <[Expr; 2]>::try_from(columns).ok()?;
+            Some(ExprKind::In {
+                value: Box::new(value),
+                list: vec![item],
+                legacy_null_in_empty: false,
+            })
+        });
+        add("InSet", &[&of], &boolean, &|columns| {
+            Some(ExprKind::InSet {
+                value: Box::new(first(columns)?),
+                set: vec![Literal::Null],
+                legacy_null_in_empty: false,
+            })
+        });
+        let fields = DataType::Struct(vec![StructField {
+            name: "f".to_owned(),
+            data_type: of.clone(),
+            nullable: true,
+            field_id: None,
+            exists_default: None,
+        }]);
+        add("CreateNamedStruct", &[&of], &fields, &|columns| {
+            Some(ExprKind::CreateNamedStruct(columns))
+        });
+        add("GetStructField", &[&fields], &of, &|columns| {
+            Some(ExprKind::GetStructField {
+                child: Box::new(first(columns)?),
+                ordinal: 0,
+            })
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lowered_is_found() {
+        let all = functions();
+        let has = |name: &str, arguments: &[&str]| {
+            all.iter()
+                .any(|found| found.name == name && found.arguments == arguments)
+        };
+        assert!(has("Add", &["decimal", "decimal"]));
+        assert!(has("Add", &["int", "int"]));
+        assert!(!has("Add", &["int", "bigint"]));
+        assert!(has("Substring", &["string", "int", "int"]));
+        assert!(has("Year", &["date"]));
+        assert!(has("RLike", &["string", "string"]));
+        assert!(has("BloomFilterMightContain", &["binary", "bigint"]));
+        assert!(has("Abs", &["double"]) && !has("Abs", &["date"]));
+        assert!(!has("Not", &["date"]) && !has("Not", &["boolean", "boolean"]));
+        assert!(has("Like", &["string", "string"]));
+        assert!(has("If", &["boolean", "double", "double"]));
+        assert!(has("TruncDate", &["date", "string"]));
+        assert!(has("Md5", &["binary"]));
+        assert!(!has("Md5", &["string"]));
+        assert!(has("CaseWhen", &["boolean", "string", "string"]));
+        assert!(!has("In", &["void", "void"]));
+    }
+
+    #[test]
+    fn casts_are_found_for_each_mode() {
+        let casts = casts();
+        let modes = |from: &str, to: &str| {
+            let mut casts = casts.iter();
+            let found = casts.find(|cast| cast.from == from && cast.to == to);
+            found.map(|cast| cast.modes.as_slice())
+        };
+        assert_eq!(modes("date", "timestamp"), Some(&MODES[..]));
+        assert_eq!(modes("date", "binary"), Some(&[][..]));
+        assert_eq!(modes("date", "date"), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! `Cast`, pair by pair.
+
+pub(super) mod decimal;
+pub(super) mod numeric;
+pub(super) mod parse;
+pub(super) mod text;
+pub(super) mod time;
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrowPrimitiveType, BooleanArray, new_null_array};
+use arrow::datatypes::DataType as ArrowType;
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::kernel::{Kernel, single};
+use super::zone::Zone;
+use catalyst::DataType;
+use catalyst::EvalMode;
+use catalyst::Unsupported;
+use rows::types::ToArrow as _;
+
+/// A cast to be lowered.
+pub(super) struct Casting<'a> {
+    pub(super) from: &'a DataType,
+    pub(super) to: &'a DataType,
+    /// As Spark's `Cast.ansiEnabled`: `try_cast` is ANSI's cast with nulls in place of errors.
+    pub(super) mode: EvalMode,
+    pub(super) zone: Option<&'a str>,
+    pub(super) child: Arc<dyn PhysicalExpr>,
+}
+
+impl Casting<'_> {
+    /// Whether values are checked as ANSI does.
+    pub(super) fn ansi(&self) -> bool {
+        self.mode != EvalMode::Legacy
+    }
+
+    pub(super) fn refuse(&self) -> Unsupported {
+        Unsupported::of_use(format!("a cast from {} to {}", self.from, self.to))
+    }
+
+    pub(super) fn arrow(&self) -> Result<ArrowType, Unsupported> {
+        self.to.to_arrow()
+    }
+
+    pub(super) fn name(&self) -> String {
+        let Self {
+            from,
+            to,
+            mode,
+            zone,
+            ..
+        } = self;
+        format!("Cast[{from} {to} {mode} {}]", zone.unwrap_or("-"))
+    }
+
+    /// The session's time zone.
+    pub(super) fn zone(&self) -> Result<Zone, Unsupported> {
+        Zone::of(self.zone)
+    }
+}
+
+/// A conversion of `child`.
+///
+/// # Errors
+/// The pair of types is not converted natively.
+pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
+    use DataType as T;
+    let (from, to) = (casting.from, casting.to);
+    if from == to {
+        return Ok(Arc::clone(&casting.child));
+    }
+    let to_arrow = casting.arrow()?;
+    from.to_arrow()?;
+    match (from, to) {
+        // Fields may differ in names and nullability.
+        (T::Struct(_), T::Struct(_)) if from.to_arrow()? == to_arrow => {
+            Ok(Arc::clone(&casting.child))
+        }
+        (T::Null, _) => Ok(nulls(casting, to_arrow)),
+        // Hive has it so. ANSI does not allow it.
+        (
+            T::Date,
+            T::Boolean
+            | T::Byte
+            | T::Short
+            | T::Integer
+            | T::Long
+            | T::Float
+            | T::Double
+            | T::Decimal(_),
+        ) => Ok(nulls(casting, to_arrow)),
+        (T::String, T::Binary) => parse::to_binary(casting),
+        (T::String, _) => parse::lower(casting),
+        (_, T::String) => text::lower(casting),
+        (T::Date | T::Timestamp | T::TimestampNtz, T::Date | T::Timestamp | T::TimestampNtz) => {
+            time::lower(casting)
+        }
+        // Exact or through a double, by the version.
+        (T::Timestamp, T::Decimal(_)) => Err(casting.refuse()),
+        (T::Decimal(_), T::Timestamp) => decimal::lower(casting),
+        (T::Byte | T::Short | T::Integer | T::Long, T::Binary) => numeric::to_binary(casting),
+        (T::Timestamp, _) => time::lower_to_number(casting),
+        (_, T::Timestamp) => time::lower_from_number(casting),
+        (_, T::Decimal(_)) | (T::Decimal(_), _) => decimal::lower(casting),
+        (_, _) if numeric::is_number(from) && numeric::is_number(to) => numeric::lower(casting),
+        _ => Err(casting.refuse()),
+    }
+}
+
+fn nulls(casting: &Casting<'_>, to: ArrowType) -> Arc<dyn PhysicalExpr> {
+    let child = Arc::clone(&casting.child);
+    let of = to.clone();
+    Kernel::lenient(casting.name(), vec![child], to, move |_, rows| {
+        Ok(new_null_array(&of, rows))
+    })
+}
+
+/// Whether numbers are not zero. As Java compares: both zeros are zero, and NaN is not.
+fn to_boolean<T: ArrowPrimitiveType>(casting: &Casting<'_>) -> Arc<dyn PhysicalExpr> {
+    let child = Arc::clone(&casting.child);
+    let to = ArrowType::Boolean;
+    Kernel::strict(casting.name(), vec![child], to, |args, _| {
+        let array = single(args)?.primitive::<T>()?;
+        let zero = T::Native::default();
+        let values = array.values().iter().map(|value| *value != zero);
+        Ok(Arc::new(BooleanArray::new(
+            values.collect(),
+            array.nulls().cloned(),
+        )))
+    })
+}

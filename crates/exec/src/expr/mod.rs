@@ -1,0 +1,298 @@
+//! Catalyst's expressions as DataFusion's physical expressions, with Spark's semantics.
+//!
+//! What DataFusion computes as Spark does is DataFusion's: columns, literals, comparisons of what has a plain order,
+//! `CASE`, `IN`. The rest are [`kernel::Kernel`]s. Nothing is approximated: what would not be equal to the last bit is
+//! refused by [`lower`], or, where only some values are affected, bailed out of when such a value is met.
+
+mod arithmetic;
+mod bloom;
+mod calendar;
+mod call;
+pub(super) mod capabilities;
+mod cast;
+mod datetime;
+mod decimal;
+mod hash;
+mod java;
+mod kernel;
+mod like;
+mod literal;
+mod logic;
+mod regex;
+mod strings;
+mod zone;
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, StructArray};
+use arrow::datatypes::{DataType as ArrowType, SchemaRef};
+use datafusion_common::ScalarValue;
+use datafusion_physical_expr::expressions::{Column, Literal as PhysicalLiteral, case, in_list};
+use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
+
+use catalyst::DataType;
+use catalyst::Literal;
+use catalyst::Unsupported;
+use catalyst::{Attribute, Expr, ExprKind, SortOrder};
+use rows::error::bail_out;
+use rows::types::ToArrow as _;
+use rows::types::{column_name, schema_of};
+
+pub use capabilities::{Capability, CastCapability, casts, functions};
+pub use literal::scalar;
+
+/// An expression over batches that have the columns `input`, in that order. Its results have exactly the Arrow type of
+/// [`Expr::data_type`].
+///
+/// # Errors
+/// Something in it is not computed natively, or an attribute is not among the input.
+pub fn lower(expr: &Expr, input: &[Attribute]) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
+    Lowering::new(input)?.expr(expr)
+}
+
+/// A sort key over batches that have the columns `input`: Spark's order is that of the results.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_sort(order: &SortOrder, input: &[Attribute]) -> Result<PhysicalSortExpr, Unsupported> {
+    let options = arrow::compute::SortOptions {
+        descending: !order.ascending,
+        nulls_first: order.nulls_first,
+    };
+    let of = order.child.data_type.to_arrow()?;
+    if of.is_nested() || of.is_null() {
+        return Err(Unsupported::of_use(format!(
+            "sorting by {}",
+            order.child.data_type
+        )));
+    }
+    let key = arithmetic::normalized(&of, lower(&order.child, input)?);
+    Ok(PhysicalSortExpr::new(key, options))
+}
+
+struct Lowering<'a> {
+    input: &'a [Attribute],
+    schema: SchemaRef,
+}
+
+type Lowered = Result<Arc<dyn PhysicalExpr>, Unsupported>;
+
+impl<'a> Lowering<'a> {
+    fn new(input: &'a [Attribute]) -> Result<Self, Unsupported> {
+        Ok(Self {
+            input,
+            schema: schema_of(input)?,
+        })
+    }
+
+    fn all(&self, exprs: &[Expr]) -> Result<Vec<Arc<dyn PhysicalExpr>>, Unsupported> {
+        exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    fn column(&self, index: usize, of: &DataType) -> Lowered {
+        let column = self.input.get(index);
+        let column = column.ok_or_else(|| Unsupported::of_use("a column that is not there"))?;
+        if column.data_type.to_arrow()? != of.to_arrow()? {
+            return Err(Unsupported::of_use("a column of another type"));
+        }
+        Ok(Arc::new(Column::new(&column_name(index), index)))
+    }
+
+    fn expr(&self, expr: &Expr) -> Lowered {
+        let to = expr.data_type.to_arrow()?;
+        match &expr.kind {
+            ExprKind::Alias { child, .. } => self.expr(child),
+            ExprKind::Attribute(attribute) => {
+                let index = self
+                    .input
+                    .iter()
+                    .position(|column| column.id == attribute.id);
+                let index =
+                    index.ok_or_else(|| Unsupported::of_use("an attribute without input"))?;
+                self.column(index, &expr.data_type)
+            }
+            ExprKind::BoundReference { ordinal } => self.column(*ordinal, &expr.data_type),
+            ExprKind::Literal(value) | ExprKind::ScalarSubquery { value, .. } => {
+                constant(value, &expr.data_type)
+            }
+            ExprKind::Cast {
+                child,
+                mode,
+                time_zone,
+            } => cast::lower(&cast::Casting {
+                from: &child.data_type,
+                to: &expr.data_type,
+                mode: *mode,
+                zone: time_zone.as_deref(),
+                child: self.expr(child)?,
+            }),
+            ExprKind::CaseWhen {
+                branches,
+                otherwise,
+            } => {
+                let branches: Vec<_> = branches.iter().map(|(when, then)| (when, then)).collect();
+                self.case(&branches, otherwise.as_deref(), &to)
+            }
+            ExprKind::In {
+                value,
+                list,
+                legacy_null_in_empty,
+            } => {
+                let list = list
+                    .iter()
+                    .map(|item| {
+                        same_type(&value.data_type, &item.data_type)?;
+                        self.expr(item)
+                    })
+                    .collect::<Result<Vec<_>, _>>()?;
+                self.in_list(value, list, *legacy_null_in_empty)
+            }
+            ExprKind::InSet {
+                value,
+                set,
+                legacy_null_in_empty,
+            } => {
+                let list = set
+                    .iter()
+                    .map(|item| constant(item, &value.data_type))
+                    .collect::<Result<Vec<_>, _>>()?;
+                self.in_list(value, list, *legacy_null_in_empty)
+            }
+            ExprKind::GetStructField { child, ordinal } => {
+                let ordinal = *ordinal;
+                let args = vec![self.expr(child)?];
+                let name = format!("GetStructField[{ordinal}]");
+                Ok(kernel::Kernel::strict(name, args, to, move |args, _| {
+                    field(&kernel::single(args)?.array, ordinal)
+                }))
+            }
+            ExprKind::CreateNamedStruct(values) => {
+                let args = self.all(values)?;
+                let ArrowType::Struct(fields) = to.clone() else {
+                    return Err(Unsupported::of_use("a struct of another type"));
+                };
+                Ok(kernel::Kernel::lenient(
+                    "CreateNamedStruct",
+                    args,
+                    to,
+                    move |args, rows| {
+                        let columns = args
+                            .iter()
+                            .map(|arg| arg.column(rows))
+                            .collect::<datafusion_common::Result<Vec<_>>>()?;
+                        Ok(Arc::new(StructArray::try_new(
+                            fields.clone(),
+                            columns,
+                            None,
+                        )?))
+                    },
+                ))
+            }
+            ExprKind::Call {
+                function,
+                args,
+                mode,
+                time_zone,
+            } => self.call(*function, args, *mode, time_zone.as_deref(), expr),
+        }
+    }
+
+    /// `CASE`: only the branch that is taken is evaluated.
+    fn case(
+        &self,
+        branches: &[(&Expr, &Expr)],
+        otherwise: Option<&Expr>,
+        to: &ArrowType,
+    ) -> Lowered {
+        let value = |of: &Expr| {
+            if of.data_type.to_arrow()? == *to {
+                self.expr(of)
+            } else {
+                Err(Unsupported::of_use("branches of different types"))
+            }
+        };
+        let branches = branches
+            .iter()
+            .map(|(when, then)| Ok((self.expr(when)?, value(then)?)))
+            .collect::<Result<Vec<_>, Unsupported>>()?;
+        let otherwise = otherwise.map(value).transpose()?;
+        case(None, branches, otherwise).map_err(|_| Unsupported::of_use("such a CASE"))
+    }
+
+    fn in_list(
+        &self,
+        value: &Expr,
+        list: Vec<Arc<dyn PhysicalExpr>>,
+        legacy_null_in_empty: bool,
+    ) -> Lowered {
+        let of = value.data_type.to_arrow()?;
+        if of.is_nested() || of.is_null() || (list.is_empty() && legacy_null_in_empty) {
+            return Err(Unsupported::of_use(format!("IN of {}", value.data_type)));
+        }
+        if list.is_empty() {
+            return Ok(literal_of(ScalarValue::Boolean(Some(false))));
+        }
+        let normal = |expr| arithmetic::normalized(&of, expr);
+        let value = normal(self.expr(value)?);
+        let list = list
+            .into_iter()
+            .map(|item| match known(&item) {
+                Some(scalar) => literal_of(normal_scalar(scalar)),
+                None => normal(item),
+            })
+            .collect();
+        in_list(value, list, &false, &self.schema).map_err(|_| Unsupported::of_use("such an IN"))
+    }
+}
+
+/// The value of a literal.
+fn known(expr: &Arc<dyn PhysicalExpr>) -> Option<&ScalarValue> {
+    let any: &dyn std::any::Any = expr.as_ref();
+    any.downcast_ref::<PhysicalLiteral>()
+        .map(PhysicalLiteral::value)
+}
+
+fn literal_of(value: ScalarValue) -> Arc<dyn PhysicalExpr> {
+    Arc::new(PhysicalLiteral::new(value))
+}
+
+fn constant(value: &Literal, of: &DataType) -> Lowered {
+    Ok(literal_of(scalar(value, of)?))
+}
+
+/// With one NaN for all and one zero for both.
+fn normal_scalar(value: &ScalarValue) -> ScalarValue {
+    use arithmetic::Float;
+    match value {
+        ScalarValue::Float32(Some(value)) => ScalarValue::Float32(Some(value.normal())),
+        ScalarValue::Float64(Some(value)) => ScalarValue::Float64(Some(value.normal())),
+        other => other.clone(),
+    }
+}
+
+/// Types that are compared must be the same.
+fn same_type(left: &DataType, right: &DataType) -> Result<ArrowType, Unsupported> {
+    let of = left.to_arrow()?;
+    if of == right.to_arrow()? {
+        Ok(of)
+    } else {
+        Err(Unsupported::of_use(format!("{left} compared with {right}")))
+    }
+}
+
+/// A field of structs, which is null where they are.
+fn field(array: &ArrayRef, ordinal: usize) -> datafusion_common::Result<ArrayRef> {
+    let structs = array.as_struct_opt();
+    let structs = structs.ok_or_else(|| bail_out("a struct of another type"))?;
+    let field = structs.columns().get(ordinal);
+    let field = field.ok_or_else(|| bail_out("a struct without that field"))?;
+    if structs.null_count() == 0 {
+        return Ok(Arc::clone(field));
+    }
+    let missing = arrow::compute::is_null(structs)?;
+    Ok(arrow::compute::nullif(field, &missing)?)
+}
+
+#[cfg(test)]
+#[path = "lower_tests.rs"]
+mod tests;

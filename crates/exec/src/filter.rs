@@ -1,0 +1,99 @@
+//! `FilterExec`, with the projection to the columns that are needed above.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::compute::{BatchCoalescer, prep_null_mask_filter};
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result as DataFusionResult;
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::exec::{Pipe, Start, batch_of, pipe};
+use super::expr::lower;
+use super::lower::{Demand, Lowered, Lowering, Result, needed, places};
+use catalyst::Expr;
+use catalyst::Inputs;
+use catalyst::Operator;
+use rows::error::bail_out;
+
+/// Lowers a filter.
+pub(super) fn filter(
+    lowering: &Lowering,
+    condition: &Expr,
+    child: &Operator,
+    inputs: &Inputs,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    let below = needed(demand, [condition]);
+    let child = lowering.below_filter(child, condition, inputs, demand.of(below.as_ref()))?;
+    let predicate = lower(condition, child.output()?)?;
+    let (projection, output) = places(child.output()?, demand);
+    let start = move |start: &Start<'_>| {
+        let filter = Filter {
+            predicate: Arc::clone(&predicate),
+            projection: projection.clone(),
+            coalescer: coalescer(Arc::clone(start.schema), start.batch_size()),
+        };
+        Ok(pipe(filter, start.input(0)?, start.baseline()))
+    };
+    Lowered::unary("FilterExec", output, child, Arc::new(start))
+}
+
+/// Gathers rows into batches of the size wanted.
+pub(super) fn coalescer(schema: SchemaRef, batch_size: usize) -> BatchCoalescer {
+    // Batches that are large enough are passed on without a copy.
+    let copied = Some(batch_size / 2);
+    BatchCoalescer::new(schema, batch_size).with_biggest_coalesce_batch_size(copied)
+}
+
+/// The rows that a predicate is true of, as a mask without nulls.
+pub(super) fn mask(
+    predicate: &Arc<dyn PhysicalExpr>,
+    batch: &RecordBatch,
+) -> DataFusionResult<BooleanArray> {
+    let mask = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
+    let Some(mask) = mask.as_boolean_opt() else {
+        return Err(bail_out("a condition that is not boolean"));
+    };
+    Ok(match mask.null_count() {
+        0 => mask.clone(),
+        _ => prep_null_mask_filter(mask),
+    })
+}
+
+struct Filter {
+    predicate: Arc<dyn PhysicalExpr>,
+    projection: Option<Vec<usize>>,
+    coalescer: BatchCoalescer,
+}
+
+impl Pipe for Filter {
+    fn push(&mut self, batch: RecordBatch) -> DataFusionResult<()> {
+        let mask = mask(&self.predicate, &batch)?;
+        let count = mask.true_count();
+        if count == 0 {
+            return Ok(());
+        }
+        let all = count == batch.num_rows();
+        let batch = match &self.projection {
+            Some(places) => batch.project(places)?,
+            None => batch,
+        };
+        let schema = self.coalescer.schema();
+        let batch = batch_of(&schema, batch.columns().to_vec(), batch.num_rows())?;
+        if all {
+            self.coalescer.push_batch(batch)?;
+        } else {
+            self.coalescer.push_batch_with_filter(batch, &mask)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> DataFusionResult<()> {
+        Ok(self.coalescer.finish_buffered_batch()?)
+    }
+
+    fn pop(&mut self) -> DataFusionResult<Option<RecordBatch>> {
+        Ok(self.coalescer.next_completed_batch())
+    }
+}

@@ -1,0 +1,265 @@
+//! Tables of joins that do not fit into memory.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Int32Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
+};
+use datafusion_common::{Result, resources_datafusion_err};
+use datafusion_execution::config::SessionConfig;
+use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion_execution::memory_pool::{
+    FairSpillPool, MemoryConsumer, MemoryPool, MemoryReservation, UnboundedMemoryPool,
+};
+use datafusion_execution::runtime_env::RuntimeEnvBuilder;
+
+use crate::testing::*;
+use crate::{NativeStage, TaskPlan};
+use catalyst::DataType;
+use catalyst::OperatorKind;
+use catalyst::{Attribute, Expr, ExprKind, Function};
+use catalyst::{BuildSide, EquiJoin, JoinType};
+use catalyst::{Inputs, TaskInputs};
+use rows::error::RunError;
+
+const BATCH: usize = 64;
+
+fn columns(first: i64) -> Vec<Attribute> {
+    vec![
+        column(first, DataType::Timestamp),
+        column(first + 1, DataType::String),
+        column(first + 2, DataType::Integer),
+        column(first + 3, DataType::Boolean),
+    ]
+}
+
+/// Rows whose keys are a moment, of which there are `keys`, or null, and a text.
+fn side(columns: &[Attribute], rows: i32, keys: i32) -> RecordBatch {
+    let rows = || 0..rows;
+    let numbers = rows().map(|n| (n % 97 != 0).then_some(n.wrapping_mul(7919) % keys));
+    let numbers: TimestampMicrosecondArray = numbers.map(|n| n.map(i64::from)).collect();
+    let numbers = numbers.with_timezone("UTC");
+    let texts = rows().map(|n| Some(format!("text {}", n % 2)));
+    let texts: StringViewArray = texts.collect();
+    let values: Int32Array = rows().map(Some).collect();
+    let flags: BooleanArray = rows()
+        .map(|n| (n % 11 != 0).then_some(n % 3 != 0))
+        .collect();
+    let arrays: [ArrayRef; 4] = [
+        Arc::new(numbers),
+        Arc::new(texts),
+        Arc::new(values),
+        Arc::new(flags),
+    ];
+    batch(columns, arrays.to_vec())
+}
+
+/// Conditions of either side and of both.
+fn conditions() -> [Option<Expr>; 4] {
+    let (left, right) = (columns(1), columns(11));
+    let less = Expr {
+        kind: ExprKind::Call {
+            function: Function::LessThan,
+            args: vec![reference(&left[2]), reference(&right[2])],
+            mode: None,
+            time_zone: None,
+        },
+        data_type: DataType::Boolean,
+        nullable: true,
+    };
+    let (left, right) = (reference(&left[3]), reference(&right[3]));
+    [None, Some(left), Some(right), Some(less)]
+}
+
+struct Joined {
+    join_type: JoinType,
+    condition: Option<Expr>,
+    build_side: BuildSide,
+    left: RecordBatch,
+    right: RecordBatch,
+}
+
+impl Joined {
+    fn plan(&self) -> TaskPlan {
+        let (left, right) = (columns(1), columns(11));
+        let keys = |columns: &[Attribute]| columns[..2].iter().map(reference).collect();
+        let join = EquiJoin {
+            left_keys: keys(&left),
+            right_keys: keys(&right),
+            join_type: self.join_type.clone(),
+            condition: self.condition.clone(),
+        };
+        let output = join.join_type.output(&left, &right);
+        let kind = OperatorKind::ShuffledHashJoin {
+            join,
+            build_side: self.build_side,
+            left: local(0, &left),
+            right: local(1, &right),
+        };
+        let inputs = Inputs::Zip(vec![Inputs::Leaf(0), Inputs::Leaf(1)]);
+        let stage = NativeStage::new(stage(operator(kind, output), inputs, false)).unwrap();
+        let parts = |batch: &RecordBatch| {
+            let rows = batch.num_rows();
+            let parts = (0..rows).step_by(BATCH);
+            let parts = parts.map(|from| batch.slice(from, BATCH.min(rows - from)));
+            parts.collect::<Vec<_>>()
+        };
+        let inputs = TaskInputs::Zip(vec![
+            TaskInputs::Leaf(0, rows(&left, &parts(&self.left))),
+            TaskInputs::Leaf(1, rows(&right, &parts(&self.right))),
+        ]);
+        plan(&stage, &inputs, Given::default())
+    }
+
+    /// Rows, and bytes that went to disk.
+    fn run(
+        &self,
+        pool: Arc<dyn MemoryPool>,
+        disks: DiskManagerMode,
+    ) -> std::result::Result<(Vec<String>, usize), RunError> {
+        let plan = self.plan();
+        let disks = DiskManagerBuilder::default()
+            .with_mode(disks)
+            // One sort's merge leaves something to the other sort.
+            .with_max_spill_merge_fan_in(4);
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(pool)
+            .with_disk_manager_builder(disks);
+        let config = SessionConfig::new()
+            .with_target_partitions(1)
+            .with_batch_size(BATCH)
+            .with_sort_spill_reservation_bytes(32 << 10);
+        let batches = run_with(&plan, runtime, config)?;
+        let found = sorted(text(&batches));
+        assert_eq!(plan.metrics(), [(1, found.len() as i64)]);
+        let spilled = plan.root.metrics().unwrap().spilled_bytes();
+        Ok((found, spilled.unwrap_or(0)))
+    }
+}
+
+/// Refuses a table's memory when it is asked for it so many times.
+#[derive(Debug)]
+struct Refusing {
+    all: UnboundedMemoryPool,
+    tables: AtomicUsize,
+    refused: usize,
+}
+
+impl std::fmt::Display for Refusing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl MemoryPool for Refusing {
+    fn name(&self) -> &str {
+        "refusing"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.all.register(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.all.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.all.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        if reservation.consumer().name() == "ShuffledHashJoinExec"
+            && self.tables.fetch_add(1, Ordering::Relaxed) == self.refused
+        {
+            return Err(resources_datafusion_err!("no"));
+        }
+        self.all.try_grow(reservation, additional)
+    }
+
+    fn reserved(&self) -> usize {
+        self.all.reserved()
+    }
+}
+
+fn all_joins(rows: (i32, i32), keys: i32) -> impl Iterator<Item = Joined> {
+    let (left, right) = (columns(1), columns(11));
+    let (left, right) = (side(&left, rows.0, keys), side(&right, rows.1, keys));
+    let all = JOINS.into_iter().flat_map(move |join_type| {
+        conditions().into_iter().flat_map(move |condition| {
+            [BuildSide::Left, BuildSide::Right]
+                .map(|build_side| (join_type(), condition.clone(), build_side))
+        })
+    });
+    all.map(move |(join_type, condition, build_side)| Joined {
+        join_type,
+        condition,
+        build_side,
+        left: left.clone(),
+        right: right.clone(),
+    })
+}
+
+#[test]
+fn whenever_a_table_is_refused_both_sides_are_sorted() {
+    let mut joins = 0;
+    for join in all_joins((700, 600), 300) {
+        let all = Arc::new(UnboundedMemoryPool::default());
+        let expected = join.run(all, DiskManagerMode::OsTmpDirectory).unwrap();
+        assert_eq!(expected.1, 0, "it fits");
+        assert!(!expected.0.is_empty());
+        for refused in [0, 2] {
+            let pool = Arc::new(Refusing {
+                all: UnboundedMemoryPool::default(),
+                tables: AtomicUsize::new(0),
+                refused,
+            });
+            let (found, spilled) = join.run(pool, DiskManagerMode::OsTmpDirectory).unwrap();
+            let what = format!("{} {:?}", join.join_type, join.condition);
+            assert!(spilled > 0, "{what}");
+            assert!(found == expected.0, "{what}: refused at {refused}");
+        }
+        joins += 1;
+    }
+    assert_eq!(joins, 7 * 4 * 2);
+}
+
+#[test]
+fn both_sides_may_be_much_larger_than_memory() {
+    for join in all_joins((9000, 8000), 3000) {
+        let all = Arc::new(UnboundedMemoryPool::default());
+        let expected = join.run(all, DiskManagerMode::OsTmpDirectory).unwrap();
+        let little = Arc::new(FairSpillPool::new(512 << 10));
+        let (found, spilled) = join.run(little, DiskManagerMode::OsTmpDirectory).unwrap();
+        let what = format!("{} {:?}", join.join_type, join.condition);
+        assert!(spilled > 100 << 10, "{what}: {spilled} bytes");
+        assert!(found == expected.0, "{what}");
+    }
+}
+
+#[test]
+fn rows_of_one_key_may_be_more_than_memory() {
+    // One key only: all rows of a side are the other side's matches.
+    for join in all_joins((1500, 40), 1) {
+        let all = Arc::new(UnboundedMemoryPool::default());
+        let expected = join.run(all, DiskManagerMode::OsTmpDirectory).unwrap();
+        let little = Arc::new(FairSpillPool::new(96 << 10));
+        let found = join.run(little, DiskManagerMode::OsTmpDirectory).unwrap();
+        let what = format!("{} {:?}", join.join_type, join.condition);
+        assert!(found.0 == expected.0, "{what}");
+    }
+}
+
+#[test]
+fn without_a_disk_it_is_the_jvms() {
+    for join in all_joins((700, 600), 300).take(1) {
+        let pool = Arc::new(FairSpillPool::new(20 << 10));
+        match join.run(pool, DiskManagerMode::Disabled) {
+            Err(RunError::BailOut(reason)) => assert_eq!(reason, "memory exhausted"),
+            other => panic!("{:?}", other.map(|(rows, _)| rows.len())),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Spark's plans run natively.
+//!
+//! [`NativeStage`] judges a stage once and lowers it; [`NativeStage::task`] makes of it what one task executes, over
+//! the [`Sources`] that the executor gives.
+
+#![forbid(unsafe_code)]
+
+mod aggregate;
+pub mod capabilities;
+mod exchange;
+mod exec;
+pub mod expr;
+mod filter;
+mod join;
+mod leaves;
+mod limit;
+mod lower;
+mod metrics;
+mod plan;
+mod project;
+mod scan;
+pub mod schema;
+mod sort;
+mod sources;
+mod union;
+
+pub use exchange::{Partitioner, RangeSample, RangeSampler, Scattered, round_robin_order, scatter};
+pub use plan::{NativeStage, TaskPlan};
+pub use sources::{BlockStream, FileBytes, Make, Shared, SharedMemory, Sources};
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

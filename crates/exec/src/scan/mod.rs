@@ -1,0 +1,254 @@
+//! `FileSourceScanExec`. What all formats have in common is here; each format has a module that implements
+//! [`FormatScan`].
+
+mod parquet;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion_common::Result as DataFusionResult;
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
+use futures::StreamExt;
+
+use super::exec::{OperatorExec, from_fn};
+use super::expr::lower;
+use super::lower::{Demand, Lowered, Result, leaf_input, places};
+use super::metrics::INPUT_BATCHES;
+use super::sources::{FileBytes, Sources};
+use catalyst::{
+    Attribute, Broadcast, DataType, Expr, ExprKind, FileFormat, FileSourceScan, LeafInput,
+    PartitionedFile, StructField, Unsupported,
+};
+pub(super) use parquet::read_footer;
+use rows::error::bail_out;
+
+/// How the files of a scan are read: a format of files. Errors of files that Spark would read in another way are
+/// bail-outs.
+trait FormatScan: Debug + Send + Sync {
+    /// Opens a file, to read what belongs to this part of it: each row of the file belongs to the part that Spark gives
+    /// it to. `bytes` are those of the whole file.
+    fn open(
+        &self,
+        part: &PartitionedFile,
+        bytes: Arc<dyn FileBytes>,
+        batch_size: usize,
+    ) -> DataFusionResult<Box<dyn PartReader>>;
+}
+
+/// Reads a part of a file.
+trait PartReader: Send {
+    /// The next rows; `None` at the end.
+    fn next(&mut self) -> DataFusionResult<Option<Batch>>;
+
+    /// Rows read since this was asked, those that a filter left out early among them.
+    fn take_rows(&mut self) -> usize;
+
+    /// Batches that Spark's reader would have made since this was asked.
+    fn take_batches(&mut self) -> usize;
+}
+
+/// Columns of a batch that were read from a file, as Spark has them.
+struct Batch {
+    arrays: Vec<ArrayRef>,
+    rows: usize,
+}
+
+/// What is read of the files.
+struct Wanted<'a> {
+    /// The columns of the files.
+    fields: Vec<StructField>,
+    /// All columns that are put out: those, and those of the partitions' paths behind them.
+    output: &'a [Attribute],
+    /// The filter right above the scan.
+    filter: Option<&'a Expr>,
+    /// What a column of the scan is called in the files.
+    file_name: &'a dyn Fn(&Attribute) -> Option<&'a str>,
+}
+
+/// What is read of each file.
+#[derive(Debug)]
+struct Scan {
+    /// Configuration of the files' file system.
+    conf: Broadcast,
+    format: Box<dyn FormatScan>,
+    /// Places and types of the partition columns that are put out behind those of the files.
+    partition_columns: Vec<(usize, DataType)>,
+}
+
+/// A part of a file.
+#[derive(Debug, Clone)]
+struct Part {
+    file: PartitionedFile,
+    /// Values of the partition columns that are put out.
+    constants: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+/// Lowers a scan. Columns that are not needed above are not read. A filter right above it is applied there.
+pub(super) fn scan(
+    scan: &FileSourceScan,
+    output: &[Attribute],
+    filter: Option<&Expr>,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    if scan.ignore_corrupt_files || scan.ignore_missing_files {
+        return Err(Unsupported::of_use(
+            "a scan that ignores missing or corrupt files",
+        ));
+    }
+    let names = output.iter().zip(&scan.required_schema);
+    let file_name = |of: &Attribute| {
+        let mut names = names.clone();
+        let found = names.find(|(column, _)| column.id == of.id);
+        found.map(|(_, field)| field.name.as_str())
+    };
+    let (kept, output) = places(output, demand);
+    let kept = kept.unwrap_or_else(|| (0..output.len()).collect());
+    let mut fields = Vec::new();
+    let mut partition_columns = Vec::new();
+    for (place, column) in kept.into_iter().zip(&output) {
+        let own = scan.required_schema.len();
+        let of_path = place.checked_sub(own);
+        let field = match of_path {
+            None => scan.required_schema.get(place),
+            Some(place) => scan.partition_schema.get(place),
+        };
+        let field = field.ok_or_else(|| Unsupported::of_use("a scan of other columns"))?;
+        if field.data_type != column.data_type {
+            return Err(Unsupported::of_use("a scan of other types"));
+        }
+        match of_path {
+            None => fields.push(field.clone()),
+            Some(place) => partition_columns.push((place, field.data_type.clone())),
+        }
+    }
+    let wanted = Wanted {
+        fields,
+        output: &output,
+        filter,
+        file_name: &file_name,
+    };
+    let format: Box<dyn FormatScan> = match &scan.format {
+        FileFormat::Parquet(options) => Box::new(parquet::ParquetScan::new(scan, options, wanted)?),
+    };
+    let leaf = scan.leaf;
+    let scan = Arc::new(Scan {
+        conf: scan.format.conf().clone(),
+        format,
+        partition_columns,
+    });
+    let schema = rows::types::schema_of(&output)?;
+    Lowered::new(
+        output,
+        Box::new(move |task, inputs| {
+            let LeafInput::Files(files) = leaf_input(leaf, inputs)? else {
+                return Err(Unsupported::of_use("a scan without files"));
+            };
+            let parts = files.iter().map(|file| scan.part(file));
+            let parts: Arc<[Part]> = parts.collect::<Result<_>>()?;
+            let (scan, sources) = (Arc::clone(&scan), Arc::clone(&task.sources));
+            let start = move |start: &super::exec::Start<'_>| {
+                let mut parts = Parts {
+                    scan: Arc::clone(&scan),
+                    sources: Arc::clone(&sources),
+                    parts: Arc::clone(&parts),
+                    next: 0,
+                    open: None,
+                    schema: Arc::clone(start.schema),
+                    batch_size: start.batch_size(),
+                    baseline: start.baseline(),
+                    batches: MetricBuilder::new(start.metrics).counter(INPUT_BATCHES, 0),
+                };
+                Ok(from_fn(move || parts.next()).boxed())
+            };
+            let schema = Arc::clone(&schema);
+            let scan = OperatorExec::new("FileSourceScanExec", Vec::new(), schema, Arc::new(start));
+            let plan: Arc<dyn datafusion_physical_plan::ExecutionPlan> = Arc::new(scan);
+            task.scans.push(Arc::clone(&plan));
+            Ok(plan)
+        }),
+    )
+}
+
+impl Scan {
+    fn part(&self, file: &PartitionedFile) -> Result<Part> {
+        let columns = self.partition_columns.iter();
+        let constants = columns.map(|(place, data_type)| {
+            let value = file.partition_values.get(*place);
+            let value = value.ok_or_else(|| Unsupported::of_use("a file without its partition"))?;
+            let literal = Expr {
+                kind: ExprKind::Literal(value.clone()),
+                data_type: data_type.clone(),
+                nullable: true,
+            };
+            lower(&literal, &[])
+        });
+        Ok(Part {
+            constants: constants.collect::<Result<_>>()?,
+            file: file.clone(),
+        })
+    }
+}
+
+/// Reads parts of files one after the other.
+struct Parts {
+    scan: Arc<Scan>,
+    sources: Arc<dyn Sources>,
+    parts: Arc<[Part]>,
+    /// The one that is opened next.
+    next: usize,
+    open: Option<(Box<dyn PartReader>, Part)>,
+    schema: SchemaRef,
+    batch_size: usize,
+    baseline: BaselineMetrics,
+    /// Those that Spark's reader would have made.
+    batches: Count,
+}
+
+impl Parts {
+    fn next(&mut self) -> DataFusionResult<Option<RecordBatch>> {
+        self.sources.alive()?;
+        let _timer = self.baseline.elapsed_compute().timer();
+        loop {
+            if let Some((reader, part)) = &mut self.open {
+                if let Some(mut columns) = reader.next()? {
+                    let rows = columns.rows;
+                    columns.arrays.extend(constants(&part.constants, rows)?);
+                    // Rows that a filter left out early count as rows of the scan.
+                    self.baseline.record_output(reader.take_rows());
+                    self.batches.add(reader.take_batches());
+                    return super::exec::batch_of(&self.schema, columns.arrays, rows).map(Some);
+                }
+                self.baseline.record_output(reader.take_rows());
+                self.batches.add(reader.take_batches());
+                self.open = None;
+            }
+            let Some(part) = self.parts.get(self.next).cloned() else {
+                return Ok(None);
+            };
+            self.next += 1;
+            let file = &part.file;
+            let size = u64::try_from(file.file_size);
+            let size = size.map_err(|_| bail_out("a file of unknown size"))?;
+            let conf = &self.scan.conf;
+            let bytes = self
+                .sources
+                .file(&file.path, size, file.modification_time, conf)?;
+            let reader = self.scan.format.open(file, bytes, self.batch_size)?;
+            self.open = Some((reader, part));
+        }
+    }
+}
+
+fn constants(constants: &[Arc<dyn PhysicalExpr>], rows: usize) -> DataFusionResult<Vec<ArrayRef>> {
+    if constants.is_empty() {
+        return Ok(Vec::new());
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
+    super::project::evaluate(constants, &batch)
+}

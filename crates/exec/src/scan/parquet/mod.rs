@@ -1,0 +1,72 @@
+//! Parquet files.
+
+mod columns;
+mod file;
+mod footer;
+mod footer_check;
+mod late;
+mod prune;
+
+use std::sync::Arc;
+
+use catalyst::{FileSourceScan, ParquetOptions, PartitionedFile, StructField};
+use datafusion_common::Result as DataFusionResult;
+
+use self::file::FileReader;
+use self::late::Late;
+use self::prune::{Bound, bounds};
+use super::{FormatScan, PartReader, Wanted};
+use crate::lower::Result;
+use crate::sources::FileBytes;
+
+pub(crate) use footer_check::read as read_footer;
+
+/// A scan of Parquet files.
+#[derive(Debug)]
+pub(super) struct ParquetScan {
+    options: ParquetOptions,
+    /// The columns of files that are read.
+    fields: Vec<StructField>,
+    /// The filter above, if it can be asked early.
+    late: Option<Arc<Late>>,
+    /// By which row groups are left out.
+    bounds: Vec<Bound>,
+}
+
+impl ParquetScan {
+    /// Judges the scan.
+    pub(super) fn new(
+        scan: &FileSourceScan,
+        options: &ParquetOptions,
+        wanted: Wanted<'_>,
+    ) -> Result<Self> {
+        let bounds = match options.filter_push_down {
+            true => bounds(&scan.data_filters, wanted.file_name),
+            false => Vec::new(),
+        };
+        for field in &wanted.fields {
+            columns::check(field)?;
+        }
+        let late = match wanted.filter {
+            Some(filter) => Late::new(filter, wanted.output, &wanted.fields)?.map(Arc::new),
+            None => None,
+        };
+        Ok(Self {
+            options: options.clone(),
+            fields: wanted.fields,
+            late,
+            bounds,
+        })
+    }
+}
+
+impl FormatScan for ParquetScan {
+    fn open(
+        &self,
+        part: &PartitionedFile,
+        bytes: Arc<dyn FileBytes>,
+        batch_size: usize,
+    ) -> DataFusionResult<Box<dyn PartReader>> {
+        Ok(Box::new(FileReader::open(self, part, bytes, batch_size)?))
+    }
+}

@@ -1,0 +1,110 @@
+//! What an executor gives to tasks: blocks, broadcasts and files.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use datafusion_common::Result;
+
+use catalyst::ShufflePartitionSpec;
+use catalyst::{Broadcast, ShuffleRead};
+
+/// Something that tasks share.
+pub type Shared = Arc<dyn Any + Send + Sync>;
+
+/// Memory of something that tasks share, given back when it is dropped.
+pub trait SharedMemory: Debug + Send + Sync {
+    /// Asks for so many bytes in place of those that there are. Fewer are always granted.
+    ///
+    /// # Errors
+    /// Bail-out: there are not as many. Then nothing changes.
+    fn resize(&mut self, bytes: usize) -> Result<()>;
+}
+
+/// Makes something that tasks share. Memory is to be asked for before it is used, and to be kept with the thing.
+pub type Make<'a> = dyn FnMut(&[u8], Box<dyn SharedMemory>) -> Result<Shared> + 'a;
+
+/// Where the leaves of a task's plan get their rows. All calls may block: a task has a thread of its own.
+///
+/// Errors are to be [`RunError`](rows::error::RunError)s.
+pub trait Sources: Debug + Send + Sync {
+    /// The blocks of a shuffle that a task reads, decompressed: each is one or more streams of `UnsafeRowSerializer`,
+    /// one after the other.
+    ///
+    /// # Errors
+    /// Where the blocks are is not known.
+    fn shuffle(
+        &self,
+        read: &ShuffleRead,
+        spec: ShufflePartitionSpec,
+    ) -> Result<Box<dyn BlockStream>>;
+
+    /// How many compressed bytes [`Sources::shuffle`] would read, by the map statuses. `None` if that is not known.
+    fn shuffle_bytes(&self, read: &ShuffleRead, spec: ShufflePartitionSpec) -> Option<u64>;
+
+    /// What `make` makes of a broadcast variable's value, the uncompressed bytes of a Java stream. Made once per
+    /// executor under this name, which says all that `make` depends on, and shared by tasks until the driver removes
+    /// the variable. It may be made again if no task has it and memory is short.
+    ///
+    /// # Errors
+    /// The variable cannot be fetched, or `make` fails.
+    fn of_broadcast(
+        &self,
+        broadcast: &Broadcast,
+        name: &str,
+        make: &mut Make<'_>,
+    ) -> Result<Shared>;
+
+    /// A file, by its URL as Spark has it in a [`PartitionedFile`](catalyst::PartitionedFile). `conf` is the broadcast
+    /// of the `SerializableConfiguration` of its file system.
+    ///
+    /// # Errors
+    /// It is not there, or is not to be read natively.
+    fn file(
+        &self,
+        path: &str,
+        size: u64,
+        modification_time: i64,
+        conf: &Broadcast,
+    ) -> Result<Arc<dyn FileBytes>>;
+
+    /// Whether the task may go on; asked by leaves once for each batch.
+    ///
+    /// # Errors
+    /// The task was killed.
+    fn alive(&self) -> Result<()>;
+}
+
+/// Blocks of a shuffle, one after the other.
+pub trait BlockStream: Send {
+    /// The next block; `None` after the last.
+    ///
+    /// # Errors
+    /// The block cannot be fetched or decompressed.
+    fn next(&mut self) -> Result<Option<Bytes>>;
+}
+
+/// The bytes of a file.
+pub trait FileBytes: Debug + Send + Sync {
+    /// The bytes at this range, all of them.
+    ///
+    /// # Errors
+    /// They cannot be read, or the file is shorter.
+    fn read_at(&self, range: Range<u64>) -> Result<Bytes>;
+
+    /// The bytes at each of these ranges; some at the same time, if that is sooner.
+    ///
+    /// # Errors
+    /// As [`FileBytes::read_at`]
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let read = ranges.iter().map(|range| self.read_at(range.clone()));
+        read.collect()
+    }
+
+    /// Whether asking takes longer than reading some kilobytes.
+    fn is_remote(&self) -> bool {
+        false
+    }
+}

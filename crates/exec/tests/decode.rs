@@ -1,0 +1,269 @@
+//! Real stages of all versions: TPC-H and queries for what it lacks, with and without generated code.
+//!
+//! `tests/capture` says how they were captured. `UPDATE_GOLDEN=1` writes what is found anew.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use catalyst::{Settings, Stage, Unsupported};
+use exec::NativeStage;
+use javaser::Limits;
+use javaser::arena::{Graph, NodeId};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use testkit::{NEWEST, OLDEST};
+
+/// A captured stage.
+struct Captured {
+    /// Setting and query: `off.q01`.
+    name: String,
+    settings: Settings,
+    raw: Vec<u8>,
+    binary: Graph,
+    tasks: Vec<Graph>,
+}
+
+fn directory(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
+}
+
+fn captured(version: &str) -> Vec<Captured> {
+    let path = directory("fixtures").join(format!("{version}.jsonl.zst"));
+    let text = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
+    let text = std::str::from_utf8(&text).unwrap();
+    text.lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let graph = |hex: &serde_json::Value| {
+                let (graph, _) = Graph::parse_first(&bytes(hex), &Limits::default()).unwrap();
+                graph
+            };
+            Captured {
+                name: line["name"].as_str().unwrap().to_owned(),
+                settings: Settings::new(|name| line["properties"][name].as_str()),
+                raw: bytes(&line["binary"]),
+                binary: graph(&line["binary"]),
+                tasks: line["tasks"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(graph)
+                    .collect(),
+            }
+        })
+        .collect()
+}
+
+fn bytes(hex: &serde_json::Value) -> Vec<u8> {
+    testkit::from_hex(hex.as_str().unwrap())
+}
+
+/// The RDD and the target in a stage's binary.
+fn parts(binary: &Graph) -> Option<(NodeId, NodeId)> {
+    let pair = binary.tuple(binary.root()?)?;
+    Some((pair.first()?.node()?, pair.get(1)?.node()?))
+}
+
+impl Captured {
+    fn stage(&self) -> Result<Stage, Unsupported> {
+        let (rdd, target) = parts(&self.binary).unwrap();
+        Stage::read(&self.binary, rdd, target, self.settings)
+    }
+
+    /// The stage and what its first and last task read, or why not.
+    fn describe(&self) -> String {
+        let describe = || -> Result<String, Unsupported> {
+            let stage = self.stage()?;
+            let mut text = stage.to_string();
+            for task in &self.tasks {
+                let node = task.root().unwrap().node().unwrap();
+                let partition = task.field_node(node, "partition").unwrap();
+                write!(text, "\n  task {}", stage.bind(task, partition)?).unwrap();
+            }
+            Ok(text)
+        };
+        match describe() {
+            Ok(text) => renumbered(&text),
+            Err(reason) => format!("no: {reason}"),
+        }
+    }
+}
+
+/// Ids in the order in which they are met: those of the driver depend on what it ran before.
+fn renumbered(text: &str) -> String {
+    let mut known = HashMap::new();
+    let mut parts = text.split('#');
+    let mut out = parts.next().unwrap().to_owned();
+    for part in parts {
+        let end = part
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(part.len());
+        let (id, rest) = part.split_at(end);
+        if id.is_empty() {
+            write!(out, "#{part}").unwrap();
+            continue;
+        }
+        let next = known.len() + 1;
+        let id = known.entry(id.to_owned()).or_insert(next);
+        write!(out, "#{id}{rest}").unwrap();
+    }
+    out
+}
+
+fn check(version: &str) {
+    let mut text = String::new();
+    let mut decoded: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for stage in captured(version) {
+        let found = stage.describe();
+        let (of, all) = decoded.entry(stage.name.clone()).or_default();
+        *all += 1;
+        if !found.starts_with("no: ") {
+            *of += 1;
+        }
+        writeln!(text, "== {}\n{found}", stage.name).unwrap();
+    }
+    let golden = directory("golden").join(format!("{version}.txt.zst"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(golden.parent().unwrap()).unwrap();
+        fs::write(&golden, zstd::encode_all(text.as_bytes(), 19).unwrap()).unwrap();
+        if let Some(plain) = std::env::var_os("PLAIN_GOLDEN") {
+            fs::write(Path::new(&plain).join(format!("{version}.txt")), &text).unwrap();
+        }
+    }
+    let expected = zstd::decode_all(fs::File::open(&golden).unwrap()).unwrap();
+    let expected = String::from_utf8(expected).unwrap();
+    for (index, (found, expected)) in text.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(found, expected, "line {} of {version}", index + 1);
+    }
+    assert_eq!(text.len(), expected.len());
+    // With one setting nothing of TPC-H is left to the JVM.
+    for (name, (of, all)) in &decoded {
+        let query = name.rsplit('.').next().unwrap();
+        let is_tpch = query.starts_with('q') && query[1..].parse::<u8>().is_ok();
+        if name.starts_with("off.") && is_tpch {
+            assert_eq!(of, all, "{name} of {version}");
+        }
+    }
+}
+
+/// Why stages of a version that were decoded are not run natively, and how often.
+fn refused(version: &str) -> (usize, BTreeMap<String, Vec<String>>) {
+    let (mut native, mut refused) = (0, BTreeMap::<_, Vec<_>>::new());
+    for captured in captured(version) {
+        let Ok(stage) = captured.stage() else {
+            continue;
+        };
+        match NativeStage::new(Arc::new(stage)) {
+            Ok(_) => native += 1,
+            Err(reason) => refused
+                .entry(reason.to_string())
+                .or_default()
+                .push(captured.name),
+        }
+    }
+    (native, refused)
+}
+
+/// With one setting every stage of TPC-H runs natively, and so do most others.
+#[test]
+fn stages_are_judged() {
+    for version in [OLDEST, NEWEST] {
+        let (native, refused) = refused(version);
+        for (reason, stages) in &refused {
+            println!("{version}: {reason}: {} {:?}", stages.len(), stages);
+            let is_tpch = |name: &&String| {
+                let query = name.rsplit('.').next().unwrap();
+                query.starts_with('q') && query[1..].parse::<u8>().is_ok()
+            };
+            let tpch: Vec<_> = stages.iter().filter(is_tpch).collect();
+            assert!(tpch.is_empty(), "{version}: {reason}: {tpch:?}");
+        }
+        println!("{version}: {native} native");
+        assert!(native > 300);
+    }
+}
+
+testkit::each_version!(stages_of, super::check);
+
+/// What a stage computes, without what differs between the doors: metrics, and which input is the first of a join.
+fn computed(stage: &Captured) -> Option<String> {
+    let text = renumbered(&stage.stage().ok()?.to_string());
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let word = line.trim_start().split(' ').next().unwrap();
+        if !["metrics", "inputs"].contains(&word) {
+            let line = line.split(" metrics ").next().unwrap();
+            let words = line.split(' ').collect::<Vec<_>>();
+            let leaf = words.iter().position(|word| *word == "leaf");
+            let of_leaf = |at: usize| leaf.is_some_and(|leaf| at == leaf + 1);
+            let words = words.iter().enumerate();
+            let kept: Vec<_> = words
+                .filter(|(at, _)| !of_leaf(*at))
+                .map(|(_, w)| *w)
+                .collect();
+            lines.push(kept.join(" "));
+        }
+    }
+    Some(lines.join("\n"))
+}
+
+/// The same stages with and without generated code are the same operators.
+fn doors(version: &str) -> usize {
+    let mut without: HashMap<String, Vec<String>> = HashMap::new();
+    let mut with = Vec::new();
+    for stage in captured(version) {
+        let Some(text) = computed(&stage) else {
+            continue;
+        };
+        match stage.name.split_once('.').unwrap() {
+            ("off", query) => without.entry(query.to_owned()).or_default().push(text),
+            (_, query) => with.push((query.to_owned(), text)),
+        }
+    }
+    for (query, text) in &with {
+        let Some(others) = without.get(query) else {
+            continue;
+        };
+        // Adaptive execution stops a query when a side of a join is empty: which stages ran before is a matter of time.
+        if query == "q17" {
+            continue;
+        }
+        assert!(others.contains(text), "{query} of {version}:\n{text}");
+    }
+    with.len()
+}
+
+#[test]
+fn both_doors_lead_to_the_same_tree() {
+    for version in [OLDEST, NEWEST] {
+        assert!(doors(version) > 100);
+    }
+}
+
+/// A stage with a byte changed is another stage or none, and never a panic.
+#[test]
+fn changed_bytes_do_no_harm() {
+    let mut stages = captured(NEWEST);
+    stages.retain(|stage| stage.raw.len() < 60_000);
+    assert!(stages.len() > 100);
+    let config = ProptestConfig::with_cases(2000);
+    proptest!(config, |(stage in any::<Index>(), at in any::<Index>(), byte: u8)| {
+        let stage = stage.get(&stages);
+        let mut raw = stage.raw.clone();
+        let at = at.index(raw.len());
+        raw[at] = byte;
+        if let Ok((graph, _)) = Graph::parse_first(&raw, &Limits::default())
+            && let Some((rdd, target)) = parts(&graph)
+            && let Ok(stage) = Stage::read(&graph, rdd, target, stage.settings)
+        {
+            prop_assert!(!stage.to_string().is_empty());
+        }
+    });
+}

@@ -1,0 +1,288 @@
+//! Expressions of real stages on the inputs that Spark had, compared with what Spark made of them.
+//!
+//! `tests/capture/expressions.py` says how they were captured. `UPDATE_GOLDEN=1` writes anew what is not computed
+//! natively, and for how many rows.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{
+    DataType as ArrowType, Date32Type, Float32Type, Float64Type, TimestampMicrosecondType,
+};
+use catalyst::{Attribute, Expr, Operator, OperatorKind, Settings, Stage};
+use exec::expr::lower;
+use javaser::Limits;
+use javaser::arena::Graph;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use rows::error::RunError;
+use rows::types::ToArrow as _;
+use rows::types::schema_of;
+
+fn directory(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
+}
+
+fn bytes(hex: &serde_json::Value) -> Vec<u8> {
+    testkit::from_hex(hex.as_str().unwrap())
+}
+
+/// `None` if there is text that is not UTF-8.
+fn table(parquet: &serde_json::Value) -> Option<RecordBatch> {
+    let bytes = bytes::Bytes::from(bytes(parquet));
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes)
+        .unwrap()
+        .with_batch_size(1 << 20)
+        .build()
+        .unwrap();
+    let batches = reader.collect::<Result<Vec<_>, _>>().ok()?;
+    arrow::compute::concat_batches(&batches[0].schema(), &batches).ok()
+}
+
+/// The projection of a stage and the columns below it.
+fn projection(operator: &Operator) -> Option<(&[Expr], &[Attribute])> {
+    match &operator.kind {
+        OperatorKind::Project { list, child } => Some((list, child.output.require().unwrap())),
+        _ => operator.children().find_map(projection),
+    }
+}
+
+/// Columns as they are natively.
+fn adapt(array: &ArrayRef, to: &ArrowType) -> ArrayRef {
+    match (array.data_type(), to) {
+        (from, to) if from == to => Arc::clone(array),
+        (ArrowType::Struct(_), ArrowType::Struct(fields)) => {
+            let of = array.as_struct();
+            let columns = of.columns().iter().zip(fields);
+            let columns = columns.map(|(column, field)| adapt(column, field.data_type()));
+            let columns: Vec<_> = columns.collect();
+            let adapted =
+                arrow::array::StructArray::new(fields.clone(), columns, of.nulls().cloned());
+            Arc::new(adapted)
+        }
+        _ => arrow::compute::cast(array, to).unwrap(),
+    }
+}
+
+fn input(table: &RecordBatch, attributes: &[Attribute]) -> RecordBatch {
+    let schema = schema_of(attributes).unwrap();
+    let columns = attributes
+        .iter()
+        .zip(schema.fields())
+        .map(|(attribute, field)| {
+            let column = table.column_by_name(&attribute.name).unwrap();
+            adapt(column, field.data_type())
+        });
+    let columns: Vec<_> = columns.collect();
+    let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(table.num_rows()));
+    RecordBatch::try_new_with_options(schema, columns, &options).unwrap()
+}
+
+/// A value such that equal texts are equal values to the last bit.
+fn text(array: &dyn Array, row: usize) -> String {
+    if array.is_null(row) {
+        return "null".to_owned();
+    }
+    match array.data_type() {
+        ArrowType::Float32 => {
+            let value = array.as_primitive::<Float32Type>().value(row);
+            format!(
+                "{value:?} {:x}",
+                if value.is_nan() { 0 } else { value.to_bits() }
+            )
+        }
+        ArrowType::Float64 => {
+            let value = array.as_primitive::<Float64Type>().value(row);
+            format!(
+                "{value:?} {:x}",
+                if value.is_nan() { 0 } else { value.to_bits() }
+            )
+        }
+        ArrowType::Struct(_) => {
+            let fields = array.as_struct().columns().iter();
+            let fields: Vec<_> = fields.map(|field| text(field.as_ref(), row)).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        ArrowType::Timestamp(..) => array
+            .as_primitive::<TimestampMicrosecondType>()
+            .value(row)
+            .to_string(),
+        ArrowType::Date32 => array.as_primitive::<Date32Type>().value(row).to_string(),
+        ArrowType::Utf8View => format!("{:?}", array.as_string_view().value(row)),
+        ArrowType::BinaryView => format!("{:02x?}", array.as_binary_view().value(row)),
+        _ => {
+            let options = arrow::util::display::FormatOptions::default();
+            let formatter = arrow::util::display::ArrayFormatter::try_new(array, &options);
+            formatter.unwrap().value(row).to_string()
+        }
+    }
+}
+
+/// What became of an expression.
+#[derive(Default)]
+struct Outcome {
+    compared: usize,
+    bailed_out: BTreeMap<String, usize>,
+    wrong: Vec<String>,
+}
+
+fn evaluate(
+    expr: &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
+    batch: &RecordBatch,
+) -> Result<ArrayRef, String> {
+    expr.evaluate(batch)
+        .and_then(|value| value.into_array(batch.num_rows()))
+        .map_err(|error| match RunError::of(error) {
+            RunError::BailOut(reason) => reason,
+            other => panic!("{other:?}"),
+        })
+}
+
+fn compare(
+    outcome: &mut Outcome,
+    found: &ArrayRef,
+    expected: &ArrayRef,
+    batch: &RecordBatch,
+    first: usize,
+) {
+    for row in 0..found.len() {
+        let (ours, sparks) = (text(found, row), text(expected, row));
+        outcome.compared += 1;
+        if ours != sparks {
+            let columns = batch.columns().iter();
+            let columns: Vec<_> = columns.map(|column| text(column, row)).collect();
+            outcome.wrong.push(format!(
+                "row {}: {ours} instead of {sparks} of {}",
+                first + row,
+                columns.join(" | ").chars().take(300).collect::<String>()
+            ));
+        }
+    }
+}
+
+fn check_expression(
+    expr: &Expr,
+    attributes: &[Attribute],
+    batch: &RecordBatch,
+    expected: Option<&ArrayRef>,
+) -> Result<Outcome, String> {
+    let lowered = lower(expr, attributes).map_err(|reason| reason.to_string())?;
+    let to = expr
+        .data_type
+        .to_arrow()
+        .map_err(|reason| reason.to_string())?;
+    let mut outcome = Outcome::default();
+    let whole = evaluate(&lowered, batch);
+    let Some(expected) = expected else {
+        // Spark failed: so must this, in one way or another.
+        match whole {
+            Err(reason) => *outcome.bailed_out.entry(reason).or_default() += 1,
+            Ok(_) => outcome.wrong.push("a result where Spark fails".to_owned()),
+        }
+        return Ok(outcome);
+    };
+    let expected = adapt(expected, &to);
+    if let Ok(found) = &whole {
+        assert_eq!(found.data_type(), &to);
+        compare(&mut outcome, found, &expected, batch, 0);
+    }
+    // Row by row: what is bailed out of hides no other rows. Some rows alone are enough otherwise.
+    let rows = if whole.is_ok() {
+        batch.num_rows().min(50)
+    } else {
+        batch.num_rows()
+    };
+    for row in 0..rows {
+        let one = batch.slice(row, 1);
+        match evaluate(&lowered, &one) {
+            Ok(found) => compare(&mut outcome, &found, &expected.slice(row, 1), &one, row),
+            Err(reason) => *outcome.bailed_out.entry(reason).or_default() += 1,
+        }
+    }
+    Ok(outcome)
+}
+
+fn check(version: &str) {
+    let path = directory("fixtures").join(format!("expressions-{version}.jsonl.zst"));
+    let packed = fs::read(path).unwrap();
+    let lines = String::from_utf8(zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
+    let mut tables = HashMap::new();
+    let mut summary = String::new();
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for line in lines.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        if let Some(parquet) = line.get("parquet") {
+            tables.insert(
+                line["table"].as_str().unwrap().to_owned(),
+                table(parquet).unwrap(),
+            );
+            continue;
+        }
+        let label = line["label"].as_str().unwrap();
+        let (binary, _) = Graph::parse_first(&bytes(&line["binary"]), &Limits::default()).unwrap();
+        let pair = binary.tuple(binary.root().unwrap()).unwrap();
+        let settings = Settings::new(|name| line["properties"][name].as_str());
+        let (rdd, target) = (pair[0].node().unwrap(), pair[1].node().unwrap());
+        let stage = match Stage::read(&binary, rdd, target, settings) {
+            Ok(stage) => stage,
+            Err(reason) => {
+                writeln!(summary, "{label}: not decoded: {reason}").unwrap();
+                continue;
+            }
+        };
+        let Some((list, attributes)) = projection(&stage.root) else {
+            writeln!(summary, "{label}: no projection").unwrap();
+            continue;
+        };
+        let batch = input(&tables[line["table"].as_str().unwrap()], attributes);
+        let mut results = None;
+        if !line["results"].is_null() {
+            results = table(&line["results"]);
+            if results.is_none() {
+                writeln!(summary, "{label}: no UTF-8").unwrap();
+                continue;
+            }
+        }
+        for (index, expr) in list.iter().enumerate() {
+            let name: String = expr.to_string().chars().take(120).collect();
+            let expected = results.as_ref().map(|results| results.column(index));
+            match check_expression(expr, attributes, &batch, expected) {
+                Ok(outcome) => {
+                    compared += outcome.compared;
+                    if expected.is_some() {
+                        for (reason, rows) in &outcome.bailed_out {
+                            writeln!(summary, "{label}: {name}: {rows} rows: {reason}").unwrap();
+                        }
+                    }
+                    if let Some(first) = outcome.wrong.first() {
+                        let count = outcome.wrong.len();
+                        wrong.push(format!("{label}: {name}: {count} wrong: {first}"));
+                    }
+                }
+                Err(reason) => writeln!(summary, "{label}: {name}: unsupported: {reason}").unwrap(),
+            }
+        }
+    }
+    println!("{version}: {compared} values compared");
+    let golden = directory("golden").join(format!("expressions-{version}.txt"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, &summary).unwrap();
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(compared > 1_000_000, "{compared}");
+    assert_eq!(fs::read_to_string(&golden).unwrap(), summary);
+}
+
+testkit::oldest_and_newest!(expressions_are_sparks, super::check);

@@ -1,0 +1,139 @@
+"""Checks the reasons for which functions are not simple, and the tables of versions; prints all reasons, one a line.
+
+usage: reasons.py DIRECTORY_OF_FIRESTEEL_PYFUNC"""
+
+import dis
+import math
+import operator
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+from firesteel_pyfunc import NotSimple, compile_function, reasons, versions  # noqa: E402
+
+
+def looped(number):
+    while number > 5:
+        number = number - 1
+    return number
+
+
+def careless(number):
+    unused = 1 // number  # noqa: F841
+    return number
+
+
+def with_default(number, more=1):
+    return number + more
+
+
+def unbound(number):
+    if number:
+        return found  # noqa: F821
+    found = 1
+    return found
+
+
+def endless(number):
+    return endless(number)
+
+
+def generator(number):
+    yield number
+
+
+async def coroutine(number):
+    return number
+
+
+def nested(number):
+    inner = lambda: number
+    return inner()
+
+
+def large(number):
+    return number
+
+
+for _ in range(9):
+    large = (lambda inner: lambda number: inner(number) + inner(number))(large)
+
+objects = [1]
+NOT_SIMPLE = [
+    (reasons.CALLABLE, operator.itemgetter(0)),
+    (reasons.CALLABLE, "text"),
+    (reasons.CALLABLE, str.upper),
+    (reasons.CALLABLE, lambda i: sorted(i)),
+    (reasons.ARGUMENTS, with_default),
+    (reasons.ARGUMENTS, lambda: 1),
+    (reasons.ARGUMENTS, lambda *i: i),
+    (reasons.ARGUMENTS, lambda i, *, j=1: i),
+    (reasons.ARGUMENTS, lambda i, **more: i),
+    (reasons.ARGUMENTS, lambda i: str(object=i)),
+    (reasons.ARGUMENTS, lambda i: max(*i)),
+    (reasons.ARGUMENTS, lambda i: max(i, 1, 2)),
+    (reasons.ARGUMENTS, lambda i: int(i, 16)),
+    (reasons.GENERATOR, generator),
+    (reasons.GENERATOR, coroutine),
+    (reasons.INNER_FUNCTION, nested),
+    (reasons.LOOP, looped),
+    (reasons.ATTRIBUTE, lambda i: i.real),
+    (reasons.ATTRIBUTE, lambda i: i.title()),
+    (reasons.ATTRIBUTE, lambda i: math.sqrt(i)),
+    (reasons.ATTRIBUTE, lambda i: objects.append(i)),
+    (reasons.OBJECT, lambda i: i in objects),
+    (reasons.OBJECT, lambda i: not_there),  # noqa: F821
+    (reasons.CONSTANT, lambda i: 2**63),
+    (reasons.CONSTANT, lambda i: (i, (1, (2**63,)))[1]),
+    (reasons.CONSTANT, lambda i: b"bytes"),
+    (reasons.CONSTANT, lambda i: "\ud800"),
+    (reasons.CONSTANT, lambda i: i[: 2**63]),
+    (reasons.CONSTANT, eval("lambda i: " + "(" * 20 + "1" + ",)" * 20)),
+    (reasons.OPERATION, lambda i: i**2),
+    (reasons.OPERATION, lambda i: i << 1),
+    (reasons.OPERATION, lambda i: ~i),
+    (reasons.OPERATION, lambda i: i[i]),
+    (reasons.OPERATION, lambda i: i[::2]),
+    (reasons.OPERATION, lambda i: i is i),
+    (reasons.OPERATION, lambda i: {1: i}),
+    (reasons.OPERATION, lambda i: f"{i:3}"),
+    (reasons.OPERATION, unbound),
+    (reasons.UNUSED, careless),
+    (reasons.SIZE, endless),
+    (reasons.SIZE, large),
+]
+
+
+def reason_of(function, count):
+    try:
+        compile_function(function, count)
+    except NotSimple as error:
+        return error.reason
+    return None
+
+
+def reason_of_version(*version):
+    try:
+        versions.instructions(*version)
+    except NotSimple as error:
+        return error.reason
+    return None
+
+
+for number, (reason, function) in enumerate(NOT_SIMPLE):
+    found = reason_of(function, 1)
+    # Comprehensions and functions within functions have changed.
+    assert found == reason, f"{number}, {function}: {found}, not {reason}"
+assert reason_of(lambda i: [one for one in i], 1) in (reasons.LOOP, reasons.INNER_FUNCTION)
+assert reason_of(lambda i, j: (i, j), 2) is None
+
+# All of its instructions are this interpreter's.
+table = versions.instructions()
+assert table is versions.TABLES[sys.version_info[:2]]
+unknown = [name for name in table if name not in dis.opmap]
+assert not unknown, unknown
+assert reason_of_version("pypy", (3, 11)) == reasons.INTERPRETER
+for version in [(2, 7), (3, 8), (3, 14), (4, 0)]:
+    assert reason_of_version("cpython", version) == reasons.VERSION + "%d.%d" % version
+print(reasons.VERSION + "3.15")
+print("\n".join(text for name, text in vars(reasons).items() if name.isupper() and name != "VERSION"))

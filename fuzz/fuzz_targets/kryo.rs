@@ -1,0 +1,4 @@
+//! Kryo's values.
+#![no_main]
+
+firesteel_fuzz::target!(firesteel::fuzzing::kryo);

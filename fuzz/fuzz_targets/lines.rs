@@ -1,0 +1,4 @@
+//! Lines of text files.
+#![no_main]
+
+firesteel_fuzz::target!(firesteel::fuzzing::lines);

@@ -1,0 +1,4 @@
+//! Frames of zstd.
+#![no_main]
+
+firesteel_fuzz::target!(firesteel::fuzzing::zstd);

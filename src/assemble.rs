@@ -1,0 +1,53 @@
+//! The lanes of this program: the only file that names them all.
+
+use std::sync::Arc;
+
+use crate::config::{LaneName, SettingError, declared};
+use crate::lanes::jvm::HotSpot;
+use crate::lanes::python::worker::PythonWorkers;
+use crate::lanes::python::{PythonLane, PythonParts};
+use crate::lanes::sql::{SqlLane, SqlParts};
+use crate::task::{Assembly, Lane, LaneParts};
+
+/// What executors of this program are made of.
+pub const ASSEMBLY: Assembly = Assembly {
+    lanes,
+    jvms: &HotSpot,
+};
+
+fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
+    let LaneParts {
+        plane,
+        files,
+        settings,
+    } = parts;
+    let properties = &plane.env.properties;
+    let mut lanes: Vec<Box<dyn Lane>> = Vec::new();
+    if settings.native_lanes.contains(&LaneName::Python) {
+        let parts = PythonParts {
+            workers: PythonWorkers::new(properties, &plane.env.catalog)?,
+            local_dirs: Arc::clone(&plane.env.local_dirs),
+            broadcasts: Arc::clone(&plane.broadcasts),
+            shuffle: Arc::clone(&plane.shuffle),
+            store: Arc::new(plane.blocks.clone()),
+            files: Arc::clone(files),
+        };
+        lanes.push(Box::new(PythonLane::new(
+            parts,
+            properties,
+            plane.env.limits,
+        )?));
+    }
+    if settings.native_lanes.contains(&LaneName::Sql)
+        && properties.switch(&declared::SQL_ENABLED)?
+    {
+        let parts = SqlParts {
+            broadcasts: Arc::clone(&plane.broadcasts),
+            shuffle: Arc::clone(&plane.shuffle),
+            memory: plane.memory.clone(),
+            files: Arc::clone(files),
+        };
+        lanes.push(Box::new(SqlLane::new(parts, properties)?));
+    }
+    Ok(lanes)
+}

@@ -1,0 +1,25 @@
+//! Firesteel's own properties.
+
+use super::DefaultValue::Is;
+use super::{Effect, List, Property, Switch, Text, declarations};
+
+declarations! { Firesteel:
+    /// Lanes that may run tasks; what none of the named ones takes runs in the jvm lane, and `jvm` alone delegates
+    /// every task.
+    LANES: Property<List> = Property::new("spark.firesteel.lanes", List, Is("jvm,python,sql"));
+
+    /// Whether stages of Spark SQL may run in the sql lane.
+    SQL_ENABLED: Property<Switch> = Property::new("spark.firesteel.sql.enabled", Switch, Is("true"));
+
+    /// `both` makes the JVM run again what the sql lane has run, and compares the two attempts; for tests.
+    VERIFY: Property<Text> = Property::new("spark.firesteel.verify", Text, Is("none"))
+        .effect(Effect::NativeBut("with `both` every attempt of the sql lane is given to the JVM too"));
+
+    /// Whether Python workers run in prepared interpreters.
+    PYTHON_PREPARE: Property<Switch> =
+        Property::new("spark.firesteel.python.prepare", Switch, Is("true"));
+
+    /// Whether prepared interpreters run pipelines of simple functions by native code.
+    PYTHON_COMPILE: Property<Switch> =
+        Property::new("spark.firesteel.python.compile", Switch, Is("true"));
+}

@@ -1,0 +1,50 @@
+//! Fuzz targets of this room; see [`crate::fuzzing`].
+
+pub use super::compute::fuzzing::{checkpoint, lines};
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use javaser::Limits;
+
+use super::BroadcastFile;
+use super::plan::{RddKind, StagePlan, bind};
+use super::read_function::read_function;
+use crate::blocks::kryo::Kryo;
+use crate::task::{StageBinary, TaskContext, TaskError, TaskObject};
+
+#[derive(Debug)]
+struct NoFile;
+
+impl BroadcastFile for NoFile {
+    fn path(&self, _: &TaskContext) -> Result<PathBuf, TaskError> {
+        Ok(PathBuf::new())
+    }
+}
+
+/// A stage of PySpark and a task of it: 4 bytes say how long the task is, which stands first.
+pub fn python_stage(data: &[u8]) {
+    let limits = Limits::default();
+    let Some((size, rest)) = data.split_first_chunk() else {
+        return;
+    };
+    let size = u32::from_be_bytes(*size) as usize;
+    let (task, stage) = rest.split_at(size.min(rest.len()));
+    let Ok(stage) = StageBinary::decode(stage, &limits) else {
+        return;
+    };
+    let Ok(plan) = StagePlan::judge(&stage) else {
+        return;
+    };
+    for rdd in &plan.rdds {
+        if let RddKind::Python { rdd, .. } = &rdd.kind {
+            let _ = read_function(&stage.graph, *rdd, |_| Arc::new(NoFile));
+        }
+    }
+    if let Ok(task) = TaskObject::decode(task, &limits) {
+        let _ = task.serialized_task_metrics();
+        for kryo in [None, Some(Kryo::default())] {
+            let _ = bind(&plan, &task.graph, task.partition, kryo);
+        }
+    }
+}

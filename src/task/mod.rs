@@ -1,0 +1,18 @@
+//! The interface between the executor and the lanes: a task, what it runs with, and how it ends.
+
+pub mod accumulators;
+mod context;
+mod decoded;
+mod error;
+pub mod jvm;
+mod lane;
+mod metrics;
+pub mod outcome;
+mod value;
+
+pub use context::{Resources, TaskContext};
+pub use decoded::{DecodeError, DecodedTask, StageBinary, StageTarget, TaskKind, TaskObject};
+pub use error::{FetchFailure, TaskError, TaskException};
+pub use lane::{AcceptedTask, Assembly, Lane, LaneParts, LanesOf, Verifier};
+pub use metrics::{InputMetrics, TaskMetrics};
+pub use value::TaskValue;

@@ -1,0 +1,109 @@
+//! Random queries over tables that are no files, next to plain Spark, and with every task held against the JVM's.
+
+use std::path::Path;
+
+use testkit::{NEWEST, OLDEST, each_version};
+
+use crate::jobs::{both_sides, equal_sides};
+use crate::lanes::{Reason, Report, check_reasons, ended, reports};
+use crate::places;
+use crate::submit::Application;
+
+/// Number of queries, and of the threads of the driver that ask them.
+const QUERIES: &str = "120";
+const THREADS: &str = "3";
+
+/// Least number of tasks that they take which run natively.
+const NATIVE_TASKS: u64 = 400;
+
+const RANDOM: Application = Application {
+    name: "sql-random",
+    program: "spark-submit",
+    seconds: 900,
+    arguments: |_, work| arguments(work, &[]),
+    stdin: None,
+    lanes: None,
+    sources: &["jobs/sql_random.py", "e2e/sql_random.rs"],
+};
+
+const VERIFIED: Application = Application {
+    name: "sql-random-verified",
+    program: "spark-submit",
+    seconds: 900,
+    arguments: |_, work| arguments(work, &["spark.firesteel.verify=both"]),
+    stdin: None,
+    lanes: None,
+    sources: &["jobs/sql_random.py", "e2e/sql_random.rs"],
+};
+
+/// Parts of all reasons for which tasks of these queries are left to the JVM.
+const NOT_NATIVE: [&str; 10] = [
+    "CartesianProductExec",
+    "GenerateExec",
+    "OneRowRelationExec",
+    "PythonRDD$::toLocalIteratorAndServe",
+    "RDDScanExec",
+    // Unions of Spark 4.1 whose parts have the same partitions.
+    "SQLPartitioningAwareUnionRDD",
+    "TakeOrderedAndProjectExec",
+    "generated code without operators",
+    // Both are of nested loop joins that are full outer joins.
+    "a shuffle with JavaSerializer",
+    "null instead of an object",
+];
+
+/// What is made of local rows that nobody names, and looked into all the same: `TakeOrderedAndProjectExec` of a bare
+/// table.
+const UNKNOWN_COLUMNS: &str = "rows of unknown columns";
+
+fn arguments(work: &Path, settings: &[&str]) -> Vec<String> {
+    let mut arguments = Vec::new();
+    for setting in settings {
+        arguments.extend(["--conf".to_owned(), (*setting).to_owned()]);
+    }
+    let job = places::jobs().join("sql_random.py");
+    let result = work.join("result.json");
+    arguments.extend([job, result].map(|path| path.display().to_string()));
+    arguments.extend(["1", "0", QUERIES, THREADS].map(str::to_owned));
+    arguments
+}
+
+fn random(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let Some(outcome) = both_sides(&RANDOM, version) else {
+        return;
+    };
+    let reports = reports(&outcome, version);
+    let known = [Reason::Whole(&[UNKNOWN_COLUMNS]), Reason::Part(&NOT_NATIVE)];
+    check_reasons(&reports, Report::left_native, &known);
+    let tasks = ended(&reports, "sql");
+    assert!(
+        tasks >= NATIVE_TASKS,
+        "{tasks} tasks ran natively: {reports:#?}"
+    );
+}
+
+fn verified(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST]) {
+        return;
+    }
+    let Some(outcome) = equal_sides(&RANDOM, &VERIFIED, version) else {
+        return;
+    };
+    let reports = reports(&outcome, version);
+    let mut equal = 0;
+    for report in &reports {
+        let verified = report.verified();
+        assert_eq!(verified["different"], 0, "{report:#?}");
+        equal += verified["equal"].as_u64().expect("a count");
+    }
+    assert!(
+        equal >= NATIVE_TASKS,
+        "{equal} tasks were equal: {reports:#?}"
+    );
+}
+
+each_version!(random_queries_equal_plain_spark, super::random);
+each_version!(random_queries_equal_the_jvm_task_by_task, super::verified);

@@ -1,0 +1,47 @@
+"""Commands of `hold.py` about what executors do besides running tasks."""
+
+import os
+import threading
+
+from pyspark import InheritableThread, TaskContext
+
+from support import mask, wait_for
+
+
+class ExecutorRules:
+    def begin_marked(self, command):
+        """Starts a job of `probe.Executors` with two tasks, and waits until both run."""
+        name = command["job"]
+        directory = os.path.join(self.scratch, f"{name}-{len(self.jobs)}")
+        os.makedirs(directory)
+        outcome = []
+
+        def work():
+            self.sc.setJobGroup(name, name, interruptOnCancel=True)
+            try:
+                outcome.append(getattr(self.sc._jvm.probe.Executors, name)(self.sc._jsc, directory))
+            except Exception as error:
+                outcome.append(mask(str(error)))
+
+        thread = InheritableThread(target=work)
+        thread.daemon = True
+        thread.start()
+        self.jobs[name] = (thread, directory, outcome)
+        wait_for("two running tasks", lambda: len(os.listdir(directory)) == 2)
+        return "both run"
+
+    def cancel(self, command):
+        """Cancels a job of `begin_marked`, and says whether it ends as a cancelled one."""
+        self.sc.cancelJobGroup(command["job"])
+        return "cancelled" in str(self.finish({"name": command["job"]}))
+
+    def resources(self, _):
+        """Custom resources: what the driver knows of executors, and which addresses tasks are given."""
+        self.rest.drain()
+        known = {e["id"]: {name: found["addresses"] for name, found in e["resources"].items()}
+                 for e in self.rest.executors() if e["id"] != "driver"}
+
+        def given(_):
+            return [f"{name} {address}" for name, found in TaskContext.get().resources().items() for address in found.addresses]
+
+        return {"known": known, "given": sorted(set(self.sc.parallelize(range(16), 16).flatMap(given).collect()))}

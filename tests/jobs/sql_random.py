@@ -1,0 +1,436 @@
+"""Random queries of Spark SQL over tables that are no files: VALUES, ranges, empty relations, data frames from Python lists and from pandas, bare under every operator that can stand above them.
+
+usage: spark-submit sql_random.py RESULT SEED FIRST COUNT [THREADS]. Query N is made of SEED and N alone, so that any can be asked again (FIRST N, COUNT 1). From 0 on the fixed queries come first. RESULT has for each query its text and a digest of
+its answer: rows in their order where the query fixes it, else sorted."""
+
+import concurrent.futures
+import datetime
+import hashlib
+import json
+import math
+import random
+import re
+import sys
+
+# What rows are made of: by type, literals of SQL. Few of each, so that joins find partners, and odd ones among them.
+LITERALS = {
+    "int": ["0", "1", "2", "3", "-1", "2147483647", "-2147483648"],
+    "bigint": ["0L", "1L", "2L", "3L", "-1L", "9223372036854775807L"],
+    "tinyint": ["0Y", "1Y", "2Y", "-128Y", "127Y"],
+    "double": ["0.0D", "-0.0D", "1.0D", "2.5D", "double('NaN')", "double('Infinity')", "-1e300D"],
+    "float": ["float(0)", "-float(0)", "float(1)", "float('NaN')", "float(0.1)"],
+    "string": ["''", "'a'", "'b'", "'ab'", "'1'", "'äöü€'", "'a longer text that is no view in itself'", "' '"],
+    "boolean": ["true", "false"],
+    "date": ["DATE'2020-01-01'", "DATE'1969-12-31'", "DATE'0001-01-01'", "DATE'9999-12-31'", "DATE'1582-10-04'"],
+    "timestamp": ["TIMESTAMP'2020-01-01 12:34:56.789012'", "TIMESTAMP'1969-12-31 23:59:59.999999'", "TIMESTAMP'1583-01-02 00:00:00'", "TIMESTAMP'2024-03-31 02:30:00'"],
+    "decimal(10,2)": ["0.00", "1.00", "2.50", "-99999999.99", "99999999.99"],
+    "decimal(38,10)": ["0", "1", "-9999999999999999999999999999.9999999999", "0.0000000001"],
+    "binary": ["X''", "X'00'", "X'FF00'", "X'616263'"],
+}
+TYPES = list(LITERALS)
+
+# What differs between sessions. Each is a session of its own, with the same views.
+SESSIONS = [
+    {},
+    {"spark.sql.codegen.wholeStage": "false"},
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"},
+    {"spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"},
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": "false", "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"},
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.session.timeZone": "America/New_York"},
+    {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.join.preferSortMergeJoin": "false"},
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.coalescePartitions.enabled": "false", "spark.sql.shuffle.partitions": "3"},
+]
+
+# Queries that were answered wrong once: nobody names the columns of a local table that is collected or broadcast bare.
+# Asked in every session.
+FIXED = [
+    "SELECT * FROM VALUES (1,'x'),(2,'y') UNION ALL SELECT * FROM VALUES (3,'z')",
+    "SELECT * FROM VALUES (1,'x'),(2,'y') EXCEPT SELECT * FROM VALUES (2,'y')",
+    "SELECT * FROM VALUES (1,'x'),(2,'y') INTERSECT SELECT * FROM VALUES (2,'y')",
+    "SELECT a.id FROM range(5) a WHERE a.id NOT IN (SELECT * FROM VALUES (1L),(2L) v(x))",
+    "SELECT a.id FROM range(5) a WHERE a.id IN (SELECT x FROM VALUES (1L,'a'),(2L,'b') v(x,y))",
+    "SELECT id FROM range(4) WHERE id IN (SELECT i2 FROM VALUES (0,10),(1,11) AS t(i2,j2))",
+    "SELECT a.id, v.x FROM range(3) a CROSS JOIN VALUES (DATE'2020-01-01') v(x)",
+    "SELECT a.id, v.x FROM range(3) a CROSS JOIN VALUES ('a text') v(x)",
+    "SELECT a.id, v.x, v.y FROM range(3) a, LATERAL (SELECT * FROM VALUES (1, 'one') v(x, y)) v",
+    "SELECT t.a, v.k FROM VALUES ('x',1),('y',2) t(a,i) JOIN VALUES (1,'one'),(2,'two') v(k,x) ON t.i = v.k",
+    "SELECT id FROM range(2) UNION ALL SELECT * FROM VALUES (7L), (CAST(NULL AS BIGINT))",
+    "SELECT * FROM VALUES (7L), (CAST(NULL AS BIGINT)) UNION ALL SELECT id FROM range(2)",
+    "SELECT a.id, v.* FROM range(3) a JOIN (SELECT * FROM VALUES (1L,'x'),(2L,'y') ORDER BY 1 DESC LIMIT 1) v(k,t) ON a.id = v.k",
+    "SELECT a.id, v.* FROM range(3) a JOIN from_pandas v ON a.id = v.c0",
+    "SELECT count(*) FROM VALUES (1,'x'),(2,'y') v(a,b) CROSS JOIN range(3)",
+]
+
+# Views of data frames that Python makes; all have these columns.
+VIEWS = ["from_list", "from_pandas", "from_empty_list", "from_empty_pandas"]
+VIEW_COLUMNS = ["bigint", "double", "string", "date"]
+
+
+def cast(literal, of):
+    return f"CAST({literal} AS {of})"
+
+
+class Relation:
+    """Something to select from: its text, the types of its columns `c0`, `c1` …, and whether its rows come in one order only."""
+
+    def __init__(self, text, types, ordered=True):
+        self.text, self.types, self.ordered = text, types, ordered
+
+
+class Query(Relation):
+    """A relation that is a whole query. `zeros`: whether 0.0 may stand for -0.0, as any row of a group may for the others. `sums`: columns with sums of floating-point numbers."""
+
+    def __init__(self, text, types, ordered=False, zeros=True, sums=()):
+        super().__init__(text, types, ordered)
+        self.zeros, self.sums = zeros, set(sums)
+
+
+class Maker:
+    """Makes queries of the numbers of a generator."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.names = 0
+
+    def pick(self, of):
+        return self.rng.choice(of)
+
+    def chance(self, share):
+        return self.rng.random() < share
+
+    def name(self):
+        self.names += 1
+        return f"t{self.names}"
+
+    def types(self):
+        return [self.pick(TYPES) for _ in range(self.rng.randint(1, 4))]
+
+    def literal(self, of, nulls=0.15):
+        # With its type: a column may happen to have nulls only.
+        return cast("NULL" if self.chance(nulls) else self.pick(LITERALS[of]), of)
+
+    def values(self, types):
+        rows = [", ".join(self.literal(of) for of in types) for _ in range(self.rng.randint(1, 6))]
+        return ", ".join(f"({row})" for row in rows)
+
+    def columns(self, types):
+        return ", ".join(f"c{n}" for n in range(len(types)))
+
+    def source(self, types=None, depth=0):
+        """A relation, of these types if given, as a query in brackets with a name. Its columns are c0, c1, ..."""
+        kind = self.rng.random()
+        if types is None and kind < 0.15:
+            bounds = self.pick(["3", "0", "1, 8, 2", "5, 0, -1", "0, 7, 1, 3", "2, 2", "-3, 3, 1, 2"])
+            name = self.name()
+            return Relation(f"(SELECT id AS c0 FROM range({bounds})) {name}", ["bigint"])
+        if types is None and kind < 0.3:
+            name = self.name()
+            return Relation(f"{self.pick(VIEWS)} {name}", VIEW_COLUMNS)
+        if depth < 2 and kind > 0.85:
+            inner = self.query(depth + 1, types)
+            columns = self.columns(inner.types)
+            return Relation(f"({inner.text}) {self.name()}({columns})", inner.types, ordered=False)
+        types = types or self.types()
+        columns = self.columns(types)
+        name = self.name()
+        empty = self.chance(0.1)
+        if empty or self.chance(0.2):
+            return Relation(f"(SELECT * FROM VALUES {self.values(types)} AS v({columns}) WHERE {'c0 IS NULL AND c0 IS NOT NULL' if empty else self.predicate('v', types)}) {name}", types)
+        return Relation(f"(VALUES {self.values(types)}) AS {name}({columns})", types)
+
+    def alias(self, relation):
+        return re.search(r"(t\d+)(\([^()]*\))?$", relation.text)[1]
+
+    def predicate(self, name, types):
+        place = self.rng.randrange(len(types))
+        column, of = f"{name}.c{place}", types[place]
+        plain = self.pick([
+            f"{column} IS NULL",
+            f"{column} IS NOT NULL",
+            f"{column} = {self.literal(of, 0)}",
+            f"{column} <> {self.literal(of, 0)}",
+            f"{column} < {self.literal(of)}" if of != "boolean" else f"{column}",
+            f"{column} IN ({self.literal(of, 0)}, {self.literal(of)})",
+            f"{column} <=> {self.literal(of)}",
+            "true",
+        ])
+        if self.chance(0.2):
+            return f"({plain} {self.pick(['AND', 'OR'])} {self.predicate(name, types)})"
+        return f"NOT ({plain})" if self.chance(0.1) else plain
+
+    def query(self, depth=0, types=None):
+        """A query; with these types of columns if they are given."""
+        if types is not None:
+            return self.pick([self.bare, self.filtered, self.united])(depth, types)
+        forms = [
+            self.bare, self.bare, self.filtered, self.projected, self.united, self.united, self.combined, self.joined, self.joined, self.joined, self.kept, self.kept, self.grouped,
+            self.grouped, self.distinct, self.ordered, self.limited, self.lateral, self.scalar, self.spread, self.shared,
+        ]
+        return self.pick(forms)(depth, None)
+
+    def bare(self, depth, types):
+        source = self.source(types, depth)
+        return Query(f"SELECT * FROM {source.text}", source.types, source.ordered, zeros=not source.ordered)
+
+    def filtered(self, depth, types):
+        source = self.source(types, depth)
+        name = self.alias(source)
+        return Query(f"SELECT * FROM {source.text} WHERE {self.predicate(name, source.types)}", source.types, source.ordered, zeros=not source.ordered)
+
+    def projected(self, depth, _):
+        source = self.source(None, depth)
+        name = self.alias(source)
+        items, types = [], []
+        for _ in range(self.rng.randint(1, 3)):
+            place = self.rng.randrange(len(source.types))
+            of = source.types[place]
+            column = f"{name}.c{place}"
+            kind = self.rng.random()
+            if kind < 0.5:
+                items.append(column)
+                types.append(of)
+            elif kind < 0.6:
+                items.append(self.literal(of))
+                types.append(of)
+            elif kind < 0.8:
+                items.append(f"{column} IS NULL")
+                types.append("boolean")
+            else:
+                items.append(f"CASE WHEN {self.predicate(name, source.types)} THEN {column} ELSE {self.literal(of)} END")
+                types.append(of)
+        named = ", ".join(f"{item} AS c{n}" for n, item in enumerate(items))
+        return Query(f"SELECT {named} FROM {source.text}", types, source.ordered)
+
+    def united(self, depth, types):
+        first = self.source(types, depth)
+        parts = [first] + [self.source(first.types, depth + 1) for _ in range(self.rng.randint(1, 3))]
+        self.rng.shuffle(parts)
+        text = " UNION ALL ".join(f"SELECT * FROM {part.text}" for part in parts)
+        # Spark may take the parts of a union in any order that it likes, but does not.
+        ordered = all(part.ordered for part in parts)
+        return Query(text, first.types, ordered, zeros=not ordered)
+
+    def combined(self, depth, _):
+        first = self.source(None, depth)
+        second = self.source(first.types, depth + 1)
+        kind = self.pick(["UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL"])
+        return Query(f"SELECT * FROM {first.text} {kind} SELECT * FROM {second.text}", first.types)
+
+    def joined(self, depth, _):
+        left = self.source(None, depth)
+        right = self.source(left.types if self.chance(0.6) else None, depth + 1)
+        one, other = self.alias(left), self.alias(right)
+        pairs = [(a, b) for a, of in enumerate(left.types) for b, too in enumerate(right.types) if of == too]
+        kind = self.pick(["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", "CROSS JOIN"])
+        conditions = []
+        if pairs and self.chance(0.85):
+            for a, b in self.rng.sample(pairs, min(len(pairs), self.rng.randint(1, 2))):
+                conditions.append(f"{one}.c{a} {self.pick(['=', '=', '=', '<=>', '<'] if left.types[a] != 'boolean' else ['='])} {other}.c{b}")
+        if self.chance(0.25):
+            conditions.append(self.predicate(one, left.types))
+        if self.chance(0.15):
+            conditions.append(self.predicate(other, right.types))
+        hint = self.pick(["", "", "", f"/*+ BROADCAST({other}) */ ", f"/*+ BROADCAST({one}) */ ", f"/*+ MERGE({one}) */ ", f"/*+ SHUFFLE_HASH({other}) */ "])
+        on = f" ON {' AND '.join(conditions)}" if conditions and kind != "CROSS JOIN" else ""
+        if "SEMI" in kind or "ANTI" in kind:
+            places = [(one, n, of) for n, of in enumerate(left.types)]
+        else:
+            places = [(one, n, of) for n, of in enumerate(left.types)] + [(other, n, of) for n, of in enumerate(right.types)]
+        if self.chance(0.4):
+            places = self.rng.sample(places, self.rng.randint(1, len(places)))
+        named = ", ".join(f"{name}.c{n} AS c{at}" for at, (name, n, _) in enumerate(places))
+        return Query(f"SELECT {hint}{named} FROM {left.text} {kind} {right.text}{on}", [of for *_, of in places])
+
+    def kept(self, depth, _):
+        source = self.source(None, depth)
+        name = self.alias(source)
+        place = self.rng.randrange(len(source.types))
+        inner = self.source([source.types[place]] + ([self.pick(TYPES)] if self.chance(0.5) else []), depth + 1)
+        column, of = f"{name}.c{place}", self.alias(inner)
+        where = self.pick([
+            f"{column} IN (SELECT {of}.c0 FROM {inner.text})",
+            f"{column} NOT IN (SELECT {of}.c0 FROM {inner.text})",
+            f"EXISTS (SELECT 1 FROM {inner.text} WHERE {of}.c0 = {column})",
+            f"NOT EXISTS (SELECT * FROM {inner.text} WHERE {of}.c0 = {column})",
+            f"({column} IN (SELECT {of}.c0 FROM {inner.text}) OR {self.predicate(name, source.types)})",
+        ])
+        return Query(f"SELECT * FROM {source.text} WHERE {where}", source.types)
+
+    def grouped(self, depth, _):
+        source = self.source(None, depth)
+        name = self.alias(source)
+        keys = [n for n, of in enumerate(source.types) if of not in ("binary",) and self.chance(0.4)][:2]
+        items, types, sums = [f"{name}.c{n}" for n in keys], [source.types[n] for n in keys], []
+        for _ in range(self.rng.randint(1, 3)):
+            place = self.rng.randrange(len(source.types))
+            column, of = f"{name}.c{place}", source.types[place]
+            choices = [("count(*)", "bigint"), (f"count({column})", "bigint"), (f"count(DISTINCT {column})", "bigint"), (f"min({column})", of), (f"max({column})", of)]
+            if of in ("int", "tinyint"):
+                choices += [(f"sum({column})", "bigint"), (f"avg({column})", "double")]
+            # What is made of a sum depends on the order of addition, too: none is nested.
+            if of in ("double", "float") and depth == 0:
+                choices += [(f"sum({column})", "double"), (f"avg({column})", "double"), (f"stddev({column})", "double")]
+            if of == "decimal(10,2)":
+                choices += [(f"sum({column})", "decimal(20,2)"), (f"avg({column})", "decimal(14,6)")]
+            item, result = self.pick(choices)
+            if result == "double" and not item.startswith(("min", "max")):
+                sums.append(len(items))
+            items.append(item)
+            types.append(result)
+        # Other types than those of literals are not looked into any more.
+        types = [of if of in LITERALS else "decimal(38,10)" for of in types]
+        items = [cast(item, of) if of == "decimal(38,10)" else item for item, of in zip(items, types)]
+        named = ", ".join(f"{item} AS c{n}" for n, item in enumerate(items))
+        by = f" GROUP BY {', '.join(f'{name}.c{n}' for n in keys)}" if keys else ""
+        having = " HAVING count(*) > 1" if self.chance(0.1) else ""
+        return Query(f"SELECT {named} FROM {source.text}{by}{having}", types, sums=sums)
+
+    def distinct(self, depth, _):
+        source = self.source(None, depth)
+        return Query(f"SELECT DISTINCT * FROM {source.text}", source.types)
+
+    def ordered(self, depth, _):
+        source = self.source(None, depth)
+        keys = ", ".join(f"{n + 1} {self.pick(['', 'DESC', 'ASC NULLS LAST', 'DESC NULLS FIRST'])}" for n in range(len(source.types)))
+        return Query(f"SELECT * FROM {source.text} ORDER BY {keys}", source.types, ordered=depth == 0)
+
+    def limited(self, depth, _):
+        query = self.ordered(depth, None)
+        offset = f" OFFSET {self.rng.randint(1, 3)}" if self.chance(0.2) else ""
+        return Query(f"{query.text} LIMIT {self.rng.randint(0, 4)}{offset}", query.types, ordered=depth == 0)
+
+    def lateral(self, depth, _):
+        left, right = self.source(None, depth), self.source(None, depth + 1)
+        one, other = self.alias(left), self.alias(right)
+        place = self.rng.randrange(len(left.types))
+        text = f"SELECT {one}.c{place} AS c0, l.x AS c1 FROM {left.text}, LATERAL (SELECT {other}.c0 AS x FROM {right.text} WHERE {one}.c{place} IS NOT NULL) l"
+        return Query(text, [left.types[place], right.types[0]])
+
+    def scalar(self, depth, _):
+        source, inner = self.source(None, depth), self.source(None, depth + 1)
+        of = self.alias(inner)
+        text = f"SELECT *, (SELECT max({of}.c0) FROM {inner.text}) AS c{len(source.types)} FROM {source.text}"
+        return Query(text, source.types + [inner.types[0]], source.ordered)
+
+    def spread(self, depth, _):
+        source = self.source(None, depth)
+        name = self.alias(source)
+        hint = self.pick(["REPARTITION(2)", "REPARTITION(3, c0)", "COALESCE(1)", "REPARTITION_BY_RANGE(2, c0)", "REBALANCE"])
+        return Query(f"SELECT /*+ {hint} */ {', '.join(f'{name}.c{n} AS c{n}' for n in range(len(source.types)))} FROM {source.text}", source.types)
+
+    def shared(self, depth, _):
+        inner = self.query(depth + 1)
+        columns = self.columns(inner.types)
+        last = len(inner.types) - 1
+        text, types = self.pick([
+            ("SELECT * FROM w UNION ALL SELECT * FROM w", inner.types),
+            (f"SELECT a.c0 AS c0, b.c{last} AS c1 FROM w a JOIN w b ON a.c0 = b.c0", [inner.types[0], inner.types[last]]),
+            (f"SELECT a.c0 AS c0 FROM w a WHERE a.c0 NOT IN (SELECT c0 FROM w WHERE c{last} IS NOT NULL)", inner.types[:1]),
+        ])
+        return Query(f"WITH w({columns}) AS ({inner.text}) {text}", types)
+
+
+def make(seed, number):
+    """Query `number`: in which session, with which action, its text and how its answer is compared."""
+    rng = random.Random(f"{seed} {number}")
+    session = rng.randrange(len(SESSIONS))
+    query = Maker(rng).query()
+    action = rng.choice(["collect"] * 8 + ["count", "take", "tail", "iterate"])
+    if action in ("take", "tail") and not query.ordered:
+        action = "collect"
+    return session, action, query
+
+
+def text(value, zeros, rounded):
+    """A value such that equal texts are equal values to the last bit, but for what `zeros` and `rounded` leave open."""
+    if isinstance(value, float):
+        if math.isnan(value) or (rounded and math.isinf(value)):
+            return "NaN"
+        if zeros and value == 0:
+            value = 0.0
+        return f"{value:.9e}" if rounded else value.hex()
+    if isinstance(value, (bytes, bytearray)):
+        return "x" + bytes(value).hex()
+    return None if value is None else f"{type(value).__name__} {value}"
+
+
+def error_class(error):
+    """Such as DIVIDE_BY_ZERO."""
+    found = re.search(r"\[([A-Z_0-9.]+)\]", str(error))
+    return found[1] if found else type(error).__name__
+
+
+def asked(spark, action, query):
+    frame = spark.sql(query.text)
+    if action == "count":
+        return [str(frame.count())]
+    rows = {"collect": frame.collect, "take": lambda: frame.take(3), "tail": lambda: frame.tail(2), "iterate": lambda: list(frame.toLocalIterator())}[action]()
+    rows = [json.dumps([text(value, query.zeros, place in query.sums) for place, value in enumerate(row)]) for row in rows]
+    return rows if query.ordered else sorted(rows)
+
+
+def answer(sessions, seed, number):
+    session, action, query = make(seed, number)
+    try:
+        rows = asked(sessions[session], action, query)
+        found = {"rows": len(rows), "digest": hashlib.md5("\n".join(rows).encode()).hexdigest()[:16], "first": rows[:4]}
+    except Exception as error:
+        found = {"error": error_class(error)}
+    return {"session": session, "action": action, "query": query.text} | found
+
+
+def views(spark):
+    """Data frames that Python makes, as views."""
+    rows = [(1, 1.5, "a", datetime.date(2020, 1, 1)), (2, float("nan"), "", datetime.date(1582, 10, 4)), (None, -0.0, None, None), (3, None, "äöü€", datetime.date(9999, 12, 31))]
+    schema = "c0 bigint, c1 double, c2 string, c3 date"
+    spark.createDataFrame(rows, schema).createOrReplaceTempView("from_list")
+    spark.createDataFrame([], schema).createOrReplaceTempView("from_empty_list")
+    import pandas
+
+    of = {"c0": [7, 1, 2], "c1": [0.0, float("inf"), 2.5], "c2": ["x", "a", None], "c3": [datetime.date(1969, 12, 31), None, datetime.date(2020, 1, 1)]}
+    frame = pandas.DataFrame(of)
+    spark.createDataFrame(frame, schema).createOrReplaceTempView("from_pandas")
+    spark.createDataFrame(frame.iloc[:0], schema).createOrReplaceTempView("from_empty_pandas")
+
+
+def main():
+    result, seed = sys.argv[1:3]
+    first, count = int(sys.argv[3]), int(sys.argv[4])
+    threads = int(sys.argv[5]) if len(sys.argv) > 5 else 2
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "2").config("spark.sql.session.timeZone", "UTC").config("spark.sql.leafNodeDefaultParallelism", "2")
+    spark = builder.config("spark.sql.execution.arrow.pyspark.enabled", "true").config("spark.ui.retainedStages", "10").config("spark.sql.ui.retainedExecutions", "5").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    sessions = []
+    for settings in SESSIONS:
+        session = spark.newSession()
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        views(session)
+        sessions.append(session)
+    numbers = range(first, first + count)
+    answers = {}
+    if first == 0:
+        for place, query in enumerate(FIXED):
+            for at, session in enumerate(sessions):
+                answers[f"fixed {place} in session {at}"] = {"query": query, "rows": asked(session, "collect", Query(query, []))}
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        answers |= zip(map(str, numbers), pool.map(lambda number: answer(sessions, seed, number), numbers))
+    spark._jsparkSession.sparkContext().listenerBus().waitUntilEmpty()
+    counters = {}
+    store = spark._jsparkSession.sparkContext().statusStore()
+    executors = store.executorList(False)
+    for at in range(executors.size()):
+        executor = executors.apply(at)
+        if executor.id() != "driver":
+            counters[executor.id()] = {"finished": executor.completedTasks(), "failed": executor.failedTasks(), "active": executor.activeTasks()}
+    errors = sum("error" in found for found in answers.values())
+    print(f"{count} queries, {errors} with errors", flush=True)
+    with open(result, "w") as out:
+        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}, "counters": counters}, out, indent=0, sort_keys=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
