@@ -137,7 +137,7 @@ pub(super) fn scan(
     };
     let leaf = scan.leaf;
     let scan = Arc::new(Scan {
-        conf: scan.format.conf().clone(),
+        conf: *scan.format.conf(),
         format,
         partition_columns,
     });
