@@ -170,7 +170,7 @@ fn discover(version: &'static str) {
             let report = Report::new(report::read(&hold.reports(), "1"));
             // Which kind of resource those workers keep is left to the JVM.
             let several = "several kinds of resources, of which PySpark keeps one";
-            let (native, left) = if version == OLDEST { (0, 16) } else { (16, 0) };
+            let (native, left) = if version == OLDEST { (0, 23) } else { (16, 0) };
             assert_eq!(report.ended("python"), native, "{report:#?}");
             let delegated = report.delegated();
             assert_eq!(delegated.get(several).copied().unwrap_or(0), left);
