@@ -1,11 +1,12 @@
 //! What happens to a running executor and what it does next: the alphabet of [`super::core`].
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use wire::task_description::{TaskCpus, TaskDescription, TaskResource};
 
-use crate::config::LaneName;
+use super::native::NativeAttempt;
 use crate::report::TaskEnd;
 
 /// Time since the start of the process.
@@ -13,17 +14,6 @@ pub type Time = Duration;
 
 /// Names a request of the driver that waits for our reply.
 pub type RequestId = u64;
-
-/// A task as the table needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskInfo {
-    /// Task attempt id, unique in the application.
-    pub task_id: i64,
-    /// Name such as `task 0.0 in stage 1.0 (TID 0)`.
-    pub name: String,
-    /// What it occupies.
-    pub header: TaskHeader,
-}
 
 /// What a `StatusUpdate` repeats of a task's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,10 +36,10 @@ impl From<&TaskDescription> for TaskHeader {
 /// What the driver says to endpoint `Executor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DriverCommand {
-    /// `LaunchTask`, decoded as far as the executor itself needs it.
+    /// `LaunchTask`
     LaunchTask {
         /// The task.
-        task: TaskInfo,
+        description: Box<TaskDescription>,
         /// Why it goes to the jvm lane unseen; else the native lanes look at it first.
         delegated: Option<String>,
     },
@@ -77,10 +67,10 @@ pub enum DriverCommand {
 }
 
 /// What the native lanes say of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Verdict {
-    /// This lane runs it.
-    Run(LaneName),
+    /// A lane runs it.
+    Run(Arc<NativeAttempt>),
     /// The jvm lane shall run it; why.
     Delegate(String),
 }
@@ -235,20 +225,18 @@ pub enum Input {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
     /// Let the native lanes look at a task. Answered by [`Input::TaskJudged`].
-    Judge(i64),
+    Judge(Box<TaskDescription>),
     /// Run a task in the native lane that accepted it. Answered by [`Input::TaskEnded`] or [`Input::TaskBailedOut`].
-    RunNative(i64),
+    RunNative(Arc<NativeAttempt>),
     /// Make a running native task stop; it still ends as asked by [`Output::RunNative`].
     KillNative {
-        /** Task attempt id. */
-        task_id: i64,
+        /** The task. */
+        attempt: Arc<NativeAttempt>,
         /** The kill's reason. */
         reason: String,
     },
-    /// Drop what the native lanes keep of a task that they do not run.
-    Forget(i64),
-    /// Tell the driver what running native tasks have counted so far, besides the heartbeat of the JVM.
-    BeatForNative,
+    /// Give memory that is free back to the system: the native lanes have had tasks, and have none now.
+    TrimMemory,
     /// Create the JVM.
     StartJvm,
     /// Hand a one-way message of the driver to the JVM.
@@ -274,8 +262,16 @@ pub enum Output {
     Forward(Bytes),
     /// Send the JVM's ask to the driver and its answer to the JVM.
     ForwardAsk(i64, Bytes),
-    /// Send a heartbeat: the JVM's own (its ask and bytes), or one of ours. Answered by [`Input::HeartbeatAnswer`].
-    Heartbeat(Option<(i64, Bytes)>),
+    /// Send the JVM's heartbeat (its ask and bytes). Answered by [`Input::HeartbeatAnswer`].
+    ForwardHeartbeat(i64, Bytes),
+    /// Send a heartbeat of our own, which says what native tasks have counted so far.
+    Heartbeat {
+        /** It stands for the executor, and is answered by [`Input::HeartbeatAnswer`]. Else the JVM's does, and this
+        one is sent beside it. */
+        counts: bool,
+        /** Native tasks by attempt id. */
+        running: Vec<(i64, Arc<NativeAttempt>)>,
+    },
     /// Register the block manager again; the raw answer also goes to this ask of the JVM, if any. Answered by
     /// [`Input::ReregisterAnswer`].
     Reregister(Option<i64>),

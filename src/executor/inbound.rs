@@ -5,7 +5,7 @@ use wire::messages::ExecutorMessage;
 use wire::task_description::TaskDescription;
 use wire::version::WireVersion;
 
-use super::events::{DriverCommand, TaskInfo};
+use super::events::DriverCommand;
 
 /// Name of the endpoint that takes tasks.
 pub(super) const EXECUTOR: &str = "Executor";
@@ -14,26 +14,24 @@ pub(super) const BLOCK_MANAGER: &str = "BlockManagerEndpoint1";
 /// Name of the endpoint that knows the names of the others.
 pub(super) const VERIFIER: &str = "endpoint-verifier";
 
-/// A message to endpoint `Executor` and, for `LaunchTask`, its task description.
+/// A message to endpoint `Executor`.
 pub(super) fn executor_message(
     content: &Bytes,
     version: &WireVersion,
     has_native_lanes: bool,
-) -> (DriverCommand, Option<TaskDescription>) {
+) -> DriverCommand {
     let message = match ExecutorMessage::decode(content) {
         Ok(message) => message,
         Err(error) => {
             let class = javaser::peek_class(content).unwrap_or("of unknown class");
             if class.ends_with("$LaunchTask") {
-                return (DriverCommand::UnreadableTask(error.to_string()), None);
+                return DriverCommand::UnreadableTask(error.to_string());
             }
-            return (DriverCommand::Unknown(format!("{class} ({error})")), None);
+            return DriverCommand::Unknown(format!("{class} ({error})"));
         }
     };
-    let command = match message {
-        ExecutorMessage::LaunchTask(launch) => {
-            return launch_task(&launch.data, version, has_native_lanes);
-        }
+    match message {
+        ExecutorMessage::LaunchTask(launch) => launch_task(&launch.data, version, has_native_lanes),
         ExecutorMessage::KillTask(kill) => DriverCommand::KillTask {
             task_id: kill.task_id,
             reason: kill.reason,
@@ -46,29 +44,16 @@ pub(super) fn executor_message(
         }
         ExecutorMessage::TaskThreadDump(_) => DriverCommand::TaskThreadDump,
         ExecutorMessage::Unknown { class } => DriverCommand::Unknown(class),
-    };
-    (command, None)
+    }
 }
 
-fn launch_task(
-    data: &Bytes,
-    version: &WireVersion,
-    has_native_lanes: bool,
-) -> (DriverCommand, Option<TaskDescription>) {
+fn launch_task(data: &Bytes, version: &WireVersion, has_native_lanes: bool) -> DriverCommand {
     match TaskDescription::read(data, version) {
-        Ok(description) => {
-            let task = TaskInfo {
-                task_id: description.task_id,
-                name: description.name.clone(),
-                header: (&description).into(),
-            };
-            let delegated = (!has_native_lanes).then(|| no_lane_for(&description.serialized_task));
-            (
-                DriverCommand::LaunchTask { task, delegated },
-                Some(description),
-            )
-        }
-        Err(error) => (DriverCommand::UnreadableTask(error.to_string()), None),
+        Ok(description) => DriverCommand::LaunchTask {
+            delegated: (!has_native_lanes).then(|| no_lane_for(&description.serialized_task)),
+            description: Box::new(description),
+        },
+        Err(error) => DriverCommand::UnreadableTask(error.to_string()),
     }
 }
 

@@ -15,7 +15,7 @@ use super::ending::Ending;
 use super::events::{Input, Output, Time};
 use super::inbound::{BLOCK_MANAGER, EXECUTOR};
 use super::jvm_link::JvmLink;
-use super::native::{self, NativeTasks};
+use super::native::{self, NativeAttempt, NativeTasks};
 use super::replies::{NOBODY_ASKS, Replies};
 use crate::blocks::LocalDirs;
 use crate::blocks::store::Decommissioner;
@@ -85,10 +85,12 @@ impl RegisteredExecutor {
 
     fn carry_out(self: &Arc<Self>, output: Output) {
         match output {
-            Output::Judge(task_id) => native::judge(self, task_id),
-            Output::RunNative(task_id) => native::run(self, task_id),
-            Output::KillNative { task_id, reason } => self.native.kill(task_id, &reason),
-            Output::Forget(task_id) => self.native.forget(task_id),
+            Output::Judge(description) => native::judge(self, *description),
+            Output::RunNative(attempt) => attempt.run(self),
+            Output::KillNative { attempt, reason } => attempt.kill(&reason),
+            Output::TrimMemory => {
+                self.runtime.spawn_blocking(crate::memory::trim);
+            }
             Output::TaskKilled {
                 task_id,
                 reason,
@@ -118,9 +120,8 @@ impl RegisteredExecutor {
             }
             Output::Forward(envelope) => self.driver.endpoint.tell_raw(envelope),
             Output::ForwardAsk(id, envelope) => self.forward_ask(id, envelope),
-            Output::BeatForNative => self.beat(false),
-            Output::Heartbeat(None) => self.beat(true),
-            Output::Heartbeat(Some((id, envelope))) => self.forward_beat(id, envelope),
+            Output::Heartbeat { counts, running } => self.beat(counts, &running),
+            Output::ForwardHeartbeat(id, envelope) => self.forward_beat(id, envelope),
             Output::Reregister(jvm_ask) => self.register_again(jvm_ask),
             Output::AskDecommission => self.ask_decommission(),
             Output::StartMigration => {
@@ -189,11 +190,8 @@ impl RegisteredExecutor {
         });
     }
 
-    /// With every heartbeat: what is free goes back to the system when no task is left, and a JVM gets its part.
+    /// With every heartbeat: a JVM gets its part.
     fn settle_memory(self: &Arc<Self>) {
-        if self.native.has_become_idle() {
-            self.runtime.spawn_blocking(crate::memory::trim);
-        }
         if self.jvm.if_created().is_some() {
             let executor = Arc::clone(self);
             // It may write blocks to disk, and tell the driver.
@@ -219,13 +217,16 @@ impl RegisteredExecutor {
 
     /// Sends a heartbeat of our own. One that `counts` is answered to the state machine; the others only tell what
     /// native tasks have counted.
-    fn beat(self: &Arc<Self>, counts: bool) {
+    fn beat(self: &Arc<Self>, counts: bool, running: &[(i64, Arc<NativeAttempt>)]) {
         self.native.poll_memory(&self.report);
         if counts {
             self.settle_memory();
         }
         let executor_updates = self.native.peaks.take_updates();
-        let tasks = self.native.progress();
+        let tasks = running
+            .iter()
+            .map(|(id, attempt)| (*id, attempt.counted()))
+            .collect();
         let executor = Arc::clone(self);
         self.runtime.spawn(async move {
             let answer = executor.driver.heartbeat(tasks, executor_updates).await;

@@ -9,7 +9,7 @@ use tracing::{error, info, warn};
 use wire::messages::{CheckExistence, reply};
 
 use super::error::ExecutorError;
-use super::events::{Input, RequestId};
+use super::events::{DriverCommand, Input, RequestId};
 use super::inbound::{self, BLOCK_MANAGER, EXECUTOR, VERIFIER};
 use super::registered::RegisteredExecutor;
 use super::startup::{self, Options, Started};
@@ -252,14 +252,11 @@ fn receive(executor: &Arc<RegisteredExecutor>, incoming: Incoming) {
         EXECUTOR => {
             let request = reply.map(|reply| executor.replies.keep(reply));
             let has_native_lanes = executor.native.has_lanes();
-            let (command, description) =
+            let command =
                 inbound::executor_message(&content, &executor.driver.version, has_native_lanes);
-            if let Some(description) = description {
+            if let DriverCommand::LaunchTask { .. } = command {
                 // The embedded JVM does not look whether they are still there.
                 executor.local_dirs.restore();
-                if has_native_lanes {
-                    executor.native.launched(description);
-                }
             }
             executor.input(Input::Driver {
                 command,

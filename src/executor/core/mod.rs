@@ -113,6 +113,7 @@ impl Core {
             latest_tokens: None,
             leaving: None,
             task_ended: Time::ZERO,
+            judged_since_trim: false,
             logged_reasons: HashSet::new(),
         };
         Self {
@@ -169,6 +170,8 @@ struct Running {
     leaving: Option<Leaving>,
     /// When the last task ended.
     task_ended: Time,
+    /// The native lanes have had tasks since free memory was given back last.
+    judged_since_trim: bool,
     logged_reasons: HashSet<(String, String)>,
 }
 
@@ -276,9 +279,10 @@ impl Running {
         out: &mut Vec<Output>,
     ) -> LifeCycle {
         match command {
-            DriverCommand::LaunchTask { task, delegated } => {
-                self.launch(now, task, delegated, envelope, out)
-            }
+            DriverCommand::LaunchTask {
+                description,
+                delegated,
+            } => self.launch(now, description, delegated, envelope, out),
             DriverCommand::UnreadableTask(why) => {
                 let reason = format!("Cannot read the task description in LaunchTask: {why}");
                 error!(target: LOG, "{reason}");
@@ -405,9 +409,14 @@ impl Running {
             }
             (JvmMessage::Heartbeat, Some(id)) => {
                 self.heartbeat.jvm_has_beaten(now);
-                out.push(Output::Heartbeat(Some((id, envelope))));
-                if self.runs_native_tasks() {
-                    out.push(Output::BeatForNative);
+                self.trim_memory_if_idle(out);
+                out.push(Output::ForwardHeartbeat(id, envelope));
+                let running = self.native_attempts();
+                if !running.is_empty() {
+                    out.push(Output::Heartbeat {
+                        counts: false,
+                        running,
+                    });
                 }
             }
             (JvmMessage::StatusUpdate { task_id, end }, _) => {
@@ -457,7 +466,11 @@ impl Running {
 
     fn tick(mut self: Box<Self>, now: Time, out: &mut Vec<Output>) -> LifeCycle {
         if self.heartbeat.beat_is_due(now) {
-            out.push(Output::Heartbeat(None));
+            self.trim_memory_if_idle(out);
+            out.push(Output::Heartbeat {
+                counts: true,
+                running: self.native_attempts(),
+            });
         }
         match self.look_whether_to_leave(now, out) {
             LifeCycle::Running(running) => running.reap(now, out),

@@ -1,9 +1,13 @@
-//! The table of tasks: who runs what.
+//! The table of tasks: who runs what, from the launch to the last status update.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tracing::{debug, info};
+use wire::task_description::TaskDescription;
 
-use super::super::events::{Output, TaskHeader, TaskInfo, Time, Verdict};
+use super::super::events::{Output, TaskHeader, Time, Verdict};
+use super::super::native::NativeAttempt;
 use super::reaper::Killed;
 use super::{Jvm, LOG, Pending, Running};
 use crate::config::LaneName;
@@ -26,16 +30,16 @@ pub(super) struct Task {
 enum Place {
     /// The native lanes look at it; holds the `LaunchTask` for the JVM.
     Judged(Bytes),
-    /// In this native lane; holds the `LaunchTask` in case it bails out.
-    Native(LaneName, Bytes),
+    /// In a native lane; holds the `LaunchTask` in case it bails out.
+    Native(Arc<NativeAttempt>, Bytes),
     /// In the jvm lane.
     Jvm,
 }
 
 impl Task {
     fn lane(&self) -> LaneName {
-        match self.place {
-            Place::Native(lane, _) => lane,
+        match &self.place {
+            Place::Native(attempt, _) => attempt.lane(),
             Place::Judged(_) | Place::Jvm => LaneName::Jvm,
         }
     }
@@ -46,30 +50,29 @@ impl Running {
     pub(super) fn launch(
         &mut self,
         now: Time,
-        task: TaskInfo,
+        description: Box<TaskDescription>,
         delegated: Option<String>,
         envelope: Bytes,
         out: &mut Vec<Output>,
     ) {
-        let TaskInfo {
-            task_id,
-            name,
-            header,
-        } = task;
+        let task_id = description.task_id;
         let place = match delegated {
             Some(_) => Place::Jvm,
             None => Place::Judged(envelope.clone()),
         };
         let task = Task {
-            name,
-            header,
+            name: description.name.clone(),
+            header: TaskHeader::from(&*description),
             place,
             killed: None,
         };
         self.tasks.insert(task_id, task);
         match delegated {
             Some(reason) => self.delegate(now, task_id, reason, envelope, out),
-            None => out.push(Output::Judge(task_id)),
+            None => {
+                self.judged_since_trim = true;
+                out.push(Output::Judge(description));
+            }
         }
     }
 
@@ -82,20 +85,19 @@ impl Running {
     ) {
         // A task that was killed meanwhile is not there any more.
         let Some(task) = self.tasks.get_mut(&task_id) else {
-            return out.push(Output::Forget(task_id));
+            return;
         };
         let Place::Judged(envelope) = &task.place else {
             return;
         };
         let envelope = envelope.clone();
         match verdict {
-            Verdict::Run(lane) => {
-                task.place = Place::Native(lane, envelope);
-                out.push(Output::RunNative(task_id));
+            Verdict::Run(attempt) => {
+                task.place = Place::Native(Arc::clone(&attempt), envelope);
+                out.push(Output::RunNative(attempt));
             }
             Verdict::Delegate(reason) => {
                 task.place = Place::Jvm;
-                out.push(Output::Forget(task_id));
                 self.delegate(now, task_id, reason, envelope, out);
             }
         }
@@ -111,10 +113,10 @@ impl Running {
         let Some(task) = self.tasks.get_mut(&task_id) else {
             return;
         };
-        let Place::Native(lane, envelope) = &task.place else {
+        let Place::Native(attempt, envelope) = &task.place else {
             return;
         };
-        info!(target: LOG, "{} leaves the {} lane: {reason}", task.name, lane.name());
+        info!(target: LOG, "{} leaves the {} lane: {reason}", task.name, attempt.lane().name());
         let envelope = envelope.clone();
         self.report.count_bailed_out(&reason);
         // The kill came when the lane was already done.
@@ -168,11 +170,25 @@ impl Running {
         }
     }
 
-    /// Whether a native lane runs a task now.
-    pub(super) fn runs_native_tasks(&self) -> bool {
-        self.tasks
-            .values()
-            .any(|task| matches!(task.place, Place::Native(..)))
+    /// The tasks that native lanes run now, by attempt id.
+    pub(super) fn native_attempts(&self) -> Vec<(i64, Arc<NativeAttempt>)> {
+        let attempts = self
+            .tasks
+            .iter()
+            .filter_map(|(id, task)| match &task.place {
+                Place::Native(attempt, _) => Some((*id, Arc::clone(attempt))),
+                Place::Judged(_) | Place::Jvm => None,
+            });
+        attempts.collect()
+    }
+
+    /// The allocator keeps free memory for the next task. Without one, the system gets it back.
+    pub(super) fn trim_memory_if_idle(&mut self, out: &mut Vec<Output>) {
+        let idle = |task: &Task| matches!(task.place, Place::Jvm);
+        if self.judged_since_trim && self.tasks.values().all(idle) {
+            self.judged_since_trim = false;
+            out.push(Output::TrimMemory);
+        }
     }
 
     /// One line a stage and reason, since a stage may have a hundred thousand tasks.
@@ -207,13 +223,14 @@ impl Running {
         out: &mut Vec<Output>,
     ) {
         if let Some(task) = self.tasks.get_mut(&task_id) {
-            match task.place {
-                Place::Native(..) => {
+            match &task.place {
+                Place::Native(attempt, _) => {
+                    let attempt = Arc::clone(attempt);
                     info!(target: LOG, "Executor is trying to kill {}, reason: {reason}", task.name);
                     task.killed.get_or_insert_with(|| {
                         Killed::new(now, reason.clone(), self.config.reaper)
                     });
-                    return out.push(Output::KillNative { task_id, reason });
+                    return out.push(Output::KillNative { attempt, reason });
                 }
                 Place::Judged(_) => return self.killed_before_it_began(task_id, reason, out),
                 Place::Jvm => {}

@@ -3,9 +3,10 @@
 mod leaving;
 mod reaper;
 
-use wire::task_description::TaskCpus;
+use wire::task_description::{JobArtifactSet, TaskCpus, TaskDescription};
 
-use super::super::events::{TaskHeader, TaskInfo, Verdict};
+use super::super::events::{TaskHeader, Verdict};
+use super::super::native::NativeAttempt;
 use super::*;
 use crate::config::LaneName;
 use crate::report::TaskEnd;
@@ -36,11 +37,28 @@ fn header() -> TaskHeader {
     }
 }
 
-fn task(task_id: i64) -> TaskInfo {
-    TaskInfo {
+fn task(task_id: i64) -> Box<TaskDescription> {
+    let TaskHeader { cpus, resources } = header();
+    Box::new(TaskDescription {
         task_id,
+        attempt_number: 0,
+        executor_id: "0".to_owned(),
         name: format!("task {task_id}.0 in stage 1.0 (TID {task_id})"),
-        header: header(),
+        index: 0,
+        partition_id: 0,
+        artifacts: JobArtifactSet::default(),
+        properties: Vec::new(),
+        cpus,
+        resources,
+        serialized_task: Bytes::new(),
+    })
+}
+
+/// A heartbeat of our own while no native task runs.
+fn beat() -> Output {
+    Output::Heartbeat {
+        counts: true,
+        running: Vec::new(),
     }
 }
 
@@ -87,7 +105,7 @@ impl Bench {
     fn launch(&mut self, task_id: i64) -> Vec<Output> {
         self.driver(
             DriverCommand::LaunchTask {
-                task: task(task_id),
+                description: task(task_id),
                 delegated: Some("because".into()),
             },
             "launch",
@@ -96,12 +114,35 @@ impl Bench {
 
     /// A task that the native lanes look at.
     fn launch_open(&mut self, task_id: i64) -> Vec<Output> {
-        let (task, delegated) = (task(task_id), None);
-        self.driver(DriverCommand::LaunchTask { task, delegated }, "launch")
+        let command = DriverCommand::LaunchTask {
+            description: task(task_id),
+            delegated: None,
+        };
+        self.driver(command, "launch")
     }
 
     fn judged(&mut self, task_id: i64, verdict: Verdict) -> Vec<Output> {
         self.put(Input::TaskJudged { task_id, verdict })
+    }
+
+    /// A task that a native lane runs.
+    fn run_natively(&mut self, task_id: i64) -> Arc<NativeAttempt> {
+        assert_eq!(self.launch_open(task_id), [Output::Judge(task(task_id))]);
+        let attempt = Arc::new(NativeAttempt::without_work(LaneName::Python));
+        assert_eq!(
+            self.judged(task_id, Verdict::Run(Arc::clone(&attempt))),
+            [Output::RunNative(Arc::clone(&attempt))]
+        );
+        attempt
+    }
+
+    /// The native lane is done with it.
+    fn ended(&mut self, task_id: i64, end: TaskEnd) -> Vec<Output> {
+        self.put(Input::TaskEnded {
+            task_id,
+            end,
+            update: "update".into(),
+        })
     }
 
     fn kill(&mut self, task_id: i64) -> Vec<Output> {
@@ -262,15 +303,11 @@ fn heartbeats_go_on_while_the_jvm_pauses() {
     assert_eq!(b.at(9), []);
     assert_eq!(
         b.jvm_says(JvmMessage::Heartbeat, Some(3)),
-        [Output::Heartbeat(Some((3, "jvm".into())))]
+        [Output::ForwardHeartbeat(3, "jvm".into())]
     );
     assert_eq!(b.at(19), [], "the JVM's next beat is due");
-    assert_eq!(
-        b.at(24),
-        [Output::Heartbeat(None)],
-        "it is late: we beat for it"
-    );
-    assert_eq!(b.at(34), [Output::Heartbeat(None)]);
+    assert_eq!(b.at(24), [beat()], "it is late: we beat for it");
+    assert_eq!(b.at(34), [beat()]);
     assert_eq!(b.core.next_tick(), Some(s(44)));
 }
 
@@ -311,7 +348,7 @@ fn a_driver_that_forgot_us_gets_a_new_registration() {
     assert_eq!(b.put(Input::ReregisterAnswer(Ok(true))), []);
     assert_eq!(
         b.jvm_says(JvmMessage::Heartbeat, Some(6)),
-        [Output::Heartbeat(Some((6, "jvm".into())))]
+        [Output::ForwardHeartbeat(6, "jvm".into())]
     );
     assert_eq!(
         b.put(Input::ReregisterAnswer(Ok(false))),
@@ -472,17 +509,11 @@ fn tasks_come_when_a_jvm_that_is_wanted_from_the_start_is_ready() {
 #[test]
 fn a_native_task_runs_without_a_jvm() {
     let mut b = Bench::new();
-    assert_eq!(b.launch_open(1), [Output::Judge(1)]);
+    b.run_natively(1);
     assert_eq!(
-        b.judged(1, Verdict::Run(LaneName::Python)),
-        [Output::RunNative(1)]
+        b.ended(1, TaskEnd::Finished),
+        [Output::Forward("update".into())]
     );
-    let ended = Input::TaskEnded {
-        task_id: 1,
-        end: TaskEnd::Finished,
-        update: "update".into(),
-    };
-    assert_eq!(b.put(ended), [Output::Forward("update".into())]);
     let counters = b.report.snapshot();
     assert_eq!(counters.tasks["python"].finished, 1);
     assert!(!counters.jvm_started && counters.delegated.is_empty());
@@ -494,7 +525,7 @@ fn a_task_that_no_native_lane_takes_is_delegated_with_the_reason() {
     b.launch_open(1);
     assert_eq!(
         b.judged(1, Verdict::Delegate("a Scala closure".into())),
-        [Output::Forget(1), Output::StartJvm]
+        [Output::StartJvm]
     );
     assert_eq!(
         b.jvm_says(JvmMessage::LaunchedExecutor, None),
@@ -506,8 +537,7 @@ fn a_task_that_no_native_lane_takes_is_delegated_with_the_reason() {
 #[test]
 fn a_native_task_may_bail_out_to_the_jvm() {
     let mut b = Bench::new();
-    b.launch_open(1);
-    b.judged(1, Verdict::Run(LaneName::Python));
+    b.run_natively(1);
     let bail = |task_id| Input::TaskBailedOut {
         task_id,
         reason: "odd bytes".into(),
@@ -536,34 +566,52 @@ fn a_native_task_may_bail_out_to_the_jvm() {
 #[test]
 fn kills_reach_native_tasks_and_those_that_are_looked_at() {
     let mut b = Bench::new();
-    b.launch_open(1);
+    let attempt = b.run_natively(1);
     b.launch_open(2);
-    b.judged(1, Verdict::Run(LaneName::Python));
-    assert_eq!(
-        b.kill(1),
-        [Output::KillNative {
-            task_id: 1,
-            reason: "why".into()
-        }]
-    );
+    let reason = "why".to_owned();
+    assert_eq!(b.kill(1), [Output::KillNative { attempt, reason }]);
     assert_eq!(b.kill(2), [killed(2, "why")]);
-    assert_eq!(
-        b.judged(2, Verdict::Run(LaneName::Python)),
-        [Output::Forget(2)]
-    );
+    let late = Arc::new(NativeAttempt::without_work(LaneName::Python));
+    assert_eq!(b.judged(2, Verdict::Run(late)), []);
     assert!(!b.report.snapshot().jvm_started);
 }
 
 #[test]
 fn native_tasks_beat_beside_a_ready_jvm() {
     let mut b = Bench::with_ready_jvm();
-    let beat = Output::Heartbeat(Some((5, "jvm".into())));
-    assert_eq!(b.jvm_says(JvmMessage::Heartbeat, Some(5)), [beat]);
-    b.launch_open(2);
-    b.judged(2, Verdict::Run(LaneName::Python));
-    let beat = Output::Heartbeat(Some((6, "jvm".into())));
+    let jvms = |ask| Output::ForwardHeartbeat(ask, "jvm".into());
+    assert_eq!(b.jvm_says(JvmMessage::Heartbeat, Some(5)), [jvms(5)]);
+    let running = vec![(2, b.run_natively(2))];
+    let beside = Output::Heartbeat {
+        counts: false,
+        running,
+    };
     assert_eq!(
         b.jvm_says(JvmMessage::Heartbeat, Some(6)),
-        [beat, Output::BeatForNative]
+        [jvms(6), beside]
+    );
+}
+
+#[test]
+fn free_memory_is_given_back_once_native_tasks_are_gone() {
+    let mut b = Bench::new();
+    assert_eq!(b.at(10), [beat()], "none has come");
+    let running = vec![(1, b.run_natively(1))];
+    let counts = true;
+    assert_eq!(b.at(20), [Output::Heartbeat { counts, running }]);
+    b.ended(1, TaskEnd::Finished);
+    assert_eq!(b.at(30), [Output::TrimMemory, beat()]);
+    assert_eq!(b.at(40), [beat()], "once");
+    b.launch_open(2);
+    assert_eq!(b.at(50), [beat()], "it is looked at");
+    b.judged(2, Verdict::Delegate("a Scala closure".into()));
+    b.jvm_says(JvmMessage::LaunchedExecutor, None);
+    assert_eq!(
+        b.jvm_says(JvmMessage::Heartbeat, Some(5)),
+        [
+            Output::TrimMemory,
+            Output::ForwardHeartbeat(5, "jvm".into())
+        ],
+        "what the JVM runs does not keep ours"
     );
 }

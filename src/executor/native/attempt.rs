@@ -1,7 +1,6 @@
 //! One attempt of a native task, from its launch to its last status update.
 
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,112 +9,160 @@ use parking_lot::Mutex;
 use tracing::{error, info};
 use wire::WireError;
 use wire::ids::TaskState;
-use wire::messages::StageAttempt;
+use wire::messages::{Accumulator, StageAttempt};
 use wire::task_description::TaskDescription;
 
 use super::super::events::{Input, TaskHeader};
 use super::super::registered::RegisteredExecutor;
-use super::{Accepted, LOG, NativeTask, Running};
+use super::LOG;
 use crate::cancel::Cancellation;
-use crate::task::accumulators::python_accumulator;
+use crate::config::LaneName;
+use crate::task::accumulators::{MetricIds, python_accumulator};
 use crate::task::outcome::{self, Outcome};
 use crate::task::{AcceptedTask, DecodedTask, TaskContext, TaskError, TaskMetrics, TaskValue};
 
-/// Runs an accepted task on a thread of its own.
-pub(in crate::executor) fn run(executor: &Arc<RegisteredExecutor>, task_id: i64) {
-    let accepted = {
-        let mut tasks = executor.native.tasks.lock();
-        match tasks.remove(&task_id) {
-            Some(NativeTask::Accepted(accepted)) => accepted,
-            Some(other) => {
-                tasks.insert(task_id, other);
-                return;
-            }
-            None => return,
+/// An attempt that a native lane has accepted. Whoever has it can stop it and see what it has counted; its thread has
+/// the rest.
+pub struct NativeAttempt {
+    lane: LaneName,
+    cancellation: Cancellation,
+    metrics: Arc<TaskMetrics>,
+    ids: MetricIds,
+    /// Until it runs.
+    work: Mutex<Option<(Box<Work>, Box<dyn AcceptedTask>)>>,
+}
+
+impl NativeAttempt {
+    /// An attempt that has not begun. `ids` are the driver's numbers for its metrics.
+    pub(super) fn new(
+        lane: LaneName,
+        ids: MetricIds,
+        work: Work,
+        plan: Box<dyn AcceptedTask>,
+    ) -> Self {
+        Self {
+            lane,
+            cancellation: work.context.cancellation.clone(),
+            metrics: Arc::clone(&work.context.metrics),
+            ids,
+            work: Mutex::new(Some((Box::new(work), plan))),
         }
-    };
-    let Accepted {
-        description,
-        launched,
-        task,
-        plan,
-        ids,
-        ..
-    } = *accepted;
-    // Map outputs may have been lost since the last task.
-    executor
-        .native
-        .plane
-        .shuffle
-        .tracker()
-        .update_epoch(task.task.epoch);
-    let context = context(executor, &description, &task);
-    let running = Arc::new(Running {
-        context: Arc::new(context),
-        ids,
-    });
-    executor
-        .native
-        .tasks
-        .lock()
-        .insert(task_id, NativeTask::Running(Arc::clone(&running)));
-    let header = TaskHeader::from(&description);
-    let update = executor
-        .driver
-        .status_update(task_id, &header, TaskState::RUNNING, Bytes::new());
-    match update {
-        Ok(update) => executor.driver.endpoint.tell_raw(update),
-        Err(error) => return ended_badly(executor, task_id, &error),
     }
-    info!(target: LOG, "Running {}", description.name);
-    let stage = StageAttempt {
-        stage_id: running.context.stage_id,
-        attempt: running.context.stage_attempt,
-    };
-    executor.native.peaks.task_started(task_id, stage);
-    let for_thread = Arc::clone(executor);
-    executor.runtime.spawn_blocking(move || {
-        let executor = for_thread;
-        let work = Work {
-            name: description.name.clone(),
-            description,
-            launched,
-            task,
+
+    /// An attempt that does nothing.
+    #[cfg(test)]
+    pub(in crate::executor) fn without_work(lane: LaneName) -> Self {
+        Self {
+            lane,
+            cancellation: Cancellation::default(),
+            metrics: Arc::default(),
+            ids: MetricIds::default(),
+            work: Mutex::default(),
+        }
+    }
+
+    /// The lane that runs it.
+    pub fn lane(&self) -> LaneName {
+        self.lane
+    }
+
+    /// Makes it stop. Its end is told as if it had not been killed.
+    pub(in crate::executor) fn kill(&self, reason: &str) {
+        self.cancellation.cancel(reason);
+    }
+
+    /// What it has counted so far.
+    pub(in crate::executor) fn counted(&self) -> Vec<Accumulator> {
+        let updates = self.ids.updates(&self.metrics, false);
+        updates.into_iter().map(Accumulator::Long).collect()
+    }
+
+    /// Runs it on a thread of its own, once.
+    pub(in crate::executor) fn run(self: &Arc<Self>, executor: &Arc<RegisteredExecutor>) {
+        let Some((work, plan)) = self.work.lock().take() else {
+            return;
         };
-        let result = work.attempt(&executor, plan, &running);
-        match result {
+        // Map outputs may have been lost since the last task.
+        let tracker = executor.native.plane.shuffle.tracker();
+        tracker.update_epoch(work.task.task.epoch);
+        let task_id = work.context.task_attempt_id;
+        let header = TaskHeader::from(&work.description);
+        let update =
+            executor
+                .driver
+                .status_update(task_id, &header, TaskState::RUNNING, Bytes::new());
+        match update {
+            Ok(update) => executor.driver.endpoint.tell_raw(update),
+            Err(error) => return ended_badly(executor, task_id, &error),
+        }
+        info!(target: LOG, "Running {}", work.description.name);
+        let stage = StageAttempt {
+            stage_id: work.context.stage_id,
+            attempt: work.context.stage_attempt,
+        };
+        executor.native.peaks.task_started(task_id, stage);
+        let attempt = Arc::clone(self);
+        let executor = Arc::clone(executor);
+        executor.runtime.clone().spawn_blocking(move || {
+            attempt.run_here(&executor, &work, plan, &header);
+        });
+    }
+
+    /// Runs it, and tells the state machine how it ended.
+    fn run_here(
+        &self,
+        executor: &Arc<RegisteredExecutor>,
+        work: &Work,
+        plan: Box<dyn AcceptedTask>,
+        header: &TaskHeader,
+    ) {
+        let task_id = work.context.task_attempt_id;
+        let result = match work.attempt(executor, plan) {
             Err(TaskError::BailOut(reason)) => {
                 executor.native.peaks.task_ended(task_id);
-                executor.native.forget(task_id);
-                executor.input(Input::TaskBailedOut { task_id, reason });
+                return executor.input(Input::TaskBailedOut { task_id, reason });
             }
-            result => {
-                let outcome = work.outcome(&executor, result, &running);
-                executor.native.forget(task_id);
-                let sent = outcome.and_then(|outcome| {
-                    let end = outcome.end();
-                    executor
-                        .driver
-                        .status_update(task_id, &header, outcome.state, outcome.data)
-                        .map(|update| (end, update))
-                });
-                match sent {
-                    Ok((end, update)) => executor.input(Input::TaskEnded {
-                        task_id,
-                        end,
-                        update,
-                    }),
-                    Err(error) => ended_badly(&executor, task_id, &error),
-                }
-            }
+            result => result,
+        };
+        let outcome = work.outcome(executor, result, &self.ids);
+        let sent = outcome.and_then(|outcome| {
+            let end = outcome.end();
+            executor
+                .driver
+                .status_update(task_id, header, outcome.state, outcome.data)
+                .map(|update| (end, update))
+        });
+        match sent {
+            Ok((end, update)) => executor.input(Input::TaskEnded {
+                task_id,
+                end,
+                update,
+            }),
+            Err(error) => ended_badly(executor, task_id, &error),
         }
-    });
+    }
+}
+
+/// Two are equal if they are one.
+impl PartialEq for NativeAttempt {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for NativeAttempt {}
+
+impl std::fmt::Debug for NativeAttempt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NativeAttempt")
+            .field("lane", &self.lane)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The distribution's classes do not fit what we have to say: the JVM can say it.
 fn ended_badly(executor: &Arc<RegisteredExecutor>, task_id: i64, error: &WireError) {
     error!(target: LOG, "Cannot report task {task_id}: {error}");
-    executor.native.forget(task_id);
     let executor = Arc::clone(executor);
     // Not from here: the state machine may be the caller.
     executor.runtime.clone().spawn(async move {
@@ -124,51 +171,13 @@ fn ended_badly(executor: &Arc<RegisteredExecutor>, task_id: i64, error: &WireErr
     });
 }
 
-fn context(
-    executor: &RegisteredExecutor,
-    description: &TaskDescription,
-    decoded: &DecodedTask,
-) -> TaskContext {
-    let task = &decoded.task;
-    TaskContext {
-        stage_id: task.stage_id,
-        stage_attempt: task.stage_attempt_id,
-        num_partitions: task.num_partitions,
-        partition_id: task.partition_id,
-        attempt_number: description.attempt_number,
-        task_attempt_id: description.task_id,
-        is_barrier: task.is_barrier,
-        epoch: task.epoch,
-        cpus: description.cpus.to_string(),
-        resources: description
-            .resources
-            .iter()
-            .map(|r| {
-                let addresses = r.addresses.iter().map(|(a, _)| a.clone()).collect();
-                (r.name.clone(), addresses)
-            })
-            .collect(),
-        local_properties: description.properties.clone(),
-        job_artifact_uuid: task.artifact_uuid.clone(),
-        files_dir: executor
-            .native
-            .dependencies
-            .directory(&description.artifacts)
-            .unwrap_or_else(|_| PathBuf::from(".")),
-        cancellation: Cancellation::default(),
-        metrics: Arc::new(TaskMetrics::default()),
-        python_updates: Mutex::default(),
-        accumulator_updates: Mutex::default(),
-        blocks: Arc::clone(&executor.native.plane.env),
-    }
-}
-
 /// One attempt on its thread.
-struct Work {
-    name: String,
-    description: TaskDescription,
-    launched: Instant,
-    task: DecodedTask,
+pub(super) struct Work {
+    pub(super) description: TaskDescription,
+    /// When it came.
+    pub(super) launched: Instant,
+    pub(super) task: DecodedTask,
+    pub(super) context: Arc<TaskContext>,
 }
 
 struct Finished {
@@ -181,9 +190,8 @@ impl Work {
         &self,
         executor: &RegisteredExecutor,
         plan: Box<dyn AcceptedTask>,
-        running: &Running,
     ) -> Result<Finished, TaskError> {
-        let context = &running.context;
+        let context = &self.context;
         let metrics = &context.metrics;
         executor.runtime.block_on(
             executor
@@ -219,7 +227,7 @@ impl Work {
             },
             Err(panic) => {
                 let what = crate::panic_text(&*panic).unwrap_or("no message");
-                error!(target: LOG, "Panic in {}: {what}", self.name);
+                error!(target: LOG, "Panic in {}: {what}", self.description.name);
                 Err(TaskError::spark(format!(
                     "An error in Firesteel itself, please report it; spark.firesteel.lanes=jvm avoids it: {what}"
                 )))
@@ -239,9 +247,9 @@ impl Work {
         &self,
         executor: &RegisteredExecutor,
         result: Result<Finished, TaskError>,
-        running: &Running,
+        ids: &MetricIds,
     ) -> Result<Outcome, WireError> {
-        let Running { context, ids } = running;
+        let context = &self.context;
         let catalog = &executor.driver.catalog;
         let native = &executor.native;
         native.poll_memory(&executor.report);
@@ -285,9 +293,11 @@ impl Work {
             Err(error) => {
                 match &error {
                     TaskError::Killed(reason) => {
-                        info!(target: LOG, "Executor interrupted and killed {}, reason: {reason}", self.name)
+                        info!(target: LOG, "Executor interrupted and killed {}, reason: {reason}", self.description.name)
                     }
-                    error => error!(target: LOG, "Exception in {}: {}", self.name, words(error)),
+                    error => {
+                        error!(target: LOG, "Exception in {}: {}", self.description.name, words(error))
+                    }
                 }
                 let metrics = ids.updates(&context.metrics, true);
                 outcome::failure(error, &metrics, peaks, catalog)

@@ -1,12 +1,11 @@
 //! Tasks that run without the JVM: judged by the native lanes, run on threads of their own, and reported to the driver.
+//! Which of them are here is known to the state machine alone.
 
 mod attempt;
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,10 +14,12 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use tracing::{debug, info, warn};
 use wire::ids::BlockId;
-use wire::messages::{Accumulator, IndirectTaskResult};
+use wire::messages::IndirectTaskResult;
 use wire::task_description::TaskDescription;
 
 use super::dependencies::Dependencies;
+use attempt::Work;
+
 use super::events::{Input, Verdict};
 use super::inbound::no_lane_for;
 use super::metrics_peaks::{MetricsPeaks, PoolMemory};
@@ -26,6 +27,7 @@ use super::registered::RegisteredExecutor;
 use crate::blocks::broadcast::{TorrentBroadcastRef, java_byte_array};
 use crate::blocks::kryo::Kryo;
 use crate::blocks::{BlockEnv, BlockPlane};
+use crate::cancel::Cancellation;
 use crate::config::{LaneName, MemorySettings, SettingError, Settings, declared};
 use crate::files::{Environment, FileSystems};
 use crate::memory;
@@ -33,11 +35,11 @@ use crate::report::Report;
 use crate::rpc::FileServer;
 use crate::task::accumulators::MetricIds;
 use crate::task::{
-    AcceptedTask, Assembly, DecodedTask, Lane, LaneParts, StageBinary, TaskContext, TaskObject,
+    Assembly, DecodedTask, Lane, LaneParts, StageBinary, TaskContext, TaskMetrics, TaskObject,
     Verifier,
 };
 
-pub(in crate::executor) use attempt::run;
+pub(super) use attempt::NativeAttempt;
 
 const LOG: &str = "Executor";
 /// Decoded stages that are kept for further tasks.
@@ -59,7 +61,7 @@ pub(super) struct ResultLimits {
 /// A stage's binary, decoded by the first task that needs it.
 type StageCell = Arc<OnceCell<Arc<StageBinary>>>;
 
-/// The executor's native lanes and the tasks in them.
+/// The executor's native lanes and what their tasks share.
 pub(super) struct NativeTasks {
     pub(super) lanes: Vec<Box<dyn Lane>>,
     pub(super) plane: BlockPlane,
@@ -75,33 +77,6 @@ pub(super) struct NativeTasks {
     pub(super) kryo: Option<Kryo>,
     /// Decoded stages by the id of their broadcast.
     pub(super) stages: Mutex<LruCache<i64, StageCell>>,
-    pub(super) tasks: Mutex<HashMap<i64, NativeTask>>,
-    /// Tasks came since free memory was given back.
-    busy: AtomicBool,
-}
-
-/// A task that the driver launched, as far as it has come here.
-pub(super) enum NativeTask {
-    /// Launched; nobody has looked at it.
-    Launched(Box<TaskDescription>, Instant),
-    /// A lane takes it.
-    Accepted(Box<Accepted>),
-    /// It runs.
-    Running(Arc<Running>),
-}
-
-pub(super) struct Accepted {
-    description: TaskDescription,
-    launched: Instant,
-    task: DecodedTask,
-    plan: Box<dyn AcceptedTask>,
-    lane: LaneName,
-    ids: MetricIds,
-}
-
-pub(super) struct Running {
-    pub(super) context: Arc<TaskContext>,
-    pub(super) ids: MetricIds,
 }
 
 impl NativeTasks {
@@ -153,8 +128,6 @@ impl NativeTasks {
             polled: Mutex::default(),
             memory: settings.memory,
             stages: Mutex::new(LruCache::new(KEPT_STAGES)),
-            tasks: Mutex::default(),
-            busy: AtomicBool::new(false),
         })
     }
 
@@ -226,80 +199,17 @@ impl NativeTasks {
         !self.lanes.is_empty()
     }
 
-    /// Keeps a task that has been launched.
-    pub(super) fn launched(&self, description: TaskDescription) {
-        let task_id = description.task_id;
-        let known = NativeTask::Launched(Box::new(description), Instant::now());
-        self.tasks.lock().insert(task_id, known);
-        self.busy.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether free memory is to be given back to the system: tasks have come since this was asked last, and none is
-    /// here. The allocator keeps it for the next one.
-    pub(super) fn has_become_idle(&self) -> bool {
-        self.tasks.lock().is_empty() && self.busy.swap(false, Ordering::Relaxed)
-    }
-
-    /// Drops a task that another lane or none runs.
-    pub(super) fn forget(&self, task_id: i64) {
-        self.tasks.lock().remove(&task_id);
-    }
-
-    /// Makes a running task stop.
-    pub(super) fn kill(&self, task_id: i64, reason: &str) {
-        let running = match self.tasks.lock().get(&task_id) {
-            Some(NativeTask::Running(running)) => Arc::clone(running),
-            _ => return,
-        };
-        running.context.cancellation.cancel(reason);
-    }
-
     /// Drops what is known of a shuffle that the driver has no more use for.
     pub(super) fn shuffle_removed(&self, shuffle_id: i32) {
         self.plane.shuffle.tracker().unregister_shuffle(shuffle_id);
     }
 
-    /// Running tasks and what they have counted so far.
-    pub(super) fn progress(&self) -> Vec<(i64, Vec<Accumulator>)> {
-        let tasks = self.tasks.lock();
-        tasks
-            .iter()
-            .filter_map(|(id, known)| match known {
-                NativeTask::Running(running) => {
-                    let updates = running.ids.updates(&running.context.metrics, false);
-                    Some((*id, updates.into_iter().map(Accumulator::Long).collect()))
-                }
-                _ => None,
-            })
-            .collect()
-    }
-
-    /// Lets the lanes look at a task.
-    async fn judge(&self, task_id: i64) -> Verdict {
-        let (description, launched) = match self.tasks.lock().remove(&task_id) {
-            Some(NativeTask::Launched(description, launched)) => (description, launched),
-            Some(other) => {
-                self.tasks.lock().insert(task_id, other);
-                return Verdict::Delegate("the task is not there any more".to_owned());
-            }
-            None => return Verdict::Delegate("the task is not there any more".to_owned()),
-        };
-        match self.accept(*description, launched).await {
-            Ok(accepted) => {
-                let lane = accepted.lane;
-                let known = NativeTask::Accepted(Box::new(accepted));
-                self.tasks.lock().insert(task_id, known);
-                Verdict::Run(lane)
-            }
-            Err(reason) => Verdict::Delegate(reason),
-        }
-    }
-
+    /// Lets the lanes look at a task; or why none takes it.
     async fn accept(
         &self,
         description: TaskDescription,
         launched: Instant,
-    ) -> Result<Accepted, String> {
+    ) -> Result<NativeAttempt, String> {
         let limits = &self.plane.env.limits;
         let task = TaskObject::decode(&description.serialized_task, limits).map_err(|error| {
             debug!(target: LOG, "Cannot look into {}: {error}", description.name);
@@ -317,14 +227,13 @@ impl NativeTasks {
         for lane in &self.lanes {
             match lane.accepts(&task, &description) {
                 Ok(plan) => {
-                    return Ok(Accepted {
-                        lane: lane.name(),
+                    let work = Work {
+                        context: Arc::new(self.context(&description, &task.task)),
                         description,
                         launched,
                         task,
-                        plan,
-                        ids,
-                    });
+                    };
+                    return Ok(NativeAttempt::new(lane.name(), ids, work, plan));
                 }
                 Err(reason) => reasons.push((lane.name(), reason)),
             }
@@ -344,6 +253,39 @@ impl NativeTasks {
             .map(|(_, reason)| reason)
             .next()
             .unwrap_or_else(|| no_lane_for(&description.serialized_task)))
+    }
+
+    fn context(&self, description: &TaskDescription, task: &TaskObject) -> TaskContext {
+        TaskContext {
+            stage_id: task.stage_id,
+            stage_attempt: task.stage_attempt_id,
+            num_partitions: task.num_partitions,
+            partition_id: task.partition_id,
+            attempt_number: description.attempt_number,
+            task_attempt_id: description.task_id,
+            is_barrier: task.is_barrier,
+            epoch: task.epoch,
+            cpus: description.cpus.to_string(),
+            resources: description
+                .resources
+                .iter()
+                .map(|r| {
+                    let addresses = r.addresses.iter().map(|(a, _)| a.clone()).collect();
+                    (r.name.clone(), addresses)
+                })
+                .collect(),
+            local_properties: description.properties.clone(),
+            job_artifact_uuid: task.artifact_uuid.clone(),
+            files_dir: self
+                .dependencies
+                .directory(&description.artifacts)
+                .unwrap_or_else(|_| PathBuf::from(".")),
+            cancellation: Cancellation::default(),
+            metrics: Arc::new(TaskMetrics::default()),
+            python_updates: Mutex::default(),
+            accumulator_updates: Mutex::default(),
+            blocks: Arc::clone(&self.plane.env),
+        }
     }
 
     /// The decoded binary of a stage: fetched once, shared by its tasks.
@@ -412,10 +354,15 @@ fn limit_beside_jvm(memory: &MemorySettings, others: u64) -> u64 {
 }
 
 /// Lets the lanes look at a task and tells the state machine what they say.
-pub(super) fn judge(executor: &Arc<RegisteredExecutor>, task_id: i64) {
+pub(super) fn judge(executor: &Arc<RegisteredExecutor>, description: TaskDescription) {
+    let task_id = description.task_id;
+    let launched = Instant::now();
     let executor = Arc::clone(executor);
     executor.runtime.clone().spawn(async move {
-        let verdict = executor.native.judge(task_id).await;
+        let verdict = match executor.native.accept(description, launched).await {
+            Ok(attempt) => Verdict::Run(Arc::new(attempt)),
+            Err(reason) => Verdict::Delegate(reason),
+        };
         executor.input(Input::TaskJudged { task_id, verdict });
     });
 }

@@ -22,19 +22,6 @@ impl Bench {
     fn decommission(&mut self) -> Vec<Output> {
         self.driver(DriverCommand::Decommission, "dec")
     }
-
-    fn native_task(&mut self, task_id: i64) {
-        self.launch_open(task_id);
-        self.judged(task_id, Verdict::Run(LaneName::Python));
-    }
-
-    fn end(&mut self, task_id: i64) {
-        self.put(Input::TaskEnded {
-            task_id,
-            end: TaskEnd::Finished,
-            update: "update".into(),
-        });
-    }
 }
 
 #[test]
@@ -83,12 +70,12 @@ fn blocks_move_before_the_executor_leaves() {
 #[test]
 fn what_the_last_task_wrote_moves_too() {
     let mut b = Bench::with(migrating());
-    b.native_task(1);
+    b.run_natively(1);
     assert_eq!(b.decommission(), [Output::StartMigration]);
     assert_eq!(b.at(1), [], "a task runs");
     assert_eq!(b.info(s(1), true), [], "nobody asked");
     b.now = s(3);
-    b.end(1);
+    b.ended(1, TaskEnd::Finished);
     assert_eq!(b.put(Input::Tick), [Output::AskMigration]);
     assert_eq!(
         b.info(s(2), true),
@@ -108,11 +95,11 @@ fn a_jvm_is_told_when_the_native_part_is_done() {
     let mut b = Bench::with(migrating());
     b.launch(1);
     b.jvm_says(JvmMessage::LaunchedExecutor, None);
-    b.native_task(2);
+    b.run_natively(2);
     let both = [Output::StartMigration, Output::JvmDecommissionBlocks];
     assert_eq!(b.decommission(), both, "its tasks see it while they run");
     assert_eq!(b.at(1), []);
-    b.end(2);
+    b.ended(2, TaskEnd::Finished);
     assert_eq!(b.at(2), [], "the JVM's task may write another shuffle");
     let end = Some(TaskEnd::Finished);
     b.jvm_says(JvmMessage::StatusUpdate { task_id: 1, end }, None);

@@ -21,22 +21,11 @@ fn reaping(kill_timeout: Option<Time>, exit_code: i32) -> CoreConfig {
 /// Two native tasks, the first of them killed at once.
 fn killed_at_0(config: CoreConfig) -> Bench {
     let mut b = Bench::with(config);
-    for task_id in [1, 2] {
-        b.launch_open(task_id);
-        b.judged(task_id, Verdict::Run(LaneName::Python));
-    }
+    let attempt = b.run_natively(1);
+    b.run_natively(2);
     let reason = "why".to_owned();
-    let told = [Output::KillNative { task_id: 1, reason }];
-    assert_eq!(b.kill(1), told);
+    assert_eq!(b.kill(1), [Output::KillNative { attempt, reason }]);
     b
-}
-
-fn end(b: &mut Bench, task_id: i64) {
-    b.put(Input::TaskEnded {
-        task_id,
-        end: TaskEnd::Killed,
-        update: "update".into(),
-    });
 }
 
 #[test]
@@ -70,7 +59,7 @@ fn a_task_that_stops_in_time_does_no_harm() {
     let mut b = killed_at_0(reaping(Some(s(5)), 57));
     assert_eq!(b.at(4), []);
     b.now = s(7);
-    end(&mut b, 1);
+    b.ended(1, TaskEnd::Killed);
     assert_eq!(b.at(8), []);
     assert_eq!(b.at(100), [], "the other one was not killed");
     assert_eq!(b.core.next_tick(), Some(s(1000)));
@@ -104,8 +93,7 @@ fn a_kill_holds_for_a_task_that_bails_out() {
 #[test]
 fn a_task_that_has_bailed_out_is_killed_while_the_jvm_starts() {
     let mut b = Bench::new();
-    b.launch_open(1);
-    b.judged(1, Verdict::Run(LaneName::Python));
+    b.run_natively(1);
     let bail = Input::TaskBailedOut {
         task_id: 1,
         reason: "odd bytes".into(),
