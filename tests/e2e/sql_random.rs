@@ -37,10 +37,9 @@ const VERIFIED: Application = Application {
 };
 
 /// Parts of all reasons for which tasks of these queries are left to the JVM.
-const NOT_NATIVE: [&str; 10] = [
+const NOT_NATIVE: [&str; 9] = [
     "CartesianProductExec",
     "GenerateExec",
-    "OneRowRelationExec",
     "PythonRDD$::toLocalIteratorAndServe",
     "RDDScanExec",
     // Unions of Spark 4.1 whose parts have the same partitions.

@@ -59,6 +59,13 @@ FIXED = [
     "SELECT a.id, v.* FROM range(3) a JOIN (SELECT * FROM VALUES (1L,'x'),(2L,'y') ORDER BY 1 DESC LIMIT 1) v(k,t) ON a.id = v.k",
     "SELECT a.id, v.* FROM range(3) a JOIN from_pandas v ON a.id = v.c0",
     "SELECT count(*) FROM VALUES (1,'x'),(2,'y') v(a,b) CROSS JOIN range(3)",
+    # What a SELECT without FROM selects from has one row and no columns.
+    "SELECT (SELECT max(id) FROM range(3)) AS a, (SELECT count(*) FROM VALUES (1),(2) v(x)) AS b",
+    "SELECT 'x' AS c WHERE (SELECT max(id) FROM range(3)) > 1",
+    "SELECT 'x' AS c WHERE (SELECT max(id) FROM range(3)) > 2",
+    "SELECT id FROM range(2) UNION ALL SELECT (SELECT max(id) FROM range(9))",
+    "SELECT a.x, b.id FROM (SELECT (SELECT min(id) FROM range(1, 3)) AS x) a RIGHT JOIN range(3) b ON a.x = b.id",
+    "SELECT count(*) FROM (SELECT 1 WHERE (SELECT max(id) FROM range(3)) IS NOT NULL)",
 ]
 
 # Views of data frames that Python makes; all have these columns.
@@ -165,6 +172,7 @@ class Maker:
         forms = [
             self.bare, self.bare, self.filtered, self.projected, self.united, self.united, self.combined, self.joined, self.joined, self.joined, self.kept, self.kept, self.grouped,
             self.grouped, self.distinct, self.ordered, self.limited, self.lateral, self.scalar, self.spread, self.shared,
+            self.alone,
         ]
         return self.pick(forms)(depth, None)
 
@@ -311,6 +319,16 @@ class Maker:
         of = self.alias(inner)
         text = f"SELECT *, (SELECT max({of}.c0) FROM {inner.text}) AS c{len(source.types)} FROM {source.text}"
         return Query(text, source.types + [inner.types[0]], source.ordered)
+
+    def alone(self, depth, _):
+        """Without FROM."""
+        inner = self.source(None, depth + 1)
+        of = self.alias(inner)
+        function = self.pick(["max", "min"])
+        literal = self.pick(TYPES)
+        where = self.pick(["", "", f" WHERE (SELECT count(*) FROM {inner.text}) > {self.rng.randint(0, 3)}"])
+        text = f"SELECT {self.literal(literal)} AS c0, (SELECT {function}({of}.c0) FROM {inner.text}) AS c1{where}"
+        return Query(text, [literal, inner.types[0]], ordered=depth == 0)
 
     def spread(self, depth, _):
         source = self.source(None, depth)

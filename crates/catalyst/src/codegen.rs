@@ -153,6 +153,14 @@ impl<'g> Lineage<'_, 'g> {
                 ),
                 None => Err(Unsupported::of_use("generated code without input")),
             },
+            "OneRowRelationExec" => match sources.rdds.next() {
+                Some(rdd) => self.one_row(rdd, of_operator(reader, plan)?),
+                None => Err(Unsupported::of_use("generated code without input")),
+            },
+            "RDDScanExec" => match sources.rdds.next() {
+                Some(rdd) => self.rdd_scan(plan, rdd),
+                None => Err(Unsupported::of_use("generated code without input")),
+            },
             "RangeExec" => match sources.rdds.next() {
                 Some(_) => self.range(plan),
                 None => Err(Unsupported::of_use("generated code without input")),

@@ -65,6 +65,7 @@ impl fmt::Display for OperatorKind {
                 shuffle.num_maps, shuffle.num_partitions, shuffle.num_fields
             ),
             Self::LocalTableScan { leaf } => write!(f, "LocalTableScan leaf {leaf}"),
+            Self::OneRowRelation { leaf } => write!(f, "OneRowRelation leaf {leaf}"),
             Self::Range {
                 leaf,
                 start,

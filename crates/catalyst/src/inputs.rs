@@ -193,6 +193,13 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
             }
             Ok(LeafInput::Rows(rows))
         }
+        OperatorKind::OneRowRelation { .. } => {
+            expect(partition, "ParallelCollectionPartition")?;
+            match partition.elements("values")?.len() {
+                1 => Ok(LeafInput::Rows(vec![Vec::new()])),
+                _ => Err(Unsupported::of_use("one row that is not one")),
+            }
+        }
         OperatorKind::Range { .. } => {
             expect(partition, "ParallelCollectionPartition")?;
             Ok(LeafInput::Slice(partition.int("slice")?))

@@ -167,6 +167,12 @@ impl<'r, 'g> Lineage<'r, 'g> {
             // Copies rows.
             ("TakeOrderedAndProjectExec", "executeCollect") => self.rdd(child, hint),
             ("LocalTableScanExec", "doExecute") => self.local_table(&closure, child, &hint),
+            ("OneRowRelationExec", "doExecute") => {
+                let metric = closure.args.first().copied().unwrap_or(Value::Null);
+                let metrics = vec![Metric::read(reader, "numOutputRows", metric)?];
+                self.one_row(child, metrics)
+            }
+            ("RDDScanExec", "doExecute") => self.rdd_scan(closure.arg(reader, 0)?, child),
             ("RangeExec", "doExecute") => self.range(closure.arg(reader, 0)?),
             _ => Err(closure.unsupported()),
         }
@@ -366,6 +372,42 @@ impl<'r, 'g> Lineage<'r, 'g> {
             operator: Operator {
                 kind: OperatorKind::LocalTableScan { leaf },
                 output,
+                metrics,
+            },
+            inputs: Inputs::Leaf(leaf),
+        })
+    }
+
+    /// `OneRowRelationExec`, whose RDD makes a row of whatever lies in its only partition.
+    pub(crate) fn one_row(&mut self, rdd: Object<'g>, metrics: Vec<Metric>) -> Result<Tree> {
+        if rdd.name() != "MapPartitionsRDD" {
+            return Err(Unsupported::Class(rdd.name().to_owned()));
+        }
+        let outer = Closure::in_field(rdd, "f")?;
+        let inner = outer.inner(self.reader.graph);
+        if !inner.is_some_and(|f| f.name() == ("sql.execution.OneRowRelationExec", "rdd")) {
+            return Err(outer.unsupported());
+        }
+        self.row_of_no_columns(rdd.object("prev")?, metrics)
+    }
+
+    /// `RDDScanExec`. Its rows are Java objects of any kind, and only of no columns is there nothing to know.
+    pub(crate) fn rdd_scan(&mut self, plan: Object<'g>, rdd: Object<'g>) -> Result<Tree> {
+        match plan_output(self.reader, plan)?.is_empty() {
+            true => self.row_of_no_columns(rdd, of_operator(self.reader, plan)?),
+            false => Err(Unsupported::Class(plan.name().to_owned())),
+        }
+    }
+
+    fn row_of_no_columns(&mut self, rdd: Object<'g>, metrics: Vec<Metric>) -> Result<Tree> {
+        if rdd.name() != "ParallelCollectionRDD" {
+            return Err(Unsupported::Class(rdd.name().to_owned()));
+        }
+        let leaf = self.leaf();
+        Ok(Tree {
+            operator: Operator {
+                kind: OperatorKind::OneRowRelation { leaf },
+                output: Columns::Known(Vec::new()),
                 metrics,
             },
             inputs: Inputs::Leaf(leaf),

@@ -102,6 +102,12 @@ pub enum OperatorKind {
         /// Where tasks have them.
         leaf: LeafId,
     },
+    /// One row without columns, what a `SELECT` without `FROM` selects from: `OneRowRelation`, which is an `RDDScan`
+    /// before Spark 4.1.
+    OneRowRelation {
+        /// Where tasks know that it is theirs.
+        leaf: LeafId,
+    },
     /// `Range`: numbers.
     Range {
         /// Where tasks say which slice.
@@ -295,6 +301,7 @@ impl Operator {
             OperatorKind::FileSourceScan(_)
             | OperatorKind::ShuffleRead { .. }
             | OperatorKind::LocalTableScan { .. }
+            | OperatorKind::OneRowRelation { .. }
             | OperatorKind::Range { .. } => Vec::new(),
             OperatorKind::Filter { child, .. }
             | OperatorKind::Project { child, .. }

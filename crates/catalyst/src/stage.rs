@@ -147,6 +147,7 @@ fn collect_leaves<'a>(operator: &'a Operator, leaves: &mut Vec<(usize, &'a Opera
         OperatorKind::FileSourceScan(scan) => leaves.push((scan.leaf, operator)),
         OperatorKind::ShuffleRead { leaf, .. }
         | OperatorKind::LocalTableScan { leaf }
+        | OperatorKind::OneRowRelation { leaf }
         | OperatorKind::Range { leaf, .. } => leaves.push((*leaf, operator)),
         _ => {
             for child in operator.children() {

@@ -139,8 +139,13 @@ pub(super) fn shuffle(
     )
 }
 
-/// Lowers rows that come with the task.
-pub(super) fn local(leaf: LeafId, output: &Columns, demand: Demand<'_>) -> Result<Lowered> {
+/// Lowers rows that come with the task; `name` is the operator's.
+pub(super) fn local(
+    name: &'static str,
+    leaf: LeafId,
+    output: &Columns,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
     let (rows, columns) = RowsRead::new(output, demand)?;
     let schema = schema_of_columns(&columns)?;
     Lowered::of(
@@ -166,7 +171,7 @@ pub(super) fn local(leaf: LeafId, output: &Columns, demand: Demand<'_>) -> Resul
                 })
                 .boxed())
             };
-            Ok(leaf_exec("LocalTableScanExec", &schema, start))
+            Ok(leaf_exec(name, &schema, start))
         }),
     )
 }

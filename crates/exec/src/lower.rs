@@ -210,7 +210,10 @@ impl Lowering {
                 leaves::shuffle(*leaf, *shuffle, &operator.output, demand)?
             }
             OperatorKind::LocalTableScan { leaf } => {
-                leaves::local(*leaf, &operator.output, demand)?
+                leaves::local("LocalTableScanExec", *leaf, &operator.output, demand)?
+            }
+            OperatorKind::OneRowRelation { leaf } => {
+                leaves::local("OneRowRelationExec", *leaf, &operator.output, demand)?
             }
             OperatorKind::Range {
                 leaf,

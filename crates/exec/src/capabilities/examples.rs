@@ -166,6 +166,8 @@ fn plain() -> Vec<(Operator, Inputs)> {
     };
     let range = operator(range, vec![column(0, &DataType::Long)]);
     all.push((range, Inputs::Leaf(0)));
+    let one_row = operator(OperatorKind::OneRowRelation { leaf: 0 }, Vec::new());
+    all.push((one_row, Inputs::Leaf(0)));
     let union = OperatorKind::Union(vec![*local(0, &columns), *local(1, &columns)]);
     let inputs = Inputs::Union(vec![Inputs::Leaf(0), Inputs::Leaf(1)]);
     all.push((operator(union, columns.to_vec()), inputs));

@@ -173,6 +173,7 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::FileSourceScan(_) => "FileSourceScanExec",
         OperatorKind::ShuffleRead { .. } => "ShuffledRowRDD",
         OperatorKind::LocalTableScan { .. } => "LocalTableScanExec",
+        OperatorKind::OneRowRelation { .. } => "OneRowRelationExec",
         OperatorKind::Range { .. } => "RangeExec",
         OperatorKind::Filter { .. } => "FilterExec",
         OperatorKind::Project { .. } => "ProjectExec",

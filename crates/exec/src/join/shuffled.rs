@@ -197,9 +197,9 @@ fn leaves(operator: &Operator) -> Vec<Leaf> {
     let leaf = match &operator.kind {
         OperatorKind::ShuffleRead { leaf, shuffle } => Some((*leaf, Some(*shuffle))),
         OperatorKind::FileSourceScan(scan) => Some((scan.leaf, None)),
-        OperatorKind::LocalTableScan { leaf } | OperatorKind::Range { leaf, .. } => {
-            Some((*leaf, None))
-        }
+        OperatorKind::LocalTableScan { leaf }
+        | OperatorKind::OneRowRelation { leaf }
+        | OperatorKind::Range { leaf, .. } => Some((*leaf, None)),
         _ => None,
     };
     let own = leaf.map(|(id, shuffle)| Leaf { id, shuffle });

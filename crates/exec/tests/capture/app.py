@@ -83,6 +83,7 @@ EXTRA = {
     "join_double": "select count(*) from (select cast(n_nationkey as double) d from nation) a join (select cast(r_regionkey as float) f from region) b on a.d = b.f",
     "values": "select * from values (1, 'a', 1.5), (2, 'b', null) t(a, b, c) where a + rand(1) > 0",
     "range": "select id, id % 3 from range(0, 10, 1, 2) where id > 2",
+    "one_row": "select (select max(n_name) from nation), (select min(n_name) from nation where n_nationkey < 9) where (select count(*) from nation) > 3",
     "sort": "select n_name, n_regionkey from nation order by n_regionkey desc nulls last, n_name",
     "sort_within": "select n_name, n_regionkey from nation sort by n_regionkey",
     "cluster": "select n_name, n_regionkey from nation distribute by n_regionkey, n_name",

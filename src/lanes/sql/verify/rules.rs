@@ -191,6 +191,7 @@ impl Facts {
         match &operator.kind {
             OperatorKind::FileSourceScan(_)
             | OperatorKind::LocalTableScan { .. }
+            | OperatorKind::OneRowRelation { .. }
             | OperatorKind::Range { .. } => Self::leaf(true),
             OperatorKind::ShuffleRead { .. } => Self::leaf(false),
             OperatorKind::Filter { condition, child } => {
