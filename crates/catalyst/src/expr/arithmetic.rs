@@ -54,6 +54,16 @@ pub(super) fn rounded(of: Decimal, digits: i32) -> Decimal {
     }
 }
 
+/// Type of `Ceil` and `Floor`.
+pub(super) fn integral(of: &DataType) -> DataType {
+    match of.decimal() {
+        Some(of) if of.scale == 0 => DataType::Decimal(of),
+        // Rounding up may need one digit more.
+        Some(of) => DataType::Decimal(Decimal::fit(of.integral_digits() + 1, 0, false)),
+        None => DataType::Long,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! The functions that are known, with where their parts are in Spark's classes.
 
+use super::arithmetic::integral;
 use crate::types::DataType;
 
 /// Where a class has its arguments.
@@ -20,6 +21,8 @@ pub(super) enum Context {
     EvalMode,
     /// A flag that is true if it fails.
     Fails(&'static str),
+    /// As `Fails`. Versions without the flag never fail.
+    MayFail(&'static str),
     /// A flag that is true if it gives null.
     Nulls(&'static str),
 }
@@ -42,6 +45,8 @@ pub(super) enum Result {
     Arithmetic,
     /// Rounding.
     Rounded,
+    /// A long, or a decimal without digits behind the point.
+    Integral,
     /// Fields `precision` and `scale`.
     MakeDecimal,
 }
@@ -156,6 +161,7 @@ impl Function {
             Result::Timestamp => Some(DataType::Timestamp),
             Result::Arg(place) => args.get(place).cloned(),
             Result::Arithmetic | Result::Rounded => args.first().cloned(),
+            Result::Integral => args.first().map(integral),
             Result::Field | Result::MakeDecimal => None,
         }
     }
@@ -221,6 +227,10 @@ functions! {
     Round Args::Fields(&["child", "scale"]), Context::Fails("ansiEnabled"), Result::Rounded, Nullable::Overflow, ignored &["_scale", "scaleV"];
     /// Half to the even neighbour.
     BRound Args::Fields(&["child", "scale"]), Context::Fails("ansiEnabled"), Result::Rounded, Nullable::Overflow, ignored &["_scale", "scaleV"];
+    /// The least integer that is not less.
+    Ceil CHILD, Context::MayFail("failOnError"), Result::Integral, Nullable::Always, ignored &["f", "name"];
+    /// The greatest integer that is not greater.
+    Floor CHILD, Context::MayFail("failOnError"), Result::Integral, Nullable::Always, ignored &["f", "name"];
     /// Square root.
     Sqrt CHILD, NONE, Result::Double, Nullable::Any, ignored &["f", "name"];
     /// `&`

@@ -2,7 +2,7 @@
 
 use javaser::arena::Value;
 
-use super::arithmetic::{decimal_result, rounded};
+use super::arithmetic::{decimal_result, integral, rounded};
 use super::function::{Args, Context, Nullable, Result as ResultType, Spec, spec};
 use super::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder};
 use crate::error::{Result, Unsupported};
@@ -224,6 +224,13 @@ fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr
             known.push(name);
             flag(name, EvalMode::Ansi, EvalMode::Legacy)?
         }
+        Context::MayFail(name) => {
+            known.push(name);
+            match object.get(name) {
+                Some(_) => flag(name, EvalMode::Ansi, EvalMode::Legacy)?,
+                None => Some(EvalMode::Legacy),
+            }
+        }
         Context::Nulls(name) => {
             known.push(name);
             flag(name, EvalMode::Legacy, EvalMode::Ansi)?
@@ -300,6 +307,7 @@ fn result_type(
             }
             (other, _) => other.clone(),
         },
+        ResultType::Integral => integral(&arg(0)?.data_type),
         ResultType::MakeDecimal => DataType::Decimal(Decimal {
             precision: u8::try_from(object.int("precision")?)
                 .map_err(|_| object.missing("precision"))?,

@@ -419,6 +419,21 @@ pub(super) fn lower_shift(
     })
 }
 
+/// `Ceil` and `Floor` as longs. Of what no long is near Java makes the nearest, and 0 of NaN, where it is no error.
+pub(super) fn integral(op: Function, mode: Option<EvalMode>, args: Args) -> Arc<dyn PhysicalExpr> {
+    /// The first doubles that are no long any more.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    let up = op == Function::Ceil;
+    let fails = mode == Some(EvalMode::Ansi);
+    Kernel::strict(name(op, mode), args, ArrowType::Int64, move |args, _| {
+        let otherwise = Otherwise::Fail(OVERFLOW);
+        unary::<Float64Type, Int64Type>(single(args)?, otherwise, &ArrowType::Int64, |a| {
+            let a = if up { a.ceil() } else { a.floor() };
+            (!fails || (-END..END).contains(&a)).then_some(a as i64)
+        })
+    })
+}
+
 /// Square root.
 pub(super) fn sqrt(args: Args) -> Arc<dyn PhysicalExpr> {
     Kernel::strict("Sqrt", args, ArrowType::Float64, |args, _| {

@@ -77,6 +77,17 @@ impl Lowering<'_> {
                 same_types(args)?;
                 arithmetic::extreme(function, &to, self.all(args)?)
             }
+            F::Ceil | F::Floor => match (&arg(0)?.data_type, expr.data_type.decimal()) {
+                (catalyst::DataType::Double, _) => {
+                    Ok(arithmetic::integral(function, mode, self.all(args)?))
+                }
+                (catalyst::DataType::Long, _) => child(),
+                (catalyst::DataType::Decimal(from), Some(to)) if from.scale > 0 => {
+                    Ok(decimal::integral(function, *from, to, self.all(args)?))
+                }
+                (catalyst::DataType::Decimal(from), _) if from.scale == 0 => child(),
+                _ => Err(refuse()),
+            },
             F::Sqrt if arg(0)?.data_type == catalyst::DataType::Double => {
                 Ok(arithmetic::sqrt(self.all(args)?))
             }

@@ -451,6 +451,31 @@ pub(super) fn lower_round(
     })
 }
 
+/// `Ceil` and `Floor` of a decimal with digits behind the point; `to` has none.
+pub(super) fn integral(
+    op: Function,
+    from: Decimal,
+    to: Decimal,
+    args: Args,
+) -> Arc<dyn PhysicalExpr> {
+    let arrow = ArrowType::Decimal128(to.precision, to.scale);
+    let of = arrow.clone();
+    let unit = pow10(u32::from(from.scale.unsigned_abs()));
+    let up = op == Function::Ceil;
+    Kernel::strict(op.name(), args, arrow, move |args, _| {
+        let otherwise = Otherwise::Fail(OVERFLOW);
+        unary::<Decimal128Type, Decimal128Type>(single(args)?, otherwise, &of, |digits| {
+            Some(whole(digits, unit, up)).filter(|digits| fits(*digits, to.precision))
+        })
+    })
+}
+
+/// The next integer above or below so many of a unit's parts.
+fn whole(digits: i128, unit: i128, up: bool) -> i128 {
+    let more = up && digits.rem_euclid(unit) != 0;
+    digits.div_euclid(unit) + i128::from(more)
+}
+
 /// `UnscaledValue`: the digits as a long.
 pub(super) fn unscaled(args: Args) -> Arc<dyn PhysicalExpr> {
     Kernel::strict("UnscaledValue", args, ArrowType::Int64, |args, _| {
@@ -479,6 +504,19 @@ pub(super) fn make(mode: Option<EvalMode>, to: Decimal, args: Args) -> Arc<dyn P
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ceil_is_up_and_floor_is_down_on_both_sides_of_zero() {
+        let digits = [-11, -10, -9, 0, 9, 10, 11];
+        assert_eq!(
+            digits.map(|digits| whole(digits, 10, true)),
+            [-1, -1, 0, 0, 1, 1, 2]
+        );
+        assert_eq!(
+            digits.map(|digits| whole(digits, 10, false)),
+            [-2, -1, -1, 0, 0, 1, 1]
+        );
+    }
 
     #[test]
     fn half_is_rounded_away_from_zero() {
