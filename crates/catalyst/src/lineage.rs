@@ -385,7 +385,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
         }
         let outer = Closure::in_field(rdd, "f")?;
         let inner = outer.inner(self.reader.graph);
-        if !inner.is_some_and(|f| f.name() == ("sql.execution.OneRowRelationExec", "rdd")) {
+        if inner.is_none_or(|f| f.name() != ("sql.execution.OneRowRelationExec", "rdd")) {
             return Err(outer.unsupported());
         }
         self.row_of_no_columns(rdd.object("prev")?, metrics)
