@@ -29,7 +29,7 @@ pub struct NativeAttempt {
     metrics: Arc<TaskMetrics>,
     ids: MetricIds,
     /// Until it runs.
-    work: Mutex<Option<(Box<Work>, Box<dyn AcceptedTask>)>>,
+    waiting: Mutex<Option<Waiting>>,
 }
 
 impl NativeAttempt {
@@ -45,7 +45,7 @@ impl NativeAttempt {
             cancellation: work.context.cancellation.clone(),
             metrics: Arc::clone(&work.context.metrics),
             ids,
-            work: Mutex::new(Some((Box::new(work), plan))),
+            waiting: Mutex::new(Some(Waiting { work, plan })),
         }
     }
 
@@ -57,7 +57,7 @@ impl NativeAttempt {
             cancellation: Cancellation::default(),
             metrics: Arc::default(),
             ids: MetricIds::default(),
-            work: Mutex::default(),
+            waiting: Mutex::default(),
         }
     }
 
@@ -79,7 +79,7 @@ impl NativeAttempt {
 
     /// Runs it on a thread of its own, once.
     pub(in crate::executor) fn run(self: &Arc<Self>, executor: &Arc<RegisteredExecutor>) {
-        let Some((work, plan)) = self.work.lock().take() else {
+        let Some(Waiting { work, plan }) = self.waiting.lock().take() else {
             return;
         };
         // Map outputs may have been lost since the last task.
@@ -169,6 +169,12 @@ fn ended_badly(executor: &Arc<RegisteredExecutor>, task_id: i64, error: &WireErr
         let reason = "its outcome cannot be written for this Spark version".to_owned();
         executor.input(Input::TaskBailedOut { task_id, reason });
     });
+}
+
+/// What is to be done, and how a lane does it.
+struct Waiting {
+    work: Work,
+    plan: Box<dyn AcceptedTask>,
 }
 
 /// One attempt on its thread.
