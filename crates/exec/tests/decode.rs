@@ -232,7 +232,7 @@ fn doors(version: &str) -> usize {
             continue;
         };
         // Adaptive execution stops a query when a side of a join is empty: which stages ran before is a matter of time.
-        if query == "q17" {
+        if ["q02", "q17"].contains(&query.as_str()) {
             continue;
         }
         assert!(others.contains(text), "{query} of {version}:\n{text}");
