@@ -211,7 +211,14 @@ fn computed(stage: &Captured) -> Option<String> {
             lines.push(kept.join(" "));
         }
     }
-    Some(lines.join("\n"))
+    // Spark counts the names that it makes up, in all queries of an application.
+    const MADE_UP: &str = "propagatedFilter_";
+    let text = lines.join("\n");
+    let mut parts = text.split(MADE_UP);
+    let first = parts.next().unwrap_or_default().to_owned();
+    Some(parts.fold(first, |text, part| {
+        text + MADE_UP + part.trim_start_matches(|c: char| c.is_ascii_digit())
+    }))
 }
 
 /// The same stages with and without generated code are the same operators.
