@@ -61,7 +61,10 @@ pub enum DriverCommand {
     /// `UpdateExecutorLogLevel`
     UpdateLogLevel(String),
     /// `TaskThreadDump`, an ask
-    TaskThreadDump,
+    TaskThreadDump {
+        /// Task attempt id.
+        task_id: i64,
+    },
     /// A message that this version of Firesteel does not know; the class name.
     Unknown(String),
 }
@@ -86,8 +89,8 @@ pub enum Reply {
     None,
     /// An empty `Seq`
     EmptySeq,
-    /// An empty `ThreadStackTrace[]`
-    NoThreads,
+    /// `ThreadStackTrace[]`: the threads of this process
+    Threads,
     /// An empty `String[]`
     NoStrings,
     /// `scala.runtime.BoxedUnit`
@@ -300,6 +303,10 @@ pub enum Output {
     },
     /// Reply to an ask of the driver.
     Reply(RequestId, Reply),
+    /// Reply with all threads of the process, among them those of these native tasks.
+    ReplyThreads(RequestId, Vec<(i64, Arc<NativeAttempt>)>),
+    /// Reply with the thread of a native task, if there is one.
+    ReplyThread(RequestId, Option<Arc<NativeAttempt>>),
     /// Change the log level.
     SetLogLevel(String),
     /// End the process with this code.

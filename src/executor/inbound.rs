@@ -42,7 +42,9 @@ pub(super) fn executor_message(
         ExecutorMessage::UpdateExecutorLogLevel(update) => {
             DriverCommand::UpdateLogLevel(update.log_level)
         }
-        ExecutorMessage::TaskThreadDump(_) => DriverCommand::TaskThreadDump,
+        ExecutorMessage::TaskThreadDump(dump) => DriverCommand::TaskThreadDump {
+            task_id: dump.task_id,
+        },
         ExecutorMessage::Unknown { class } => DriverCommand::Unknown(class),
     }
 }

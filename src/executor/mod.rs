@@ -24,6 +24,7 @@ mod run;
 mod source;
 mod startup;
 mod storage;
+mod threads;
 mod verified;
 
 pub use error::ExecutorError;

@@ -17,6 +17,7 @@ use super::inbound::{BLOCK_MANAGER, EXECUTOR};
 use super::jvm_link::JvmLink;
 use super::native::{self, NativeAttempt, NativeTasks};
 use super::replies::{NOBODY_ASKS, Replies};
+use super::threads;
 use crate::blocks::LocalDirs;
 use crate::blocks::store::Decommissioner;
 use crate::logging::LevelHandle;
@@ -143,6 +144,19 @@ impl RegisteredExecutor {
                 });
             }
             Output::RemoveExecutor { reason } => self.driver.remove_executor(reason),
+            Output::ReplyThreads(id, running) => {
+                let executor = Arc::clone(self);
+                self.runtime.spawn_blocking(move || {
+                    let found = threads::of_process(running.iter().map(|(_, attempt)| attempt));
+                    let content = reply::threads(&found, &executor.driver.catalog);
+                    executor.replies.send(id, content);
+                });
+            }
+            Output::ReplyThread(id, attempt) => {
+                let thread = attempt.and_then(|attempt| threads::of_task(&attempt));
+                let content = reply::thread(thread, &self.driver.catalog);
+                self.replies.send(id, content);
+            }
             Output::Reply(id, reply) => self.replies.answer(id, reply, &self.driver.catalog),
             Output::SetLogLevel(level) => {
                 if !self.level.set_log4j_level(&level) {

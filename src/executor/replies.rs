@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use javaser::Catalog;
 use parking_lot::Mutex;
 use tracing::error;
+use wire::WireError;
 use wire::messages::reply;
 
 use super::events::{Reply, RequestId};
@@ -45,25 +46,32 @@ impl Replies {
 
     /// Answers an ask without the JVM.
     pub(super) fn answer(&self, id: RequestId, what: Reply, catalog: &Catalog) {
-        let Some(handle) = self.take(id) else {
-            return;
-        };
         let c = catalog;
         let content = match what {
             Reply::Boolean(value) => reply::boolean(value, c),
             Reply::Integer(n) => reply::integer(n, c),
             Reply::None => reply::none(c),
             Reply::EmptySeq => reply::empty_seq(c),
-            Reply::NoThreads => {
-                reply::empty_array("org.apache.spark.status.api.v1.ThreadStackTrace", c)
-            }
+            // Those of tasks are known where the state machine's outputs are carried out.
+            Reply::Threads => reply::threads(&[], c),
             Reply::NoStrings => reply::empty_array("java.lang.String", c),
             Reply::Unit => reply::unit(c),
             Reply::NoSuchEndpoint => {
-                return handle.failure(
-                    "org.apache.spark.SparkException: this executor has no such endpoint, or no JVM that knows this message",
-                );
+                if let Some(handle) = self.take(id) {
+                    handle.failure(
+                        "org.apache.spark.SparkException: this executor has no such endpoint, or no JVM that knows this message",
+                    );
+                }
+                return;
             }
+        };
+        self.send(id, content);
+    }
+
+    /// Sends an answer.
+    pub(super) fn send(&self, id: RequestId, content: Result<Vec<u8>, WireError>) {
+        let Some(handle) = self.take(id) else {
+            return;
         };
         match content {
             Ok(content) => handle.success(content.into()),

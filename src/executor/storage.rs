@@ -94,7 +94,7 @@ fn handle(
         }
         // Only a JVM can apply the filter in it, and the driver asks it of the blocks of JVM tasks.
         Ok(StorageEndpointMessage::GetMatchingBlockIds(_)) => Reply::EmptySeq,
-        Ok(StorageEndpointMessage::TriggerThreadDump) => Reply::NoThreads,
+        Ok(StorageEndpointMessage::TriggerThreadDump) => Reply::Threads,
         Ok(StorageEndpointMessage::TriggerHeapHistogram) => Reply::NoStrings,
         Ok(StorageEndpointMessage::Unknown { .. }) => Reply::NoSuchEndpoint,
         Err(error) => {

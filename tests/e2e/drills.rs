@@ -79,6 +79,7 @@ fn idle_executors_stop(hold: &mut Hold, distribution: &Distribution) {
         dump["status"], 200,
         "a thread dump of an executor without a JVM"
     );
+    assert!(dump["threads"].as_u64() > Some(1), "{dump}");
     hold.restart();
     assert_eq!(native.exit_code(20), 0, "{}", native.log());
     // Spark's own executor ends with 1 if it has not yet made its `Executor`.

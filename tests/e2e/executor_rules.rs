@@ -190,6 +190,38 @@ fn discover(version: &'static str) {
 
 each_version!(plugins_discover_resources, super::discover);
 
+/// A thread dump shows which threads run tasks, without a JVM, too.
+fn dump(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let (native, plain) = both_sides(version, "threads", |distribution, side| {
+        let (mut hold, mut executor) = start(distribution, side, "threads", &[]);
+        let shown = hold.ask(json!({"do": "threads_of_python"}));
+        hold.ask(json!({"do": "stop"}));
+        executor.exit_code(30);
+        if side == Side::Firesteel {
+            let report = report::read(&hold.reports(), "0");
+            assert_eq!(report["jvm_started"], false, "{report:#}");
+            assert_eq!(Report::new(report).ended("python"), 2);
+        }
+        vec![shown]
+    });
+    assert_eq!(native, plain);
+    let name =
+        |task| format!("Executor task launch worker for task {task}.0 in stage 0.0 (TID {task})");
+    assert_eq!(native[0]["tasks"], json!([name(0), name(1)]));
+    let one = if version == OLDEST {
+        json!(404)
+    } else {
+        json!(name(1))
+    };
+    assert_eq!(native[0]["one"], one);
+}
+
+each_version!(thread_dumps_show_tasks, super::dump);
+
 fn write_script(path: &Path, line: &str) {
     use std::os::unix::fs::PermissionsExt;
     fs::write(path, format!("#!/bin/sh\n{line}\n")).unwrap();

@@ -292,6 +292,28 @@ fn messages(catalog: &Catalog, version: &WireVersion) -> Vec<Case> {
             BlockManagerId::decode,
         ),
     ]);
+    let thread = ThreadStackTrace {
+        thread_id: 17,
+        thread_name: string("a thread"),
+        thread_state: ThreadState::Waiting,
+        stack_trace: StackTrace {
+            elems: vec![string("a.B.c(D.rs)"), string("e.F.g(Native Method)")],
+        },
+        blocked_by_thread_id: Some(18),
+        in_native: version.scala_213,
+        priority: if version.scala_213 { 5 } else { 0 },
+        ..ThreadStackTrace::default()
+    };
+    cases.push(case(
+        vec![thread.clone(), ThreadStackTrace::default()],
+        |threads| reply::threads(threads, catalog),
+        reply::read_threads,
+    ));
+    cases.push(case(
+        Some(thread),
+        |thread| reply::thread(thread.clone(), catalog),
+        reply::read_thread,
+    ));
     for name in [
         "shuffle_1_2_3",
         "shuffleMerged_app_1_2_3_4.data",

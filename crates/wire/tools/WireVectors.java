@@ -213,6 +213,16 @@ public class WireVectors {
         emit("reply/Nil", list());
         emit("reply/ThreadStackTrace[]", java.lang.reflect.Array.newInstance(Class.forName(
             exists("org.apache.spark.status.api.v1.ThreadStackTrace") ? "org.apache.spark.status.api.v1.ThreadStackTrace" : "org.apache.spark.util.ThreadStackTrace"), 0));
+        Object stack = n("org.apache.spark.status.api.v1.StackTrace", list("a.B.c(D.java:1)", "e.F.g(H.java:2)"));
+        Object some = Option.apply("a lock");
+        Class<?> thread = Class.forName("org.apache.spark.status.api.v1.ThreadStackTrace");
+        boolean locks = thread.getDeclaredConstructors()[0].getParameterCount() > 7;
+        Object threads = java.lang.reflect.Array.newInstance(thread, 1);
+        Object blocked = locks
+            ? n(thread.getName(), 7L, "a thread", Thread.State.TIMED_WAITING, stack, Option.apply(8L), "a lock", list("one"), list("two"), list("three"), some, Option.apply("other"), true, true, true, 5)
+            : n(thread.getName(), 7L, "a thread", Thread.State.TIMED_WAITING, stack, Option.apply(8L), "a lock", list("one"));
+        java.lang.reflect.Array.set(threads, 0, blocked);
+        emit("reply/ThreadStackTrace[1]", threads);
         emit("reply/String[]", new String[0]);
         emit("reply/HeartbeatResponse", n("org.apache.spark.HeartbeatResponse", true));
         emit("reply/Some(BlockStatus)", Option.apply(n(STORAGE + "BlockStatus", n(STORAGE + "StorageLevel", false, true, false, false, 2), 5L, 6L)));

@@ -190,6 +190,9 @@ impl Running {
             } => match (&self.jvm, request) {
                 (Jvm::Ready, Some(id)) => out.push(Output::JvmRequest(id, envelope)),
                 (Jvm::Ready, None) => out.push(Output::JvmOneWay(envelope)),
+                (_, Some(id)) if without_jvm == Reply::Threads => {
+                    out.push(Output::ReplyThreads(id, self.native_attempts()));
+                }
                 (_, Some(id)) => out.push(Output::Reply(id, without_jvm)),
                 (_, None) => {
                     debug!(target: LOG, "Nothing to do for a one-way message while no JVM runs")
@@ -319,11 +322,16 @@ impl Running {
                 out.push(Output::SetLogLevel(level));
                 self.hand_to_jvm_if_any(envelope, request, out);
             }
-            DriverCommand::TaskThreadDump => match (&mut self.jvm, request) {
-                (Jvm::Ready, Some(id)) => out.push(Output::JvmRequest(id, envelope)),
-                (_, Some(id)) => out.push(Output::Reply(id, Reply::None)),
-                (_, None) => {}
-            },
+            DriverCommand::TaskThreadDump { task_id } => {
+                let attempt = self.native_attempt(task_id);
+                match (&self.jvm, request) {
+                    (Jvm::Ready, Some(id)) if attempt.is_none() => {
+                        out.push(Output::JvmRequest(id, envelope));
+                    }
+                    (_, Some(id)) => out.push(Output::ReplyThread(id, attempt)),
+                    (_, None) => {}
+                }
+            }
             DriverCommand::Unknown(class) => {
                 debug!(target: LOG, "Message {class} is left to the JVM");
                 match (&self.jvm, request) {

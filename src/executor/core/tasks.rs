@@ -182,6 +182,14 @@ impl Running {
         attempts.collect()
     }
 
+    /// The task, if a native lane runs it now.
+    pub(super) fn native_attempt(&self, task_id: i64) -> Option<Arc<NativeAttempt>> {
+        match &self.tasks.get(&task_id)?.place {
+            Place::Native(attempt, _) => Some(Arc::clone(attempt)),
+            Place::Judged(_) | Place::Jvm => None,
+        }
+    }
+
     /// The allocator keeps free memory for the next task. Without one, the system gets it back.
     pub(super) fn trim_memory_if_idle(&mut self, out: &mut Vec<Output>) {
         let idle = |task: &Task| matches!(task.place, Place::Jvm);

@@ -458,8 +458,8 @@ fn unknown_asks_are_answered_even_without_a_jvm() {
     let out = ask(&mut b, DriverCommand::Unknown("org.example.New".into()));
     assert_eq!(out, [Output::Reply(2, Reply::NoSuchEndpoint)]);
     assert_eq!(
-        ask(&mut b, DriverCommand::TaskThreadDump),
-        [Output::Reply(2, Reply::None)]
+        ask(&mut b, DriverCommand::TaskThreadDump { task_id: 1 }),
+        [Output::ReplyThread(2, None)]
     );
     let mut b = Bench::with_ready_jvm();
     assert_eq!(
@@ -467,7 +467,7 @@ fn unknown_asks_are_answered_even_without_a_jvm() {
         [Output::JvmRequest(2, "x".into())]
     );
     assert_eq!(
-        ask(&mut b, DriverCommand::TaskThreadDump),
+        ask(&mut b, DriverCommand::TaskThreadDump { task_id: 1 }),
         [Output::JvmRequest(2, "x".into())]
     );
 }
@@ -590,6 +590,33 @@ fn native_tasks_beat_beside_a_ready_jvm() {
         b.jvm_says(JvmMessage::Heartbeat, Some(6)),
         [jvms(6), beside]
     );
+}
+
+#[test]
+fn thread_dumps_show_native_tasks() {
+    let dump = || Input::Endpoint {
+        without_jvm: Reply::Threads,
+        envelope: "all".into(),
+        request: Some(3),
+    };
+    let of_task = |task_id| Input::Driver {
+        command: DriverCommand::TaskThreadDump { task_id },
+        envelope: "one".into(),
+        request: Some(4),
+    };
+    let mut b = Bench::new();
+    assert_eq!(b.put(dump()), [Output::ReplyThreads(3, Vec::new())]);
+    let attempt = b.run_natively(1);
+    let threads = vec![(1, Arc::clone(&attempt))];
+    assert_eq!(b.put(dump()), [Output::ReplyThreads(3, threads)]);
+    let thread = [Output::ReplyThread(4, Some(attempt))];
+    assert_eq!(b.put(of_task(1)), thread);
+    b.launch(2);
+    b.jvm_says(JvmMessage::LaunchedExecutor, None);
+    assert_eq!(b.put(of_task(1)), thread, "the JVM does not know it");
+    let asked = [Output::JvmRequest(4, "one".into())];
+    assert_eq!(b.put(of_task(2)), asked);
+    assert_eq!(b.put(dump()), [Output::JvmRequest(3, "all".into())]);
 }
 
 #[test]

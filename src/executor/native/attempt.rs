@@ -1,11 +1,12 @@
 //! One attempt of a native task, from its launch to its last status update.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use rustix::process::Pid;
 use tracing::{error, info};
 use wire::WireError;
 use wire::ids::TaskState;
@@ -24,7 +25,11 @@ use crate::task::{AcceptedTask, DecodedTask, TaskContext, TaskError, TaskMetrics
 /// An attempt that a native lane has accepted. Whoever has it can stop it and see what it has counted; its thread has
 /// the rest.
 pub struct NativeAttempt {
+    /// Such as `task 0.0 in stage 1.0 (TID 0)`.
+    name: String,
     lane: LaneName,
+    /// The thread that runs it, by the kernel's number.
+    thread: OnceLock<Pid>,
     cancellation: Cancellation,
     metrics: Arc<TaskMetrics>,
     ids: MetricIds,
@@ -41,7 +46,9 @@ impl NativeAttempt {
         plan: Box<dyn AcceptedTask>,
     ) -> Self {
         Self {
+            name: work.description.name.clone(),
             lane,
+            thread: OnceLock::new(),
             cancellation: work.context.cancellation.clone(),
             metrics: Arc::clone(&work.context.metrics),
             ids,
@@ -53,12 +60,31 @@ impl NativeAttempt {
     #[cfg(test)]
     pub(in crate::executor) fn without_work(lane: LaneName) -> Self {
         Self {
+            name: "a task".to_owned(),
             lane,
+            thread: OnceLock::new(),
             cancellation: Cancellation::default(),
             metrics: Arc::default(),
             ids: MetricIds::default(),
             waiting: Mutex::default(),
         }
+    }
+
+    /// What the driver calls it.
+    pub(in crate::executor) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The thread that runs it, by the kernel's number.
+    pub(in crate::executor) fn thread(&self) -> Option<i32> {
+        self.thread
+            .get()
+            .map(|thread| thread.as_raw_nonzero().get())
+    }
+
+    /// Says that this thread runs it.
+    pub(in crate::executor) fn is_here(&self) {
+        let _ = self.thread.set(rustix::thread::gettid());
     }
 
     /// The lane that runs it.
@@ -116,6 +142,7 @@ impl NativeAttempt {
         plan: Box<dyn AcceptedTask>,
         header: &TaskHeader,
     ) {
+        self.is_here();
         let task_id = work.context.task_attempt_id;
         let result = match work.attempt(executor, plan) {
             Err(TaskError::BailOut(reason)) => {

@@ -19,7 +19,7 @@ use std::fmt::Debug;
 use testkit::{OLDEST, VERSIONS};
 
 /// End of the class name, part of the sample's name, and why its bytes differ.
-const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 10] = [
+const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 11] = [
     (
         "$StatusUpdate",
         OLDEST,
@@ -46,6 +46,7 @@ const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 10] = [
         "two tasks without updates have the same empty Vector",
     ),
     ("$ReplicateBlock", "", "replicas were built as a List"),
+    (".ThreadStackTrace;", "[1]", "lines were built as a List"),
     (
         "$RemoveExecutor",
         "ExecutorExited",
@@ -62,10 +63,9 @@ const NOT_BYTE_FOR_BYTE: [(&str, &str, &str); 10] = [
 
 /// Classes in the fixtures that are not read by a type of their own: replies without content, which `reply.rs` tests,
 /// and what only tasks ask and get.
-const NO_TYPE: [&str; 10] = [
+const NO_TYPE: [&str; 9] = [
     "[B",
     "[Ljava.lang.String;",
-    "[Lorg.apache.spark.status.api.v1.ThreadStackTrace;",
     "scala.None$",
     "scala.Some",
     "scala.collection.generic.DefaultSerializationProxy",
@@ -106,6 +106,9 @@ fn reencode(
                 UpdateBlockInfo::CLASS => Some(again(content, UpdateBlockInfo::decode, |value| value.encode(catalog, version))),
                 CompressedMapStatus::CLASS | HighlyCompressedMapStatus::CLASS => {
                     Some(again(content, MapStatus::decode, |value| value.encode(catalog, version)))
+                }
+                "[Lorg.apache.spark.status.api.v1.ThreadStackTrace;" => {
+                    Some(again(content, reply::read_threads, |value| reply::threads(value, catalog)))
                 }
                 "java.lang.Boolean" => Some(again(content, reply::read_boolean, |value| reply::boolean(*value, catalog))),
                 "java.lang.Integer" => Some(again(content, reply::read_integer, |value| reply::integer(*value, catalog))),

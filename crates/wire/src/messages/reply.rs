@@ -1,7 +1,7 @@
 //! Replies that are no messages of their own: boxed primitives, strings, `None`, empty collections.
 
 use super::java::{decode, decode_any, encode};
-use super::{BlockLocationsAndStatus, ReplicateBlock, RpcFailure};
+use super::{BlockLocationsAndStatus, ReplicateBlock, RpcFailure, ThreadStackTrace};
 use crate::WireError;
 use crate::ids::{BlockManagerId, StorageLevel};
 use javaser::Catalog;
@@ -73,6 +73,25 @@ pub fn empty_array(class: &'static str, catalog: &Catalog) -> Result<Vec<u8>, Wi
     )
 }
 
+const THREAD_STACK_TRACE: &str = "org.apache.spark.status.api.v1.ThreadStackTrace";
+
+/// `ThreadStackTrace[]`, the reply to [`TriggerThreadDump`](super::TriggerThreadDump).
+///
+/// # Errors
+/// [`WireError::Unsupported`] if the distribution's class does not fit.
+pub fn threads(threads: &[ThreadStackTrace], catalog: &Catalog) -> Result<Vec<u8>, WireError> {
+    let signature = format!("[L{};", THREAD_STACK_TRACE.replace('.', "/"));
+    encode(&Typed::new(signature, threads), THREAD_STACK_TRACE, catalog)
+}
+
+/// `Option[ThreadStackTrace]`, the reply to [`TaskThreadDump`](super::TaskThreadDump).
+///
+/// # Errors
+/// [`WireError::Unsupported`] if the distribution's class does not fit.
+pub fn thread(thread: Option<ThreadStackTrace>, catalog: &Catalog) -> Result<Vec<u8>, WireError> {
+    encode(&ScalaOption::from(thread), THREAD_STACK_TRACE, catalog)
+}
+
 /// `org.apache.spark.storage.BlockStatus`: what an executor has of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
@@ -141,6 +160,22 @@ pub fn read_string(content: &[u8]) -> Result<String, WireError> {
 /// As [`read_boolean`].
 pub fn read_strings(content: &[u8]) -> Result<Vec<String>, WireError> {
     decode_any(content, "String[]")
+}
+
+/// Reads a `ThreadStackTrace[]`.
+///
+/// # Errors
+/// As [`read_boolean`].
+pub fn read_threads(content: &[u8]) -> Result<Vec<ThreadStackTrace>, WireError> {
+    decode_any(content, "ThreadStackTrace[]")
+}
+
+/// Reads an `Option[ThreadStackTrace]`.
+///
+/// # Errors
+/// As [`read_boolean`].
+pub fn read_thread(content: &[u8]) -> Result<Option<ThreadStackTrace>, WireError> {
+    decode_any(content, "Option[ThreadStackTrace]")
 }
 
 /// Reads an `Option[BlockStatus]`.
@@ -219,7 +254,6 @@ mod tests {
         for version in VERSIONS {
             let catalog = catalog(version);
             let objects: HashMap<_, _> = objects(version).into_iter().collect();
-            let threads = "org.apache.spark.status.api.v1.ThreadStackTrace";
             let level = StorageLevel {
                 flags: StorageLevel::USE_MEMORY,
                 replication: 2,
@@ -236,7 +270,7 @@ mod tests {
                 ("reply/None", none(catalog)),
                 ("reply/None", block_status(None, catalog)),
                 ("reply/Unit", unit(catalog)),
-                ("reply/ThreadStackTrace[]", empty_array(threads, catalog)),
+                ("reply/ThreadStackTrace[]", threads(&[], catalog)),
                 ("reply/String[]", empty_array("java.lang.String", catalog)),
                 ("reply/Some(BlockStatus)", block_status(status, catalog)),
             ] {
