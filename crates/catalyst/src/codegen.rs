@@ -30,6 +30,13 @@ struct Sources<'g> {
     broadcasts: IntoIter<Broadcast>,
 }
 
+impl<'g> Sources<'g> {
+    fn next_rdd(&mut self) -> Result<Object<'g>> {
+        let rdd = self.rdds.next();
+        rdd.ok_or_else(|| Unsupported::of_use("generated code without input"))
+    }
+}
+
 impl<'g> Lineage<'_, 'g> {
     /// The operators of a `WholeStageCodegenEvaluatorFactory`.
     pub(crate) fn whole_stage(
@@ -111,8 +118,7 @@ impl<'g> Lineage<'_, 'g> {
         let reader = self.reader;
         match plan.name() {
             "InputAdapter" => {
-                let rdd = sources.rdds.next();
-                let rdd = rdd.ok_or_else(|| Unsupported::of_use("generated code without input"))?;
+                let rdd = sources.next_rdd()?;
                 self.rdd(rdd, Hint::plan(plan.object("child")?))
             }
             // Batches of Spark's reader become rows. The scan counts for it: it has as many rows.
@@ -145,26 +151,23 @@ impl<'g> Lineage<'_, 'g> {
                 self.join(plan, left_first, first, second)
             }
             "UnionExec" => self.union_of_code(plan, sources),
-            "LocalTableScanExec" => match sources.rdds.next() {
-                Some(rows) => self.local_rows(
-                    rows,
-                    Columns::Known(plan_output(reader, plan)?),
-                    of_operator(reader, plan)?,
-                ),
-                None => Err(Unsupported::of_use("generated code without input")),
-            },
-            "OneRowRelationExec" => match sources.rdds.next() {
-                Some(rdd) => self.one_row(rdd, of_operator(reader, plan)?),
-                None => Err(Unsupported::of_use("generated code without input")),
-            },
-            "RDDScanExec" => match sources.rdds.next() {
-                Some(rdd) => self.rdd_scan(plan, rdd),
-                None => Err(Unsupported::of_use("generated code without input")),
-            },
-            "RangeExec" => match sources.rdds.next() {
-                Some(_) => self.range(plan),
-                None => Err(Unsupported::of_use("generated code without input")),
-            },
+            "LocalTableScanExec" => {
+                let rdd = sources.next_rdd()?;
+                let output = Columns::Known(plan_output(reader, plan)?);
+                self.local_rows(rdd, output, of_operator(reader, plan)?)
+            }
+            "OneRowRelationExec" => {
+                let rdd = sources.next_rdd()?;
+                self.one_row(rdd, of_operator(reader, plan)?)
+            }
+            "RDDScanExec" => {
+                let rdd = sources.next_rdd()?;
+                self.rdd_scan(plan, rdd)
+            }
+            "RangeExec" => {
+                sources.next_rdd()?;
+                self.range(plan)
+            }
             // All others have one input; what is no operator of that kind is refused when it is read.
             _ => {
                 let Some(child) = plan.maybe("child") else {

@@ -364,13 +364,29 @@ impl<'r, 'g> Lineage<'r, 'g> {
         output: Columns,
         metrics: Vec<Metric>,
     ) -> Result<Tree> {
+        self.collection(
+            rdd,
+            |leaf| OperatorKind::LocalTableScan { leaf },
+            output,
+            metrics,
+        )
+    }
+
+    /// A leaf over what lies in the tasks' partitions.
+    fn collection(
+        &mut self,
+        rdd: Object<'g>,
+        kind: impl FnOnce(LeafId) -> OperatorKind,
+        output: Columns,
+        metrics: Vec<Metric>,
+    ) -> Result<Tree> {
         if rdd.name() != "ParallelCollectionRDD" {
             return Err(Unsupported::Class(rdd.name().to_owned()));
         }
         let leaf = self.leaf();
         Ok(Tree {
             operator: Operator {
-                kind: OperatorKind::LocalTableScan { leaf },
+                kind: kind(leaf),
                 output,
                 metrics,
             },
@@ -400,18 +416,12 @@ impl<'r, 'g> Lineage<'r, 'g> {
     }
 
     fn row_of_no_columns(&mut self, rdd: Object<'g>, metrics: Vec<Metric>) -> Result<Tree> {
-        if rdd.name() != "ParallelCollectionRDD" {
-            return Err(Unsupported::Class(rdd.name().to_owned()));
-        }
-        let leaf = self.leaf();
-        Ok(Tree {
-            operator: Operator {
-                kind: OperatorKind::OneRowRelation { leaf },
-                output: Columns::Known(Vec::new()),
-                metrics,
-            },
-            inputs: Inputs::Leaf(leaf),
-        })
+        self.collection(
+            rdd,
+            |leaf| OperatorKind::OneRowRelation { leaf },
+            Columns::Known(Vec::new()),
+            metrics,
+        )
     }
 
     pub(crate) fn range(&mut self, plan: Object<'g>) -> Result<Tree> {

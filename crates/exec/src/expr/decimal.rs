@@ -363,27 +363,32 @@ pub(super) fn lower_binary(
 /// more.
 const NEGATED_DIGITS: u8 = 34;
 
+/// A kernel from one decimal to another.
+fn kernel(
+    name: impl Into<String>,
+    to: ArrowType,
+    otherwise: Otherwise,
+    args: Args,
+    f: impl Fn(i128) -> Option<i128> + Send + Sync + 'static,
+) -> Arc<dyn PhysicalExpr> {
+    Kernel::strict(name, args, to.clone(), move |args, _| {
+        unary::<Decimal128Type, Decimal128Type>(single(args)?, otherwise, &to, &f)
+    })
+}
+
 /// `UnaryMinus` and `Abs`.
 pub(super) fn lower_unary(
     op: Function,
     to: &ArrowType,
     args: Args,
 ) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
-    let of = to.clone();
     let f: fn(i128) -> Option<i128> = match op {
         Function::UnaryMinus => |digits| fits(digits, NEGATED_DIGITS).then(|| -digits),
         Function::Abs => |digits| fits(digits, NEGATED_DIGITS).then(|| digits.abs()),
         _ => return Err(Unsupported::of_use(format!("{} of decimals", op.name()))),
     };
-    Ok(Kernel::strict(
-        op.name(),
-        args,
-        to.clone(),
-        move |args, _| {
-            let otherwise = Otherwise::Fail("negation of a decimal that is rounded");
-            unary::<Decimal128Type, Decimal128Type>(single(args)?, otherwise, &of, f)
-        },
-    ))
+    let otherwise = Otherwise::Fail("negation of a decimal that is rounded");
+    Ok(kernel(op.name(), to.clone(), otherwise, args, f))
 }
 
 /// Brings a decimal to another type; what does not fit is null or fails. Casts and `CheckOverflow`.
@@ -395,22 +400,17 @@ pub(super) fn lower_rescale(
     args: Args,
 ) -> Arc<dyn PhysicalExpr> {
     let arrow = ArrowType::Decimal128(to.precision, to.scale);
-    let of = arrow.clone();
     let otherwise = otherwise(Some(mode), OVERFLOW);
     let wider = to.scale >= from.scale && to.integral_digits() >= from.integral_digits();
     let name = format!("{name}[{mode}]");
     if wider {
         let unit = pow10((to.scale - from.scale).unsigned_abs().into());
-        return Kernel::strict(name, args, arrow, move |args, _| {
-            unary::<Decimal128Type, Decimal128Type>(single(args)?, otherwise, &of, |digits| {
-                Some(digits.wrapping_mul(unit))
-            })
+        return kernel(name, arrow, otherwise, args, move |digits| {
+            Some(digits.wrapping_mul(unit))
         });
     }
-    Kernel::strict(name, args, arrow, move |args, _| {
-        unary::<Decimal128Type, Decimal128Type>(single(args)?, otherwise, &of, |digits| {
-            rescale(digits, from.scale, to.scale, to.precision)
-        })
+    kernel(name, arrow, otherwise, args, move |digits| {
+        rescale(digits, from.scale, to.scale, to.precision)
     })
 }
 
@@ -459,15 +459,15 @@ pub(super) fn integral(
     args: Args,
 ) -> Arc<dyn PhysicalExpr> {
     let arrow = ArrowType::Decimal128(to.precision, to.scale);
-    let of = arrow.clone();
     let unit = pow10(u32::from(from.scale.unsigned_abs()));
     let up = op == Function::Ceil;
-    Kernel::strict(op.name(), args, arrow, move |args, _| {
-        let otherwise = Otherwise::Fail(OVERFLOW);
-        unary::<Decimal128Type, Decimal128Type>(single(args)?, otherwise, &of, |digits| {
-            Some(whole(digits, unit, up)).filter(|digits| fits(*digits, to.precision))
-        })
-    })
+    kernel(
+        op.name(),
+        arrow,
+        Otherwise::Fail(OVERFLOW),
+        args,
+        move |digits| Some(whole(digits, unit, up)).filter(|digits| fits(*digits, to.precision)),
+    )
 }
 
 /// The next integer above or below so many of a unit's parts.
