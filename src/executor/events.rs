@@ -89,8 +89,6 @@ pub enum Reply {
     None,
     /// An empty `Seq`
     EmptySeq,
-    /// `ThreadStackTrace[]`: the threads of this process
-    Threads,
     /// An empty `String[]`
     NoStrings,
     /// `scala.runtime.BoxedUnit`
@@ -148,6 +146,13 @@ pub enum Input {
         envelope: Bytes,
         /** Set for an ask. */
         request: Option<RequestId>,
+    },
+    /// `TriggerThreadDump`, which is always an ask.
+    ThreadDump {
+        /** The message's bytes. */
+        envelope: Bytes,
+        /** The ask. */
+        request: RequestId,
     },
     /// A message of the JVM; `ask` names it if the JVM waits for an answer.
     Jvm {
@@ -272,8 +277,8 @@ pub enum Output {
         /** It stands for the executor, and is answered by [`Input::HeartbeatAnswer`]. Else the JVM's does, and this
         one is sent beside it. */
         counts: bool,
-        /** Native tasks by attempt id. */
-        running: Vec<(i64, Arc<NativeAttempt>)>,
+        /** Native tasks. */
+        running: Vec<Arc<NativeAttempt>>,
     },
     /// Register the block manager again; the raw answer also goes to this ask of the JVM, if any. Answered by
     /// [`Input::ReregisterAnswer`].
@@ -304,7 +309,7 @@ pub enum Output {
     /// Reply to an ask of the driver.
     Reply(RequestId, Reply),
     /// Reply with all threads of the process, among them those of these native tasks.
-    ReplyThreads(RequestId, Vec<(i64, Arc<NativeAttempt>)>),
+    ReplyThreads(RequestId, Vec<Arc<NativeAttempt>>),
     /// Reply with the thread of a native task, if there is one.
     ReplyThread(RequestId, Option<Arc<NativeAttempt>>),
     /// Change the log level.

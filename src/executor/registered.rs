@@ -147,7 +147,7 @@ impl RegisteredExecutor {
             Output::ReplyThreads(id, running) => {
                 let executor = Arc::clone(self);
                 self.runtime.spawn_blocking(move || {
-                    let found = threads::of_process(running.iter().map(|(_, attempt)| attempt));
+                    let found = threads::of_process(&running);
                     let content = reply::threads(&found, &executor.driver.catalog);
                     executor.replies.send(id, content);
                 });
@@ -231,7 +231,7 @@ impl RegisteredExecutor {
 
     /// Sends a heartbeat of our own. One that `counts` is answered to the state machine; the others only tell what
     /// native tasks have counted.
-    fn beat(self: &Arc<Self>, counts: bool, running: &[(i64, Arc<NativeAttempt>)]) {
+    fn beat(self: &Arc<Self>, counts: bool, running: &[Arc<NativeAttempt>]) {
         self.native.poll_memory(&self.report);
         if counts {
             self.settle_memory();
@@ -239,7 +239,7 @@ impl RegisteredExecutor {
         let executor_updates = self.native.peaks.take_updates();
         let tasks = running
             .iter()
-            .map(|(id, attempt)| (*id, attempt.counted()))
+            .map(|attempt| (attempt.id(), attempt.counted()))
             .collect();
         let executor = Arc::clone(self);
         self.runtime.spawn(async move {

@@ -52,8 +52,6 @@ impl Replies {
             Reply::Integer(n) => reply::integer(n, c),
             Reply::None => reply::none(c),
             Reply::EmptySeq => reply::empty_seq(c),
-            // Those of tasks are known where the state machine's outputs are carried out.
-            Reply::Threads => reply::threads(&[], c),
             Reply::NoStrings => reply::empty_array("java.lang.String", c),
             Reply::Unit => reply::unit(c),
             Reply::NoSuchEndpoint => {

@@ -94,7 +94,13 @@ fn handle(
         }
         // Only a JVM can apply the filter in it, and the driver asks it of the blocks of JVM tasks.
         Ok(StorageEndpointMessage::GetMatchingBlockIds(_)) => Reply::EmptySeq,
-        Ok(StorageEndpointMessage::TriggerThreadDump) => Reply::Threads,
+        Ok(StorageEndpointMessage::TriggerThreadDump) => {
+            if let Some(reply) = reply {
+                let request = executor.replies.keep(reply);
+                executor.input(Input::ThreadDump { envelope, request });
+            }
+            return;
+        }
         Ok(StorageEndpointMessage::TriggerHeapHistogram) => Reply::NoStrings,
         Ok(StorageEndpointMessage::Unknown { .. }) => Reply::NoSuchEndpoint,
         Err(error) => {

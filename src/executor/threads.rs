@@ -13,10 +13,7 @@ const THREADS: &str = "/proc/self/task";
 const NORMAL_PRIORITY: i32 = 5;
 
 /// All threads of this process, among them those of `running`.
-pub(super) fn of_process<'a>(
-    running: impl IntoIterator<Item = &'a Arc<NativeAttempt>>,
-) -> Vec<ThreadStackTrace> {
-    let running: Vec<_> = running.into_iter().collect();
+pub(super) fn of_process(running: &[Arc<NativeAttempt>]) -> Vec<ThreadStackTrace> {
     let Ok(entries) = std::fs::read_dir(THREADS) else {
         return Vec::new();
     };
@@ -98,10 +95,10 @@ mod tests {
 
     #[test]
     fn threads_of_tasks_have_their_names() {
-        let here = Arc::new(NativeAttempt::without_work(LaneName::Python));
+        let here = Arc::new(NativeAttempt::without_work(1, LaneName::Python));
         assert_eq!(of_task(&here), None, "it has not begun");
         here.is_here();
-        let elsewhere = Arc::new(NativeAttempt::without_work(LaneName::Sql));
+        let elsewhere = Arc::new(NativeAttempt::without_work(2, LaneName::Sql));
         let task = of_task(&here).unwrap();
         assert_eq!(task.thread_name, "Executor task launch worker for a task");
         assert_eq!(task.thread_state, ThreadState::Runnable);
@@ -110,7 +107,7 @@ mod tests {
             calls.last().unwrap(),
             "firesteel.lanes.python.run(Native Method)"
         );
-        let all = of_process([&here, &elsewhere]);
+        let all = of_process(&[here, elsewhere]);
         let named = |thread: &&ThreadStackTrace| thread.thread_name == task.thread_name;
         assert_eq!(all.iter().filter(named).count(), 1);
         assert!(

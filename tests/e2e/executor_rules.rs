@@ -100,6 +100,11 @@ fn leave(version: &'static str) {
         let told = hold.ask(json!({"do": "decommission", "id": "0"}));
         let seen = hold.ask(json!({"do": "finish", "name": "decommissioned"}));
         let code = executor.exit_code(60);
+        if side == Side::Firesteel {
+            // Only a JVM has the class that the tasks ask.
+            let report = Report::new(report::read(&hold.reports(), "0"));
+            assert!(report.ended("jvm") >= 2);
+        }
         hold.ask(json!({"do": "stop"}));
         vec![told, seen, json!(code)]
     });

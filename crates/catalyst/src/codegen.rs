@@ -9,6 +9,7 @@ use std::vec::IntoIter;
 
 use javaser::arena::Value;
 
+use crate::carried;
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
 use crate::lineage::{Hint, Lineage, Tree, union_tree};
@@ -54,7 +55,10 @@ impl<'g> Lineage<'_, 'g> {
             .collect::<Result<Vec<_>>>()?;
         let root = references
             .iter()
-            .find_map(|value| self.root_above(*value))
+            .find_map(|value| carried::plan(reader.graph, *value))
+            .map(|plan| reader.expect(plan))
+            .transpose()?
+            .or_else(|| references.iter().find_map(|value| self.root_above(*value)))
             .or_else(|| {
                 hint.bare_plan()
                     .filter(|plan| plan.name() == "WholeStageCodegenExec")

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod carried;
 mod closure;
 mod codegen;
 mod display;

@@ -508,7 +508,7 @@ fn exchange_below(plan: Object<'_>) -> Option<Object<'_>> {
         plan = match plan.name() {
             "InputAdapter" | "AQEShuffleReadExec" | "ReusedExchangeExec" => plan.maybe("child")?,
             "ShuffleQueryStageExec" => plan.maybe("plan")?,
-            "ShuffleExchangeExec" => return Some(plan),
+            "ShuffleExchangeExec" | "OtherStage" => return Some(plan),
             _ => return None,
         };
     }

@@ -24,7 +24,9 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "ReusedExchangeExec"
         | "InMemoryTableScanExec"
         | "BatchScanExec"
-        | "RowDataSourceScanExec" => read_attributes(reader, plan.elements("output")?),
+        | "RowDataSourceScanExec"
+        // Of `carried`.
+        | "OtherStage" => read_attributes(reader, plan.elements("output")?),
         "FilterExec"
         | "SortExec"
         | "LocalLimitExec"

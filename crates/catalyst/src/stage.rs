@@ -2,6 +2,7 @@
 
 use javaser::arena::{Graph, NodeId, Value};
 
+use crate::carried;
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
 use crate::expr::{SortOrder, read_attributes, read_sort_orders};
@@ -97,6 +98,7 @@ impl Stage {
         target: NodeId,
         settings: Settings,
     ) -> std::result::Result<Self, Unsupported> {
+        let graph = &*carried::unpacked(graph)?;
         let reader = Reader::new(graph, settings.allow_precision_loss);
         let target = reader.object(target);
         let rdd = reader.object(rdd);

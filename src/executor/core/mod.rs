@@ -190,14 +190,15 @@ impl Running {
             } => match (&self.jvm, request) {
                 (Jvm::Ready, Some(id)) => out.push(Output::JvmRequest(id, envelope)),
                 (Jvm::Ready, None) => out.push(Output::JvmOneWay(envelope)),
-                (_, Some(id)) if without_jvm == Reply::Threads => {
-                    out.push(Output::ReplyThreads(id, self.native_attempts()));
-                }
                 (_, Some(id)) => out.push(Output::Reply(id, without_jvm)),
                 (_, None) => {
                     debug!(target: LOG, "Nothing to do for a one-way message while no JVM runs")
                 }
             },
+            Input::ThreadDump { envelope, request } => out.push(match &self.jvm {
+                Jvm::Ready => Output::JvmRequest(request, envelope),
+                _ => Output::ReplyThreads(request, self.native_attempts()),
+            }),
             Input::Jvm {
                 message,
                 envelope,
@@ -549,6 +550,9 @@ impl Draining {
                 request: Some(id),
                 ..
             } => out.push(Output::JvmRequest(id, envelope)),
+            Input::ThreadDump { envelope, request } => {
+                out.push(Output::JvmRequest(request, envelope));
+            }
             Input::Tick if now >= self.deadline => {
                 warn!(target: LOG, "The JVM did not end in time; leaving without it");
                 out.push(Output::Exit(self.code));

@@ -43,6 +43,13 @@ impl Task {
             Place::Judged(_) | Place::Jvm => LaneName::Jvm,
         }
     }
+
+    fn native_attempt(&self) -> Option<&Arc<NativeAttempt>> {
+        match &self.place {
+            Place::Native(attempt, _) => Some(attempt),
+            Place::Judged(_) | Place::Jvm => None,
+        }
+    }
 }
 
 impl Running {
@@ -170,24 +177,15 @@ impl Running {
         }
     }
 
-    /// The tasks that native lanes run now, by attempt id.
-    pub(super) fn native_attempts(&self) -> Vec<(i64, Arc<NativeAttempt>)> {
-        let attempts = self
-            .tasks
-            .iter()
-            .filter_map(|(id, task)| match &task.place {
-                Place::Native(attempt, _) => Some((*id, Arc::clone(attempt))),
-                Place::Judged(_) | Place::Jvm => None,
-            });
-        attempts.collect()
+    /// The tasks that native lanes run now.
+    pub(super) fn native_attempts(&self) -> Vec<Arc<NativeAttempt>> {
+        let attempts = self.tasks.values().filter_map(Task::native_attempt);
+        attempts.cloned().collect()
     }
 
     /// The task, if a native lane runs it now.
     pub(super) fn native_attempt(&self, task_id: i64) -> Option<Arc<NativeAttempt>> {
-        match &self.tasks.get(&task_id)?.place {
-            Place::Native(attempt, _) => Some(Arc::clone(attempt)),
-            Place::Judged(_) | Place::Jvm => None,
-        }
+        self.tasks.get(&task_id)?.native_attempt().cloned()
     }
 
     /// The allocator keeps free memory for the next task. Without one, the system gets it back.

@@ -128,7 +128,7 @@ impl Bench {
     /// A task that a native lane runs.
     fn run_natively(&mut self, task_id: i64) -> Arc<NativeAttempt> {
         assert_eq!(self.launch_open(task_id), [Output::Judge(task(task_id))]);
-        let attempt = Arc::new(NativeAttempt::without_work(LaneName::Python));
+        let attempt = Arc::new(NativeAttempt::without_work(task_id, LaneName::Python));
         assert_eq!(
             self.judged(task_id, Verdict::Run(Arc::clone(&attempt))),
             [Output::RunNative(Arc::clone(&attempt))]
@@ -571,7 +571,7 @@ fn kills_reach_native_tasks_and_those_that_are_looked_at() {
     let reason = "why".to_owned();
     assert_eq!(b.kill(1), [Output::KillNative { attempt, reason }]);
     assert_eq!(b.kill(2), [killed(2, "why")]);
-    let late = Arc::new(NativeAttempt::without_work(LaneName::Python));
+    let late = Arc::new(NativeAttempt::without_work(2, LaneName::Python));
     assert_eq!(b.judged(2, Verdict::Run(late)), []);
     assert!(!b.report.snapshot().jvm_started);
 }
@@ -581,7 +581,7 @@ fn native_tasks_beat_beside_a_ready_jvm() {
     let mut b = Bench::with_ready_jvm();
     let jvms = |ask| Output::ForwardHeartbeat(ask, "jvm".into());
     assert_eq!(b.jvm_says(JvmMessage::Heartbeat, Some(5)), [jvms(5)]);
-    let running = vec![(2, b.run_natively(2))];
+    let running = vec![b.run_natively(2)];
     let beside = Output::Heartbeat {
         counts: false,
         running,
@@ -594,10 +594,9 @@ fn native_tasks_beat_beside_a_ready_jvm() {
 
 #[test]
 fn thread_dumps_show_native_tasks() {
-    let dump = || Input::Endpoint {
-        without_jvm: Reply::Threads,
+    let dump = || Input::ThreadDump {
         envelope: "all".into(),
-        request: Some(3),
+        request: 3,
     };
     let of_task = |task_id| Input::Driver {
         command: DriverCommand::TaskThreadDump { task_id },
@@ -607,7 +606,7 @@ fn thread_dumps_show_native_tasks() {
     let mut b = Bench::new();
     assert_eq!(b.put(dump()), [Output::ReplyThreads(3, Vec::new())]);
     let attempt = b.run_natively(1);
-    let threads = vec![(1, Arc::clone(&attempt))];
+    let threads = vec![Arc::clone(&attempt)];
     assert_eq!(b.put(dump()), [Output::ReplyThreads(3, threads)]);
     let thread = [Output::ReplyThread(4, Some(attempt))];
     assert_eq!(b.put(of_task(1)), thread);
@@ -623,7 +622,7 @@ fn thread_dumps_show_native_tasks() {
 fn free_memory_is_given_back_once_native_tasks_are_gone() {
     let mut b = Bench::new();
     assert_eq!(b.at(10), [beat()], "none has come");
-    let running = vec![(1, b.run_natively(1))];
+    let running = vec![b.run_natively(1)];
     let counts = true;
     assert_eq!(b.at(20), [Output::Heartbeat { counts, running }]);
     b.ended(1, TaskEnd::Finished);

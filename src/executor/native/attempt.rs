@@ -25,6 +25,8 @@ use crate::task::{AcceptedTask, DecodedTask, TaskContext, TaskError, TaskMetrics
 /// An attempt that a native lane has accepted. Whoever has it can stop it and see what it has counted; its thread has
 /// the rest.
 pub struct NativeAttempt {
+    /// Task attempt id.
+    id: i64,
     /// Such as `task 0.0 in stage 1.0 (TID 0)`.
     name: String,
     lane: LaneName,
@@ -46,6 +48,7 @@ impl NativeAttempt {
         plan: Box<dyn AcceptedTask>,
     ) -> Self {
         Self {
+            id: work.description.task_id,
             name: work.description.name.clone(),
             lane,
             thread: OnceLock::new(),
@@ -58,8 +61,9 @@ impl NativeAttempt {
 
     /// An attempt that does nothing.
     #[cfg(test)]
-    pub(in crate::executor) fn without_work(lane: LaneName) -> Self {
+    pub(in crate::executor) fn without_work(id: i64, lane: LaneName) -> Self {
         Self {
+            id,
             name: "a task".to_owned(),
             lane,
             thread: OnceLock::new(),
@@ -68,6 +72,11 @@ impl NativeAttempt {
             ids: MetricIds::default(),
             waiting: Mutex::default(),
         }
+    }
+
+    /// Task attempt id.
+    pub(in crate::executor) fn id(&self) -> i64 {
+        self.id
     }
 
     /// What the driver calls it.
