@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks random queries (tests/jobs/sql_random.py) of plain Spark and of Firesteel, and shows where their answers differ.
 
-    scripts/random_queries.py SPARK_VERSION COUNT [--seed N] [--first N] [--batch N] [--conf KEY=VALUE]...
+    scripts/random_queries.py SPARK_VERSION COUNT [--seed N] [--first N] [--batch N] [--conf KEY=VALUE]... [--firesteel-conf KEY=VALUE]...
 
 Each batch is an application of its own on each side. Needs what `scripts/run SPARK_VERSION` installs and builds. Ends
 with 1 if an answer differs."""
@@ -54,7 +54,7 @@ def ask(chosen, side, first, count, work):
     home = home_of_links(installed, work)
     settings = [*SETTINGS, f"spark.sql.warehouse.dir={work}/warehouse", *chosen.conf]
     if side == "firesteel":
-        settings += [f"spark.executorEnv.JAVA_HOME={chosen.firesteel}",
+        settings += [*chosen.firesteel_conf, f"spark.executorEnv.JAVA_HOME={chosen.firesteel}",
                      f"spark.executorEnv.FIRESTEEL_REPORT={work}/report-{{id}}.json"]
     environment = {
         **os.environ, "JAVA_HOME": str(chosen.jdk), "FIRESTEEL_JAVA_HOME": str(chosen.jdk), "SPARK_HOME": str(home),
@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--batch", type=int, default=2500)
     parser.add_argument("--conf", action="append", default=[], help="a setting of both sides")
+    parser.add_argument("--firesteel-conf", action="append", default=[], help="a setting of Firesteel's side")
     parser.add_argument("--firesteel", type=pathlib.Path,
                         default=pathlib.Path(os.environ.get("FIRESTEEL_DIST") or REPOSITORY / "dist" / "firesteel"))
     parser.add_argument("--jdk", type=pathlib.Path, default=os.environ.get("FIRESTEEL_JAVA_HOME") or os.environ.get("JAVA_HOME"))

@@ -21,7 +21,7 @@ pub(super) fn of_process(running: &[Arc<NativeAttempt>]) -> Vec<ThreadStackTrace
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter_map(|thread: i32| {
             let attempt = running.iter().find(|of| of.thread() == Some(thread));
-            read(thread, attempt.map(|attempt| &***attempt))
+            read(thread, attempt.map(|attempt| &**attempt))
         })
         .collect();
     threads.sort_by_key(|thread| thread.thread_id);

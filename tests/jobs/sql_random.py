@@ -57,6 +57,12 @@ FIXED = [
     "SELECT id FROM range(2) UNION ALL SELECT * FROM VALUES (7L), (CAST(NULL AS BIGINT))",
     "SELECT * FROM VALUES (7L), (CAST(NULL AS BIGINT)) UNION ALL SELECT id FROM range(2)",
     "SELECT a.id, v.* FROM range(3) a JOIN (SELECT * FROM VALUES (1L,'x'),(2L,'y') ORDER BY 1 DESC LIMIT 1) v(k,t) ON a.id = v.k",
+    # Inputs without partitions are left out of a union's RDDs.
+    "SELECT * FROM (SELECT id AS c0 FROM range(0)) UNION SELECT * FROM VALUES (2L), (NULL), (1L)",
+    "SELECT * FROM VALUES (2L), (NULL), (1L) UNION ALL SELECT id FROM range(0) UNION ALL SELECT id + 7 FROM range(2)",
+    # NOT IN compares the bits of zeros.
+    "SELECT * FROM VALUES (0.0D), (-0.0D), (1.0D), (NULL) t(x) WHERE x NOT IN (SELECT y FROM VALUES (-0.0D), (1.0D) v(y))",
+    "SELECT DISTINCT * FROM VALUES (float('NaN')), (-float(0)) t(x) WHERE x NOT IN (SELECT y FROM VALUES (float(0)), (float('NaN')) v(y))",
     "SELECT a.id, v.* FROM range(3) a JOIN from_pandas v ON a.id = v.c0",
     "SELECT count(*) FROM VALUES (1,'x'),(2,'y') v(a,b) CROSS JOIN range(3)",
     # What a SELECT without FROM selects from has one row and no columns.

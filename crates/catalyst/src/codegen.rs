@@ -14,7 +14,7 @@ use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
 use crate::lineage::{Hint, Lineage, Tree, union_tree};
 use crate::metrics::{Metric, of_operator};
-use crate::object::Object;
+use crate::object::{Object, Reader};
 use crate::operators::{broadcast_join, broadcast_sides, left_is_streamed};
 use crate::output::plan_output;
 use crate::plan::{Broadcast, Columns};
@@ -169,7 +169,7 @@ impl<'g> Lineage<'_, 'g> {
                 self.rdd_scan(plan, rdd)
             }
             "RangeExec" => {
-                sources.next_rdd()?;
+                numbers_of_range(reader, sources.next_rdd()?)?;
                 self.range(plan)
             }
             // All others have one input; what is no operator of that kind is refused when it is read.
@@ -208,5 +208,17 @@ impl<'g> Lineage<'_, 'g> {
             sources.broadcasts = own.broadcasts;
         }
         union_tree(children, of_operator(self.reader, plan)?)
+    }
+}
+
+/// Fails if `rdd` is not what a `RangeExec` gives its code: the numbers of its partitions.
+fn numbers_of_range(reader: &Reader<'_>, rdd: Object<'_>) -> Result<()> {
+    if rdd.name() != "MapPartitionsRDD" {
+        return Err(Unsupported::Class(rdd.name().to_owned()));
+    }
+    let outer = Closure::in_field(rdd, "f")?;
+    match outer.inner(reader.graph) {
+        Some(inner) if inner.name() == ("sql.execution.RangeExec", "inputRDDs") => Ok(()),
+        _ => Err(outer.unsupported()),
     }
 }

@@ -249,13 +249,18 @@ impl<'r, 'g> Lineage<'r, 'g> {
 
     fn union(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
         let plan = hint.bare_plan().filter(|plan| plan.name() == "UnionExec");
-        let plans = match plan {
-            Some(plan) => plan.elements("children")?,
-            None => Vec::new(),
+        let parents = rdd.elements("rdds")?;
+        let (plans, output) = match plan {
+            Some(plan) => match plan.elements("children")? {
+                plans if plans.len() == parents.len() => (plans, None),
+                // Inputs without partitions are left out: whose RDDs these are is not known.
+                _ => (Vec::new(), Some(plan_output(self.reader, plan)?)),
+            },
+            None => (Vec::new(), hint.output),
         };
         let mut children = Vec::new();
-        for (index, parent) in rdd.elements("rdds")?.into_iter().enumerate() {
-            let hint = match (plans.get(index), &hint.output) {
+        for (index, parent) in parents.into_iter().enumerate() {
+            let hint = match (plans.get(index), &output) {
                 (Some(plan), _) => Hint::plan(self.reader.expect(*plan)?),
                 // The union's columns have the ids of the first input, and types that are those of all. One that the
                 // first has without nulls may have some in another.

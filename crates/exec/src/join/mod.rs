@@ -65,6 +65,14 @@ pub(super) fn broadcast(
         }
         emit => emit,
     };
+    // Spark makes one zero and one NaN of the keys of all joins but these, which compare bits.
+    if emit == Emit::NullAwareAnti
+        && join
+            .keys
+            .is_some_and(|keys| !keys.left_keys.iter().all(is_one_of_bits))
+    {
+        return Err(Unsupported::of_use("a null-aware anti join of floats"));
+    }
     if emit == Emit::NullAwareAnti
         && (join.condition.is_some() || join.keys.is_none_or(|keys| keys.left_keys.len() != 1))
     {
@@ -296,6 +304,15 @@ impl Sides<'_> {
 
 fn lower_keys(keys: &[Expr], input: &[Attribute]) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
     keys.iter().map(|key| lower(key, input)).collect()
+}
+
+/// Whether equal values of the key have equal bits.
+fn is_one_of_bits(key: &Expr) -> bool {
+    let nested = matches!(
+        key.data_type,
+        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_)
+    );
+    !nested && !matches!(key.data_type, DataType::Float | DataType::Double)
 }
 
 fn same_types(keys: Option<&EquiJoin>) -> Result<()> {

@@ -283,6 +283,33 @@ fn not_in_knows_three_values() {
     assert_eq!(of(RelationKind::Long), sorted(alone));
 }
 
+/// Spark compares the bits of zeros there.
+#[test]
+fn not_in_floats_is_refused() {
+    let key = |id| {
+        vec![Attribute {
+            data_type: DataType::Double,
+            ..columns(id).remove(0)
+        }]
+    };
+    let keys = |id| vec![reference(&key(id)[0])];
+    let anti = OperatorKind::BroadcastHashJoin {
+        join: EquiJoin {
+            left_keys: keys(1),
+            right_keys: keys(11),
+            ..equi(JoinType::LeftAnti, None)
+        },
+        build_side: BuildSide::Right,
+        null_aware_anti: true,
+        broadcast: broadcast(),
+        build_output: key(11),
+        streamed: local(0, &key(1)),
+    };
+    let stage = stage(operator(anti, key(1)), Inputs::Leaf(0), true);
+    let refused = NativeStage::new(stage).unwrap_err();
+    assert_eq!(refused.to_string(), "a null-aware anti join of floats");
+}
+
 #[test]
 fn a_killed_task_does_not_look_at_all_pairs() {
     let never = OperatorKind::BroadcastNestedLoopJoin {

@@ -4,6 +4,8 @@ import java.io.{ByteArrayOutputStream, IOException, ObjectOutputStream, OutputSt
 
 import scala.util.control.NonFatal
 
+import org.slf4j.LoggerFactory
+
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.{BaseSubqueryExec, SparkPlan, WholeStageCodegenExec}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
@@ -17,6 +19,7 @@ private[firesteel] object PackedPlan {
   /** What data in a query cannot be taken for, as no literal is a pair. */
   val Name = "org.firesteel.plan"
   private val MostBytes = 1 << 20
+  private val log = LoggerFactory.getLogger("org.firesteel.CarriedPlans")
 
   /** `null` for what cannot be sent, as operators of others, or is too large. */
   def apply(stage: WholeStageCodegenExec): AnyRef =
@@ -27,9 +30,14 @@ private[firesteel] object PackedPlan {
       stream.close()
       new Tuple2(Name, bytes.toByteArray)
     } catch {
-      case _: StackOverflowError => null
-      case NonFatal(_) => null
+      case error@(_: StackOverflowError | _: LinkageError) => leftOut(stage, error)
+      case NonFatal(error) => leftOut(stage, error)
     }
+
+  private def leftOut(stage: WholeStageCodegenExec, error: Throwable): AnyRef = {
+    log.debug("Stage of code {} goes without its operators: {}", stage.codegenStageId, error)
+    null
+  }
 }
 
 private[firesteel] final class BoundedBytes(most: Int) extends ByteArrayOutputStream {
