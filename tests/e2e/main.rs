@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod bad_input;
+mod carried_plans;
 mod compare;
 mod decommission;
 mod drills;

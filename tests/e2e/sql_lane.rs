@@ -20,7 +20,7 @@ const INTERPRETED: Application = Application {
     sources: SOURCES,
 };
 
-const GENERATED: Application = Application {
+pub(crate) const GENERATED: Application = Application {
     name: "sql-generated",
     program: "spark-submit",
     seconds: 1200,
@@ -66,7 +66,7 @@ const SOURCES: &[&str] = &[
     "jobs/tpch",
 ];
 
-fn arguments(distribution: &Distribution, work: &Path, mode: &str) -> Vec<String> {
+pub(crate) fn arguments(distribution: &Distribution, work: &Path, mode: &str) -> Vec<String> {
     let jobs = places::jobs();
     let mut arguments = vec![
         "--py-files".to_owned(),

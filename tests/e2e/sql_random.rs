@@ -16,7 +16,7 @@ const THREADS: &str = "3";
 /// Least number of tasks that they take which run natively.
 const NATIVE_TASKS: u64 = 400;
 
-const RANDOM: Application = Application {
+pub(crate) const RANDOM: Application = Application {
     name: "sql-random",
     program: "spark-submit",
     seconds: 900,
@@ -37,14 +37,16 @@ const VERIFIED: Application = Application {
 };
 
 /// Parts of all reasons for which tasks of these queries are left to the JVM.
-const NOT_NATIVE: [&str; 9] = [
+pub(crate) const NOT_NATIVE: [&str; 11] = [
     "CartesianProductExec",
+    "EmptyRDD",
     "GenerateExec",
     "PythonRDD$::toLocalIteratorAndServe",
     "RDDScanExec",
     // Unions of Spark 4.1 whose parts have the same partitions.
     "SQLPartitioningAwareUnionRDD",
     "TakeOrderedAndProjectExec",
+    "a null-aware anti join of floats",
     "generated code without operators",
     // Both are of nested loop joins that are full outer joins.
     "a shuffle with JavaSerializer",
@@ -55,7 +57,7 @@ const NOT_NATIVE: [&str; 9] = [
 /// table.
 const UNKNOWN_COLUMNS: &str = "rows of unknown columns";
 
-fn arguments(work: &Path, settings: &[&str]) -> Vec<String> {
+pub(crate) fn arguments(work: &Path, settings: &[&str]) -> Vec<String> {
     let mut arguments = Vec::new();
     for setting in settings {
         arguments.extend(["--conf".to_owned(), (*setting).to_owned()]);

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,8 +34,18 @@ fn directory(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Stages without generated code, and with it.
 fn captured(version: &str) -> Vec<Captured> {
-    let path = directory("fixtures").join(format!("{version}.jsonl.zst"));
+    fixture(version)
+}
+
+/// Stages with generated code that carries their operators.
+fn carried(version: &str) -> Vec<Captured> {
+    fixture(&format!("carried-{version}"))
+}
+
+fn fixture(name: &str) -> Vec<Captured> {
+    let path = directory("fixtures").join(format!("{name}.jsonl.zst"));
     let text = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
     let text = std::str::from_utf8(&text).unwrap();
     text.lines()
@@ -221,11 +231,11 @@ fn computed(stage: &Captured) -> Option<String> {
     }))
 }
 
-/// The same stages with and without generated code are the same operators.
+/// The same stages with and without generated code, and with code that carries them, are the same operators.
 fn doors(version: &str) -> usize {
     let mut without: HashMap<String, Vec<String>> = HashMap::new();
     let mut with = Vec::new();
-    for stage in captured(version) {
+    for stage in captured(version).into_iter().chain(carried(version)) {
         let Some(text) = computed(&stage) else {
             continue;
         };
@@ -250,7 +260,28 @@ fn doors(version: &str) -> usize {
 #[test]
 fn both_doors_lead_to_the_same_tree() {
     for version in [OLDEST, NEWEST] {
-        assert!(doors(version) > 100);
+        assert!(doors(version) > 250);
+    }
+}
+
+/// All stages that are understood without generated code are understood with code that carries them.
+#[test]
+fn carried_stages_are_understood() {
+    for version in [OLDEST, NEWEST] {
+        let refused = |stages: Vec<Captured>, setting: &str| -> BTreeSet<(String, String)> {
+            let stages = stages.into_iter().filter_map(|stage| {
+                let query = stage.name.strip_prefix(setting)?.to_owned();
+                Some((query, stage.stage().err()?.to_string()))
+            });
+            stages.collect()
+        };
+        let without: BTreeSet<String> = refused(captured(version), "off.")
+            .into_iter()
+            .map(|(query, _)| query)
+            .collect();
+        for (query, reason) in refused(carried(version), "carried.") {
+            assert!(without.contains(&query), "{query} of {version}: {reason}");
+        }
     }
 }
 
@@ -258,6 +289,7 @@ fn both_doors_lead_to_the_same_tree() {
 #[test]
 fn changed_bytes_do_no_harm() {
     let mut stages = captured(NEWEST);
+    stages.extend(carried(NEWEST));
     stages.retain(|stage| stage.raw.len() < 60_000);
     assert!(stages.len() > 100);
     let config = ProptestConfig::with_cases(2000);

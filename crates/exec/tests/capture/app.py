@@ -1,7 +1,8 @@
 """Runs TPC-H and queries for what TPC-H lacks, and leaves Spark's own text of every plan beside the captured tasks.
 
 usage: spark-submit app.py QUERIES DATA OUT [NAMES], where QUERIES has q01.sql to q22.sql and DATA a directory of Parquet files for each table. With NAMES,
-joined by commas, only these queries."""
+joined by commas, only these queries. Each is run without generated code ("off") and with it ("on"), or, where the session extension CarriedPlans is
+there, with generated code that carries its operators ("carried")."""
 
 import os
 import pathlib
@@ -130,8 +131,9 @@ spark.read.parquet(f"{out}/tables/partitioned").createOrReplaceTempView("partiti
 spark.read.schema("n_name string, extra int, N_REGIONKEY bigint").parquet(f"{data}/nation").createOrReplaceTempView("evolved")
 
 tpch = {f"q{number:02}": (queries / f"q{number:02}.sql").read_text() for number in range(1, 23)}
+extended = "CarriedPlans" in spark.conf.get("spark.sql.extensions", "")
 # One setting, or as it is shipped.
-for setting, whole_stage in [("off", "false"), ("on", "true")]:
+for setting, whole_stage in [("carried", "true")] if extended else [("off", "false"), ("on", "true")]:
     conf({"spark.sql.codegen.wholeStage": whole_stage})
     for name, text in (tpch | EXTRA).items():
         run(setting, name, text)

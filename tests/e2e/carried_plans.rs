@@ -1,0 +1,99 @@
+//! Stages of generated code that carry their operators (`jars/firesteel-plan.jar`): with Spark's default settings TPC-H
+//! runs natively, random queries have plain Spark's answers, and nothing else changes.
+
+use std::process::Command;
+
+use testkit::{Distribution, NEWEST, OLDEST, each_version};
+
+use crate::jobs::equal_sides;
+use crate::lanes::{Reason, Report, check_native, check_reasons, ended, reports};
+use crate::places;
+use crate::process::{Running, one_at_a_time, read_lossy};
+use crate::sql_lane::{self, GENERATED};
+use crate::sql_random::{self, NOT_NATIVE, RANDOM};
+use crate::submit::{self, Application};
+
+const TPCH: Application = Application {
+    name: "carried-tpch",
+    arguments: |distribution, work| {
+        let job = sql_lane::arguments(distribution, work, "generated");
+        [carried(), job].concat()
+    },
+    ..GENERATED
+};
+
+const QUERIES: Application = Application {
+    name: "carried-random",
+    arguments: |_, work| [carried(), sql_random::arguments(work, &[])].concat(),
+    ..RANDOM
+};
+
+/// What a user sets.
+fn carried() -> Vec<String> {
+    let jar = testkit::firesteel().join("jars/firesteel-plan.jar");
+    [
+        "--jars",
+        &jar.display().to_string(),
+        "--conf",
+        "spark.sql.extensions=org.firesteel.CarriedPlans",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn tpch(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let Some(outcome) = equal_sides(&GENERATED, &TPCH, version) else {
+        return;
+    };
+    let reports = reports(&outcome, version);
+    check_native(&reports);
+    let tasks = ended(&reports, "sql");
+    assert!(tasks >= 180, "{tasks} tasks ran natively: {reports:#?}");
+}
+
+fn random(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST]) {
+        return;
+    }
+    let Some(outcome) = equal_sides(&RANDOM, &QUERIES, version) else {
+        return;
+    };
+    let reports = reports(&outcome, version);
+    let known = [Reason::Part(&NOT_NATIVE)];
+    let left = check_reasons(&reports, Report::left_native, &known);
+    // Of those whose operators are not natively there, and of what is no operator.
+    let (native, others) = (ended(&reports, "sql"), left.values().sum::<u64>());
+    assert!(native > 4 * others, "{native} native tasks: {left:#?}");
+}
+
+/// Plans, code, stages and answers with and without, on plain Spark's executors.
+fn unchanged(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find(version);
+    let work = places::fresh_dir(&format!("{version}-carried-unchanged"));
+    let home = places::spark_home(&distribution, &work);
+    let mut command = Command::new(home.join("bin/spark-submit"));
+    command
+        .args(["--master", "local[2]"])
+        .args(submit::common_conf(&work))
+        .args(carried())
+        .arg(places::jobs().join("carried_plans.py"))
+        .arg(work.join("scratch"))
+        .current_dir(&work);
+    submit::environment(&mut command, &distribution, &work);
+    let mut application = Running::start(&mut command, &work, "driver", false);
+    let code = application.exit_code(300);
+    let said = read_lossy(&application.stdout);
+    assert_eq!(code, 0, "{}\n{said}", application.log());
+    assert!(said.contains("42 queries are as without"), "{said}");
+}
+
+each_version!(tpch_with_carried_plans_is_native, super::tpch);
+each_version!(random_queries_with_carried_plans, super::random);
+each_version!(plain_spark_stays_as_it_is, super::unchanged);
