@@ -231,11 +231,11 @@ fn computed(stage: &Captured) -> Option<String> {
     }))
 }
 
-/// The same stages with and without generated code, and with code that carries them, are the same operators.
+/// The same stages with and without generated code are the same operators.
 fn doors(version: &str) -> usize {
     let mut without: HashMap<String, Vec<String>> = HashMap::new();
     let mut with = Vec::new();
-    for stage in captured(version).into_iter().chain(carried(version)) {
+    for stage in captured(version) {
         let Some(text) = computed(&stage) else {
             continue;
         };
@@ -260,28 +260,39 @@ fn doors(version: &str) -> usize {
 #[test]
 fn both_doors_lead_to_the_same_tree() {
     for version in [OLDEST, NEWEST] {
-        assert!(doors(version) > 250);
+        assert!(doors(version) > 100);
     }
 }
 
-/// All stages that are understood without generated code are understood with code that carries them.
+/// Stages that are understood without generated code are understood with code that carries them, and are the same
+/// operators, but for what adaptive execution decided otherwise in another application.
 #[test]
-fn carried_stages_are_understood() {
+fn carried_stages_are_the_same() {
     for version in [OLDEST, NEWEST] {
-        let refused = |stages: Vec<Captured>, setting: &str| -> BTreeSet<(String, String)> {
-            let stages = stages.into_iter().filter_map(|stage| {
-                let query = stage.name.strip_prefix(setting)?.to_owned();
-                Some((query, stage.stage().err()?.to_string()))
-            });
-            stages.collect()
-        };
-        let without: BTreeSet<String> = refused(captured(version), "off.")
-            .into_iter()
-            .map(|(query, _)| query)
-            .collect();
-        for (query, reason) in refused(carried(version), "carried.") {
-            assert!(without.contains(&query), "{query} of {version}: {reason}");
+        let (mut understood, mut refused) = (BTreeSet::new(), BTreeSet::new());
+        for stage in captured(version) {
+            let Some(query) = stage.name.strip_prefix("off.") else {
+                continue;
+            };
+            match computed(&stage) {
+                Some(text) => understood.insert((query.to_owned(), text)),
+                None => refused.insert((query.to_owned(), String::new())),
+            };
         }
+        let (mut all, mut same) = (0, 0);
+        for stage in carried(version) {
+            let query = stage.name.strip_prefix("carried.").unwrap().to_owned();
+            let Some(text) = computed(&stage) else {
+                // Its Bloom filter, the value of a subquery, is larger than all that is carried.
+                let known = query == "bloom" || refused.contains(&(query.clone(), String::new()));
+                assert!(known, "{query} of {version}: {:?}", stage.stage().err());
+                continue;
+            };
+            all += 1;
+            same += usize::from(understood.contains(&(query, text)));
+        }
+        assert!(all > 380, "{all} stages of {version}");
+        assert!(same * 20 > all * 19, "{same} of {all} stages of {version}");
     }
 }
 
