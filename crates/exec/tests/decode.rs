@@ -269,6 +269,8 @@ fn both_doors_lead_to_the_same_tree() {
 #[test]
 fn carried_stages_are_the_same() {
     for version in [OLDEST, NEWEST] {
+        // Spark says of the rows of a broadcast or a shuffle what its filters leave without nulls.
+        let computed = |stage: &Captured| Some(computed(stage)?.replace('?', ""));
         let (mut understood, mut refused) = (BTreeSet::new(), BTreeSet::new());
         for stage in captured(version) {
             let Some(query) = stage.name.strip_prefix("off.") else {
