@@ -55,7 +55,7 @@ pub(crate) const NOT_NATIVE: [&str; 11] = [
 
 /// What is made of local rows that nobody names, and looked into all the same: `TakeOrderedAndProjectExec` of a bare
 /// table.
-const UNKNOWN_COLUMNS: &str = "rows of unknown columns";
+pub(crate) const UNKNOWN_COLUMNS: &str = "rows of unknown columns";
 
 pub(crate) fn arguments(work: &Path, settings: &[&str]) -> Vec<String> {
     let mut arguments = Vec::new();
