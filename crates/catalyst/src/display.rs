@@ -98,6 +98,30 @@ impl fmt::Display for OperatorKind {
                 let global = if *global { "global " } else { "" };
                 write!(f, "Sort {global}{}", list(order))
             }
+            Self::Window {
+                expressions,
+                partition,
+                order,
+                ..
+            } => write!(
+                f,
+                "Window [{}] by [{}] sorted [{}]",
+                list(expressions),
+                list(partition),
+                list(order)
+            ),
+            Self::WindowGroupLimit {
+                partition,
+                order,
+                rank,
+                limit,
+                ..
+            } => write!(
+                f,
+                "WindowGroupLimit {rank:?} {limit} by [{}] sorted [{}]",
+                list(partition),
+                list(order)
+            ),
             Self::Limit { limit, offset, .. } => write!(f, "Limit {limit} offset {offset}"),
             Self::BroadcastHashJoin {
                 join,

@@ -36,6 +36,7 @@ mod shuffle;
 mod stage;
 mod types;
 mod unsafe_row;
+mod window;
 
 pub use aggregate::{AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Moment};
 pub use error::Unsupported;
@@ -52,3 +53,4 @@ pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};
 pub use stage::{CollectResult, Output, Settings, Stage};
 pub use types::{DataType, Decimal, MAX_LONG_DIGITS, MAX_PRECISION, StructField};
+pub use window::{Bound, Frame, FrameUnit, RankLike, WindowExpression, WindowFunction, integer};

@@ -141,6 +141,15 @@ impl<'r, 'g> Lineage<'r, 'g> {
             ("FilterExec" | "ProjectExec", "doExecute") => {
                 self.evaluate(closure.arg(reader, 0)?, child, hint)
             }
+            // Spark 3.5's windows are closures of the operator, later ones have evaluators.
+            ("window.WindowExec", "doExecute")
+                if closure.arg(reader, 0)?.name() == "WindowEvaluatorFactory" =>
+            {
+                self.evaluate(closure.arg(reader, 0)?, child, hint)
+            }
+            ("window.WindowGroupLimitExec", "doExecute") => {
+                self.evaluate(closure.arg(reader, 0)?, child, hint)
+            }
             (
                 "aggregate.HashAggregateExec"
                 | "aggregate.SortAggregateExec"
@@ -148,7 +157,8 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 | "SortExec"
                 | "ExpandExec"
                 | "BaseLimitExec"
-                | "GlobalLimitExec",
+                | "GlobalLimitExec"
+                | "window.WindowExec",
                 "doExecute",
             ) => {
                 let plan = closure.arg(reader, 0)?;
@@ -181,7 +191,10 @@ impl<'r, 'g> Lineage<'r, 'g> {
     /// What an evaluator factory makes of an RDD.
     fn evaluate(&mut self, factory: Object<'g>, child: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
         match factory.name() {
-            "FilterEvaluatorFactory" | "ProjectEvaluatorFactory" => {
+            "FilterEvaluatorFactory"
+            | "ProjectEvaluatorFactory"
+            | "WindowEvaluatorFactory"
+            | "WindowGroupLimitEvaluatorFactory" => {
                 let output = read_attributes(self.reader, factory.elements("childOutput")?)?;
                 let child = self.rdd(child, Hint::output(output))?;
                 self.over(factory, child)

@@ -8,6 +8,7 @@ use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
 use crate::output::plan_output;
 use crate::plan::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind};
+use crate::window::{RankLike, WindowExpression, read_spec};
 
 /// An operator with one input, from its object or from the evaluator factory of its closure.
 pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> Result<Operator> {
@@ -76,6 +77,37 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
                 Columns::Known(output),
             )
         }
+        name @ ("WindowExec" | "WindowEvaluatorFactory") => {
+            if name == "WindowEvaluatorFactory" {
+                metrics = window_metrics(reader, plan)?;
+            }
+            let expressions = WindowExpression::read_all(reader, plan)?;
+            let (partition, order) = read_spec(reader, plan)?;
+            let own = expressions.iter().map(|expression| &expression.output);
+            let output = output.require()?.iter().chain(own).cloned().collect();
+            let kind = OperatorKind::Window {
+                expressions,
+                partition,
+                order,
+                child,
+            };
+            (kind, Columns::Known(output))
+        }
+        name @ ("WindowGroupLimitExec" | "WindowGroupLimitEvaluatorFactory") => {
+            if name == "WindowGroupLimitEvaluatorFactory" {
+                metrics = vec![metric(reader, plan, "numOutputRows")?];
+            }
+            output.require()?;
+            let (partition, order) = read_spec(reader, plan)?;
+            let kind = OperatorKind::WindowGroupLimit {
+                partition,
+                order,
+                rank: RankLike::read(plan)?,
+                limit: plan.int("limit")?,
+                child,
+            };
+            (kind, output)
+        }
         other => return Err(Unsupported::Class(other.to_owned())),
     };
     Ok(Operator {
@@ -83,6 +115,18 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
         output,
         metrics,
     })
+}
+
+/// The metrics of a `WindowEvaluatorFactory`: which there are depends on the release.
+fn window_metrics(reader: &Reader<'_>, factory: Object<'_>) -> Result<Vec<Metric>> {
+    let fields = [
+        "spillSize",
+        "segmentTreeFrames",
+        "segmentTreeFallbackFrames",
+        "monotonicDequeFrames",
+    ];
+    let there = fields.iter().filter(|name| factory.get(name).is_some());
+    there.map(|name| metric(reader, factory, name)).collect()
 }
 
 /// A metric in a field of its name.

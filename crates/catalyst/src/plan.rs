@@ -8,6 +8,7 @@ use crate::expr::{Attribute, Expr, SortOrder};
 use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::metrics::Metric;
 use crate::scan::FileSourceScan;
+use crate::window::{RankLike, WindowExpression};
 
 /// Place of a leaf among those of its stage, from 0.
 pub type LeafId = usize;
@@ -242,6 +243,30 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
+    /// `Window`: a column for each expression behind those of the input, which is sorted by `partition` and `order`.
+    Window {
+        /// What is computed.
+        expressions: Vec<WindowExpression>,
+        /// Rows of which these are the same are a partition.
+        partition: Vec<Expr>,
+        /// The order within a partition. Rows of which it is the same are peers.
+        order: Vec<SortOrder>,
+        /// Input.
+        child: Box<Operator>,
+    },
+    /// `WindowGroupLimit`: the first rows of each partition of an input that is sorted by `partition` and `order`.
+    WindowGroupLimit {
+        /// Rows of which these are the same are a partition.
+        partition: Vec<Expr>,
+        /// The order within a partition. Rows of which it is the same are peers.
+        order: Vec<SortOrder>,
+        /// By what rows are counted.
+        rank: RankLike,
+        /// The last rank that is kept.
+        limit: i32,
+        /// Input.
+        child: Box<Operator>,
+    },
 }
 
 /// A shuffle that is read.
@@ -311,6 +336,8 @@ impl Operator {
             | OperatorKind::Coalesce(child)
             | OperatorKind::Expand { child, .. }
             | OperatorKind::TopK { child, .. }
+            | OperatorKind::Window { child, .. }
+            | OperatorKind::WindowGroupLimit { child, .. }
             | OperatorKind::BroadcastHashJoin {
                 streamed: child, ..
             }
