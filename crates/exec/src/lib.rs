@@ -23,6 +23,7 @@ pub mod schema;
 mod sort;
 mod sources;
 mod union;
+mod window;
 
 pub use exchange::{Partitioner, RangeSample, RangeSampler, Scattered, round_robin_order, scatter};
 pub use plan::{NativeStage, TaskPlan};

@@ -10,7 +10,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use super::exec::{OperatorExec, StartFn};
 use super::metrics::Measured;
 use super::plan::Task;
-use super::{aggregate, filter, join, leaves, limit, project, scan, sort, union};
+use super::{aggregate, filter, join, leaves, limit, project, scan, sort, union, window};
 use catalyst::Metric;
 use catalyst::Unsupported;
 use catalyst::{Attribute, Expr, ExprId, ExprKind};
@@ -286,6 +286,25 @@ impl Lowering {
                 union::union(self, children, &operator.output, inputs, demand)?
             }
             OperatorKind::Coalesce(child) => union::coalesce(self, child, inputs, demand)?,
+            OperatorKind::Window {
+                expressions,
+                partition,
+                order,
+                child,
+            } => {
+                let operator = (&expressions[..], &partition[..], &order[..], &**child);
+                window::window(self, operator, inputs, demand)?
+            }
+            OperatorKind::WindowGroupLimit {
+                partition,
+                order,
+                rank,
+                limit,
+                child,
+            } => {
+                let operator = (&partition[..], &order[..], *rank, *limit, &**child);
+                window::group_limit(self, operator, inputs, demand)?
+            }
         };
         lowered.metrics = operator.metrics.clone().into();
         lowered.sorts = sorts_below(operator);

@@ -234,7 +234,7 @@ impl Accumulator for AverageDecimal {
 }
 
 /// Half up. Spark rounds twice, first to 38 digits behind the point; where that might be seen it is left to Spark.
-fn average(sum: i128, count: i64, scale: i8, result: Decimal) -> Result<i128> {
+pub(crate) fn average(sum: i128, count: i64, scale: i8, result: Decimal) -> Result<i128> {
     let unsure = || bail_out("an average of decimals with many digits");
     let count = i128::from(count);
     let shift = u32::try_from(i32::from(result.scale) - i32::from(scale)).map_err(|_| unsure())?;

@@ -19,6 +19,9 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
 
+pub(super) use self::decimal::average;
+pub(super) use self::moment::{Buffer as MomentBuffer, moment_of};
+
 use self::accumulator::Factory;
 use self::common::take_common;
 use self::run::run;

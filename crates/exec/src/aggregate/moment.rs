@@ -12,10 +12,41 @@ use catalyst::Moment;
 
 /// The buffer of a group.
 #[derive(Debug, Clone, Copy, Default)]
-struct Buffer {
+pub(crate) struct Buffer {
     n: f64,
     avg: f64,
     m2: f64,
+}
+
+impl Buffer {
+    pub(crate) fn add(&mut self, value: f64) {
+        let n = self.n + 1.0;
+        let delta = value - self.avg;
+        let delta_n = delta / n;
+        self.n = n;
+        self.avg += delta_n;
+        self.m2 += delta * (delta - delta_n);
+    }
+}
+
+/// What a buffer comes to; `None` for null.
+pub(crate) fn moment_of(of: Moment, null_on_divide_by_zero: bool, buffer: Buffer) -> Option<f64> {
+    let Buffer { n, m2, .. } = buffer;
+    if n == 0.0 {
+        return None;
+    }
+    let samples = matches!(of, Moment::StddevSamp | Moment::VarianceSamp);
+    if samples && n == 1.0 {
+        return (!null_on_divide_by_zero).then_some(f64::NAN);
+    }
+    let variance = match samples {
+        true => m2 / (n - 1.0),
+        false => m2 / n,
+    };
+    Some(match of {
+        Moment::StddevSamp | Moment::StddevPop => variance.sqrt(),
+        Moment::VarianceSamp | Moment::VariancePop => variance,
+    })
 }
 
 pub(super) struct Moments {
@@ -32,25 +63,6 @@ impl Moments {
             buffers: Vec::new(),
         }
     }
-
-    fn result(&self, buffer: Buffer) -> Option<f64> {
-        let Buffer { n, m2, .. } = buffer;
-        if n == 0.0 {
-            return None;
-        }
-        let samples = matches!(self.moment, Moment::StddevSamp | Moment::VarianceSamp);
-        if samples && n == 1.0 {
-            return (!self.null_on_divide_by_zero).then_some(f64::NAN);
-        }
-        let variance = match samples {
-            true => m2 / (n - 1.0),
-            false => m2 / n,
-        };
-        Some(match self.moment {
-            Moment::StddevSamp | Moment::StddevPop => variance.sqrt(),
-            Moment::VarianceSamp | Moment::VariancePop => variance,
-        })
-    }
 }
 
 // Groups are smaller than `total`, to which the vector is resized.
@@ -66,13 +78,7 @@ impl Accumulator for Moments {
         let values = primitive::<Float64Type>(args, 0)?;
         self.buffers.resize(total, Buffer::default());
         each(values, groups, filter, |group, value| {
-            let buffer = &mut self.buffers[group];
-            let n = buffer.n + 1.0;
-            let delta = value - buffer.avg;
-            let delta_n = delta / n;
-            buffer.n = n;
-            buffer.avg += delta_n;
-            buffer.m2 += delta * (delta - delta_n);
+            self.buffers[group].add(value);
         });
         Ok(())
     }
@@ -118,7 +124,10 @@ impl Accumulator for Moments {
 
     fn evaluate(&mut self) -> Result<ArrayRef> {
         let buffers = take(&mut self.buffers);
-        let results = buffers.into_iter().map(|buffer| self.result(buffer));
+        let (of, null) = (self.moment, self.null_on_divide_by_zero);
+        let results = buffers
+            .into_iter()
+            .map(|buffer| moment_of(of, null, buffer));
         Ok(Arc::new(results.collect::<Float64Array>()))
     }
 

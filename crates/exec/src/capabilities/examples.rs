@@ -147,7 +147,20 @@ fn plain() -> Vec<(Operator, Inputs)> {
         limit(0),
         limit(1),
         OperatorKind::Expand {
-            projections: vec![vec![key]],
+            projections: vec![vec![key.clone()]],
+            child: child(),
+        },
+        OperatorKind::Window {
+            expressions: Vec::new(),
+            partition: vec![key.clone()],
+            order: vec![order(&key)],
+            child: child(),
+        },
+        OperatorKind::WindowGroupLimit {
+            partition: Vec::new(),
+            order: vec![order(&key)],
+            rank: RankLike::Rank,
+            limit: 1,
             child: child(),
         },
     ];

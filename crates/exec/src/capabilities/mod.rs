@@ -193,6 +193,8 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::Coalesce(_) => "CoalesceExec",
         OperatorKind::Expand { .. } => "ExpandExec",
         OperatorKind::TopK { .. } => "TakeOrderedAndProjectExec",
+        OperatorKind::Window { .. } => "WindowExec",
+        OperatorKind::WindowGroupLimit { .. } => "WindowGroupLimitExec",
     }
 }
 

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 
 use catalyst::{
     AggregateExpression, AggregateKind, AggregateMode, AggregateStrategy, Attribute, BuildSide,
-    DataType, EquiJoin, Expr, ExprId, ExprKind, JoinType, MAX_LONG_DIGITS, Operator, OperatorKind,
-    Output, Partitioning, SortOrder, Stage,
+    DataType, EquiJoin, Expr, ExprId, ExprKind, FrameUnit, JoinType, MAX_LONG_DIGITS, Operator,
+    OperatorKind, Output, Partitioning, RankLike, SortOrder, Stage, WindowExpression,
+    WindowFunction,
 };
 
 use super::rows::{Column, Count, Determined, Sequence, Slot, View};
@@ -315,6 +316,38 @@ impl Facts {
                 facts.rows = worse(Rows::All, facts.rows);
                 facts
             }
+            OperatorKind::Window {
+                expressions,
+                partition,
+                order,
+                child,
+            } => {
+                let mut facts = Self::of(child).all_rows();
+                facts.decided_by_spec(partition, order);
+                let looks: Vec<_> = expressions
+                    .iter()
+                    .map(|of| (of.output.id, facts.look_of_window(of)))
+                    .collect();
+                for (id, look) in looks {
+                    facts.loosen(id, look);
+                }
+                facts
+            }
+            OperatorKind::WindowGroupLimit {
+                partition,
+                order,
+                rank,
+                child,
+                ..
+            } => {
+                let mut facts = Self::of(child).all_rows();
+                facts.decided_by_spec(partition, order);
+                // Which of several peers are kept.
+                if *rank == RankLike::RowNumber {
+                    facts.rows = facts.rows.only_number();
+                }
+                facts
+            }
             OperatorKind::Expand { projections, child } => {
                 let child = Self::of(child);
                 let mut facts = Self {
@@ -378,6 +411,34 @@ impl Facts {
     fn decided_by(&mut self, condition: &Expr) {
         if self.look(condition) != Determined::Exact && self.rows == Rows::All {
             self.rows = Rows::Nothing(SUMS);
+        }
+    }
+
+    fn decided_by_spec(&mut self, partition: &[Expr], order: &[SortOrder]) {
+        for expr in partition.iter().chain(order.iter().map(|by| &by.child)) {
+            self.decided_by(expr);
+        }
+    }
+
+    /// What is determined of a window: the order of peers is not, nor what depends on it.
+    fn look_of_window(&self, window: &WindowExpression) -> Determined {
+        match &window.function {
+            WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumeDist => Determined::Exact,
+            WindowFunction::RowNumber
+            | WindowFunction::NTile { .. }
+            | WindowFunction::Offset { .. }
+            | WindowFunction::NthValue { .. } => Determined::Free,
+            WindowFunction::Aggregate(aggregate) => {
+                let peers_together =
+                    window.frame.unit == FrameUnit::Range || window.frame.is_whole();
+                match peers_together {
+                    true => typed(self.look_of_aggregate(aggregate), &window.output.data_type),
+                    false => Determined::Free,
+                }
+            }
         }
     }
 

@@ -1,0 +1,141 @@
+//! The windows of a task: rows are gathered until their partition is whole.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, make_comparator};
+use arrow::compute::{SortOptions, concat_batches};
+use arrow::datatypes::{DataType as ArrowType, SchemaRef};
+use datafusion_common::Result;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion_physical_plan::metrics::{Gauge, MetricBuilder};
+
+use super::Plan;
+use super::frame::runs;
+use crate::exec::{Pipe, Start, batch_of};
+use crate::metrics::PEAK_MEMORY;
+
+pub(super) struct Windows {
+    plan: Arc<Plan>,
+    schema: SchemaRef,
+    batch_size: usize,
+    /// Rows of a partition that may go on.
+    open: Vec<RecordBatch>,
+    /// Keys of the last of them.
+    last: Vec<ArrayRef>,
+    ready: VecDeque<RecordBatch>,
+    memory: MemoryReservation,
+    peak: Gauge,
+}
+
+impl Windows {
+    pub(super) fn new(plan: Arc<Plan>, start: &Start<'_>) -> Self {
+        Self {
+            plan,
+            schema: Arc::clone(start.schema),
+            batch_size: start.batch_size(),
+            open: Vec::new(),
+            last: Vec::new(),
+            ready: VecDeque::new(),
+            memory: MemoryConsumer::new("WindowExec").register(start.context.memory_pool()),
+            peak: MetricBuilder::new(start.metrics).gauge(PEAK_MEMORY, 0),
+        }
+    }
+
+    /// Computes what is open: it is whole.
+    fn close(&mut self) -> Result<()> {
+        let Some(first) = self.open.first() else {
+            return Ok(());
+        };
+        let batch = concat_batches(&first.schema(), &self.open)?;
+        let mut columns = batch.columns().to_vec();
+        columns.extend(self.plan.evaluate(&batch)?);
+        let rows = batch.num_rows();
+        let batch = batch_of(&self.schema, columns, rows)?;
+        for start in (0..rows).step_by(self.batch_size) {
+            let part = batch.slice(start, self.batch_size.min(rows - start));
+            self.ready.push_back(part);
+        }
+        self.open.clear();
+        Ok(())
+    }
+
+    /// The rows are there three times while they are computed: as they came, in one piece, and with their columns.
+    fn reserve(&mut self) -> Result<()> {
+        let size = 3 * self.open.iter().map(bytes_of_rows).sum::<usize>();
+        self.peak.set_max(size);
+        self.memory.try_resize(size)
+    }
+}
+
+impl Pipe for Windows {
+    fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        let rows = batch.num_rows();
+        if rows == 0 {
+            return Ok(());
+        }
+        let keys = self.plan.keys.partition_of(&batch)?;
+        let starts_anew = !self.open.is_empty() && !same_keys(&self.last, &keys)?;
+        if starts_anew {
+            self.close()?;
+        }
+        // All but the last of the batch's partitions are whole.
+        let last = runs(&keys, rows)?.pop().map_or(0, |last| last.start);
+        if last > 0 {
+            self.open.push(batch.slice(0, last));
+            self.reserve()?;
+            self.close()?;
+        }
+        self.open.push(batch.slice(last, rows - last));
+        self.last = keys.iter().map(|key| key.slice(rows - 1, 1)).collect();
+        self.reserve()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.close()?;
+        self.last.clear();
+        self.memory.free();
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Result<Option<RecordBatch>> {
+        Ok(self.ready.pop_front())
+    }
+}
+
+/// Whether the last of some rows and the first of others have the same keys.
+pub(super) fn same_keys(last: &[ArrayRef], first: &[ArrayRef]) -> Result<bool> {
+    for (last, first) in last.iter().zip(first) {
+        let Some(row) = last.len().checked_sub(1) else {
+            return Ok(false);
+        };
+        let compare = make_comparator(last, first, SortOptions::default())?;
+        if first.is_empty() || compare(row, 0).is_ne() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Bytes of a batch's rows, without those of rows that share its buffers.
+fn bytes_of_rows(batch: &RecordBatch) -> usize {
+    let views = |rows: usize, bytes: usize| rows * size_of::<u128>() + bytes;
+    let columns = batch
+        .columns()
+        .iter()
+        .map(|column| match column.data_type() {
+            ArrowType::Utf8View => {
+                let array = column.as_string_view();
+                views(array.len(), array.total_buffer_bytes_used())
+            }
+            ArrowType::BinaryView => {
+                let array = column.as_binary_view();
+                views(array.len(), array.total_buffer_bytes_used())
+            }
+            _ => {
+                let size = column.to_data().get_slice_memory_size();
+                size.unwrap_or_else(|_| column.get_array_memory_size())
+            }
+        });
+    columns.sum()
+}
