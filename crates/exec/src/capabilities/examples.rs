@@ -5,6 +5,7 @@ use javaser::arena::Graph;
 
 use catalyst::Inputs;
 use catalyst::Literal;
+use catalyst::RankLike;
 use catalyst::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind, ShuffleRead};
 use catalyst::{Attribute, Expr, ExprId, ExprKind, SortOrder};
 use catalyst::{BuildSide, EquiJoin, JoinType};
