@@ -46,7 +46,7 @@ pub(crate) const NOT_NATIVE: [&str; 11] = [
     // Unions of Spark 4.1 whose parts have the same partitions.
     "SQLPartitioningAwareUnionRDD",
     "TakeOrderedAndProjectExec",
-    "a null-aware anti join of floats",
+    "a join by the bits of floats",
     "generated code without operators",
     // Both are of nested loop joins that are full outer joins.
     "a shuffle with JavaSerializer",

@@ -63,6 +63,7 @@ FIXED = [
     # NOT IN compares the bits of zeros.
     "SELECT * FROM VALUES (0.0D), (-0.0D), (1.0D), (NULL) t(x) WHERE x NOT IN (SELECT y FROM VALUES (-0.0D), (1.0D) v(y))",
     "SELECT DISTINCT * FROM VALUES (float('NaN')), (-float(0)) t(x) WHERE x NOT IN (SELECT y FROM VALUES (float(0)), (float('NaN')) v(y))",
+    "SELECT count(*) FROM (VALUES (float(0)), (-float(0)), (float(1)), (-float(0)) t(x)) WHERE x NOT IN (SELECT y FROM (SELECT * FROM VALUES (float(0)) v(y) UNION SELECT * FROM VALUES (float(1)), (-float(0)) v(y)))",
     "SELECT a.id, v.* FROM range(3) a JOIN from_pandas v ON a.id = v.c0",
     "SELECT count(*) FROM VALUES (1,'x'),(2,'y') v(a,b) CROSS JOIN range(3)",
     # What a SELECT without FROM selects from has one row and no columns.

@@ -3,6 +3,7 @@
 use javaser::Limits;
 use javaser::arena::Graph;
 
+use catalyst::Function;
 use catalyst::Inputs;
 use catalyst::Literal;
 use catalyst::RankLike;
@@ -198,10 +199,32 @@ pub(super) fn examples() -> Vec<(Operator, Inputs)> {
     plain().into_iter().chain(joins).collect()
 }
 
+/// A join's key, as Spark plans it.
+fn normalized(column: Attribute) -> Expr {
+    let data_type = column.data_type.clone();
+    let key = Expr::attribute(column);
+    if !matches!(
+        data_type,
+        DataType::Float | DataType::Double | DataType::Struct(_)
+    ) {
+        return key;
+    }
+    Expr {
+        kind: ExprKind::Call {
+            function: Function::KnownFloatingPointNormalized,
+            args: vec![key],
+            mode: None,
+            time_zone: None,
+        },
+        data_type,
+        nullable: true,
+    }
+}
+
 fn equi_join(of: &DataType, join_type: &JoinType) -> EquiJoin {
     EquiJoin {
-        left_keys: vec![Expr::attribute(column(0, of))],
-        right_keys: vec![Expr::attribute(column(1, of))],
+        left_keys: vec![normalized(column(0, of))],
+        right_keys: vec![normalized(column(1, of))],
         join_type: join_type.clone(),
         condition: None,
     }

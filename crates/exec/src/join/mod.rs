@@ -27,7 +27,7 @@ use super::sources::{SharedMemory, Sources};
 use catalyst::DataType;
 use catalyst::Inputs;
 use catalyst::Unsupported;
-use catalyst::{Attribute, Expr};
+use catalyst::{Attribute, Expr, ExprKind, Function};
 use catalyst::{Broadcast, Operator};
 use catalyst::{BuildSide, EquiJoin, JoinType};
 use rows::error::bail_out;
@@ -65,14 +65,6 @@ pub(super) fn broadcast(
         }
         emit => emit,
     };
-    // Spark makes one zero and one NaN of the keys of all joins but these, which compare bits.
-    if emit == Emit::NullAwareAnti
-        && join
-            .keys
-            .is_some_and(|keys| !keys.left_keys.iter().all(is_one_of_bits))
-    {
-        return Err(Unsupported::of_use("a null-aware anti join of floats"));
-    }
     if emit == Emit::NullAwareAnti
         && (join.condition.is_some() || join.keys.is_none_or(|keys| keys.left_keys.len() != 1))
     {
@@ -104,7 +96,7 @@ pub(super) fn broadcast(
         condition: sides.condition(join.condition)?,
         output: columns,
     });
-    same_types(join.keys)?;
+    comparable_keys(join.keys)?;
     let schema = schema_of(&output)?;
     let of = join.broadcast;
     let table = Arc::new(TableOf {
@@ -306,19 +298,37 @@ fn lower_keys(keys: &[Expr], input: &[Attribute]) -> Result<Vec<Arc<dyn Physical
     keys.iter().map(|key| lower(key, input)).collect()
 }
 
-/// Whether equal values of the key have equal bits.
+/// Whether equal values of the key have equal bits. Spark makes one zero and one NaN of the keys of a join, and then
+/// compares bits; but not of those of joins that it makes of `NOT IN` later.
 fn is_one_of_bits(key: &Expr) -> bool {
-    let nested = matches!(
-        key.data_type,
-        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_)
+    let normalized = matches!(
+        key.kind,
+        ExprKind::Call {
+            function: Function::KnownFloatingPointNormalized,
+            ..
+        }
     );
-    !nested && !matches!(key.data_type, DataType::Float | DataType::Double)
+    normalized || !has_floats(&key.data_type)
 }
 
-fn same_types(keys: Option<&EquiJoin>) -> Result<()> {
+fn has_floats(of: &DataType) -> bool {
+    match of {
+        DataType::Float | DataType::Double => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_floats(&field.data_type)),
+        DataType::Array { .. } | DataType::Map { .. } => true,
+        _ => false,
+    }
+}
+
+/// Fails if keys cannot be compared by their values.
+fn comparable_keys(keys: Option<&EquiJoin>) -> Result<()> {
     let Some(keys) = keys else {
         return Ok(());
     };
+    let mut all = keys.left_keys.iter().chain(&keys.right_keys);
+    if !all.all(is_one_of_bits) {
+        return Err(Unsupported::of_use("a join by the bits of floats"));
+    }
     let mut pairs = keys.left_keys.iter().zip(&keys.right_keys);
     if !pairs.all(|(left, right)| left.data_type == right.data_type) {
         return Err(Unsupported::of_use("join keys of different types"));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::hash::Hash;
 use super::merge::Merge;
-use super::{Sides, same_types};
+use super::{Sides, comparable_keys};
 use crate::lower::{Demand, Lowered, Lowering, Result, needed, without_sort};
 use crate::plan::Task;
 use catalyst::Attribute;
@@ -34,7 +34,7 @@ pub(crate) fn shuffled(
     if join.left_keys.is_empty() {
         return Err(Unsupported::of_use("a join without keys"));
     }
-    same_types(Some(join))?;
+    comparable_keys(Some(join))?;
     let (left, right) = match build_side {
         // Tables need no order, and what is merged is sorted here.
         None => (without_sort(left), without_sort(right)),
