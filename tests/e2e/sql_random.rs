@@ -37,14 +37,12 @@ const VERIFIED: Application = Application {
 };
 
 /// Parts of all reasons for which tasks of these queries are left to the JVM.
-pub(crate) const NOT_NATIVE: [&str; 11] = [
+pub(crate) const NOT_NATIVE: [&str; 10] = [
     "CartesianProductExec",
     "EmptyRDD",
     "GenerateExec",
     "PythonRDD$::toLocalIteratorAndServe",
     "RDDScanExec",
-    // Unions of Spark 4.1 whose parts have the same partitions.
-    "SQLPartitioningAwareUnionRDD",
     "TakeOrderedAndProjectExec",
     "a join by the bits of floats",
     "generated code without operators",

@@ -140,12 +140,25 @@ pub(crate) fn bind(
             Ok(TaskInputs::Union(index, Box::new(input)))
         }
         Inputs::Coalesced(inputs) => {
-            expect(partition, "CoalescedRDDPartition")?;
-            let parents = partition.elements("parents")?.into_iter();
-            parents
-                .map(|value| bind(reader, inputs, leaves, reader.expect(value)?))
-                .collect::<Result<_>>()
-                .map(TaskInputs::Coalesced)
+            let parents = partition.elements("parents")?;
+            let of = |inputs, value| bind(reader, inputs, leaves, reader.expect(value)?);
+            let all: Result<Vec<TaskInputs>> = match (&**inputs, partition.name()) {
+                (inputs, "CoalescedRDDPartition") => {
+                    parents.into_iter().map(|value| of(inputs, value)).collect()
+                }
+                // One of each input.
+                (Inputs::Union(branches), "PartitionerAwareUnionRDDPartition")
+                    if branches.len() == parents.len() =>
+                {
+                    let pairs = branches.iter().zip(parents).enumerate();
+                    let input = |(index, (branch, value))| {
+                        Ok(TaskInputs::Union(index, Box::new(of(branch, value)?)))
+                    };
+                    pairs.map(input).collect()
+                }
+                _ => return Err(wrong(partition)),
+            };
+            all.map(TaskInputs::Coalesced)
         }
     })
 }

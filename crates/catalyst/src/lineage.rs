@@ -113,6 +113,10 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 self.zipped_join(rdd.object("evaluatorFactory")?, rdd)
             }
             Some("rdd.UnionRDD") => self.union(rdd, hint),
+            // From Spark 4.1 on, of inputs that are divided alike: a task computes its partition of each.
+            Some("rdd.SQLPartitioningAwareUnionRDD") => {
+                Ok(one_after_another(self.union(rdd, hint)?))
+            }
             Some("rdd.CoalescedRDD") => self.coalesced(rdd, hint),
             Some("sql.execution.ShuffledRowRDD") => self.shuffle_read(rdd, hint),
             Some("sql.execution.datasources.FileScanRDD") => match hint.bare_plan() {
@@ -297,15 +301,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
             return Err(Unsupported::of_use("a coalesced RDD without parent"));
         };
         let parent = self.reader.expect(dependency)?.object("_rdd")?;
-        let child = self.rdd(parent, hint)?;
-        Ok(Tree {
-            operator: Operator {
-                output: child.operator.output.clone(),
-                kind: OperatorKind::Coalesce(Box::new(child.operator)),
-                metrics: Vec::new(),
-            },
-            inputs: Inputs::Coalesced(Box::new(child.inputs)),
-        })
+        Ok(one_after_another(self.rdd(parent, hint)?))
     }
 
     fn shuffle_read(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
@@ -458,6 +454,18 @@ impl<'r, 'g> Lineage<'r, 'g> {
             },
             inputs: Inputs::Leaf(leaf),
         })
+    }
+}
+
+/// Several partitions of an input in one task.
+fn one_after_another(child: Tree) -> Tree {
+    Tree {
+        operator: Operator {
+            output: child.operator.output.clone(),
+            kind: OperatorKind::Coalesce(Box::new(child.operator)),
+            metrics: Vec::new(),
+        },
+        inputs: Inputs::Coalesced(Box::new(child.inputs)),
     }
 }
 

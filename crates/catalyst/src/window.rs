@@ -285,7 +285,7 @@ impl Frame {
         if object.name() != "SpecifiedWindowFrame" {
             return Err(Unsupported::Class(object.name().to_owned()));
         }
-        object.only(&["frameType", "lower", "upper"])?;
+        object.only(&["frameType", "lower", "upper", "valueBoundary"])?;
         let unit = match object.name_of("frameType")? {
             "RowFrame" => FrameUnit::Rows,
             "RangeFrame" => FrameUnit::Range,
