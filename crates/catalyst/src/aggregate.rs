@@ -96,6 +96,8 @@ pub enum AggregateKind {
         moment: Moment,
         /// Null for one row; NaN otherwise.
         null_on_divide_by_zero: bool,
+        /// Buffers without rows are left out when buffers are merged, as from Spark 4.3 on.
+        skips_empty: bool,
     },
     /// `BloomFilterAggregate`. Buffer: the filter.
     BloomFilter {
@@ -171,7 +173,7 @@ pub(crate) fn place_buffers(
 }
 
 /// Fields that follow from others.
-const DERIVED: [&str; 6] = [
+pub(crate) const DERIVED: [&str; 6] = [
     "aggBufferAttributes",
     "evaluateExpression",
     "initialValues",
@@ -250,9 +252,13 @@ impl AggregateFunction {
                     _ => Moment::VariancePop,
                 };
                 let null_on_divide_by_zero = object.bool("nullOnDivideByZero")?;
+                // The second is the average's: a sum, or one side's if the other is empty.
+                let average = object.elements("mergeExpressions")?.get(1).copied();
+                let average = average.ok_or_else(|| object.missing("mergeExpressions"))?;
                 let kind = AggregateKind::CentralMoment {
                     moment,
                     null_on_divide_by_zero,
+                    skips_empty: simple(reader.class(average)) == "If",
                 };
                 (kind, child()?, DataType::Double)
             }

@@ -8,7 +8,7 @@ use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
 use crate::output::plan_output;
 use crate::plan::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind};
-use crate::window::{RankLike, WindowExpression, read_spec};
+use crate::window::{RankLike, read_expressions, read_spec};
 
 /// An operator with one input, from its object or from the evaluator factory of its closure.
 pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> Result<Operator> {
@@ -81,17 +81,32 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
             if name == "WindowEvaluatorFactory" {
                 metrics = window_metrics(reader, plan)?;
             }
-            let expressions = WindowExpression::read_all(reader, plan)?;
+            let (expressions, list) = read_expressions(reader, plan)?;
             let (partition, order) = read_spec(reader, plan)?;
+            let input = output.require()?;
             let own = expressions.iter().map(|expression| &expression.output);
-            let output = output.require()?.iter().chain(own).cloned().collect();
+            let windows = input.iter().chain(own).cloned().collect();
             let kind = OperatorKind::Window {
                 expressions,
                 partition,
                 order,
                 child,
             };
-            (kind, Columns::Known(output))
+            let windows = Columns::Known(windows);
+            if list.is_empty() {
+                (kind, windows)
+            } else {
+                let columns = input.iter().cloned().map(Expr::attribute);
+                let list: Vec<Expr> = columns.chain(list).collect();
+                let output = Columns::Known(attributes(&list)?);
+                let metrics = std::mem::take(&mut metrics);
+                let child = Box::new(Operator {
+                    kind,
+                    output: windows,
+                    metrics,
+                });
+                (OperatorKind::Project { list, child }, output)
+            }
         }
         name @ ("WindowGroupLimitExec" | "WindowGroupLimitEvaluatorFactory") => {
             if name == "WindowGroupLimitEvaluatorFactory" {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use javaser::arena::Value;
 
-use crate::aggregate::{AggregateExpression, AggregateMode};
+use crate::aggregate::{AggregateExpression, AggregateMode, DERIVED};
 use crate::error::{Result, Unsupported};
-use crate::expr::{Attribute, Expr, ExprKind, SortOrder, expr_id, list, read_sort_orders};
+use crate::expr::{Attribute, Expr, ExprId, ExprKind, SortOrder, list, read_sort_orders};
 use crate::literal::Literal;
 use crate::object::{Object, Reader};
 use crate::types::DataType;
@@ -106,23 +106,70 @@ pub enum RankLike {
     DenseRank,
 }
 
-impl WindowExpression {
-    /// The window expressions of a `WindowExec`.
-    pub(crate) fn read_all(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Self>> {
-        plan.elements("windowExpression")?
-            .into_iter()
-            .map(|value| Self::read(reader, reader.expect(value)?))
-            .collect()
-    }
+/// Id of attributes that stand for the window expressions of a node: that of no driver.
+const OWN_JVM: u128 = u128::MAX - 1;
 
-    fn read(reader: &Reader<'_>, alias: Object<'_>) -> Result<Self> {
-        if alias.name() != "Alias" {
-            return Err(Unsupported::Class(alias.name().to_owned()));
+/// A column that stands for a `WindowExpression`: others may be computed of it.
+pub(crate) fn reference(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    let function = WindowFunction::read(reader, object.object("windowFunction")?)?;
+    Ok(Expr::attribute(Attribute {
+        name: "window".to_owned(),
+        nullable: function.nullable(),
+        data_type: function.data_type(),
+        id: ExprId {
+            id: i64::try_from(object.node.index()).unwrap_or(i64::MAX),
+            jvm_id: OWN_JVM,
+        },
+    }))
+}
+
+/// What a `WindowExec` computes: windows, and of them and the input the columns that come out behind the input's. No
+/// columns, if they are the windows' own.
+pub(crate) fn read_expressions(
+    reader: &Reader<'_>,
+    plan: Object<'_>,
+) -> Result<(Vec<WindowExpression>, Vec<Expr>)> {
+    let list = Expr::read_all(reader, plan.elements("windowExpression")?)?;
+    let mut windows = Vec::new();
+    for expr in &list {
+        collect(reader, expr, &mut windows)?;
+    }
+    let own = list.iter().zip(&windows).map(|(expr, window)| {
+        let ExprKind::Alias { child, .. } = &expr.kind else {
+            return None;
+        };
+        let is_it = matches!(&child.kind, ExprKind::Attribute(of) if *of == window.output);
+        expr.to_attribute().filter(|_| is_it)
+    });
+    let own: Option<Vec<Attribute>> = own.collect();
+    match own {
+        Some(own) if own.len() == list.len() && own.len() == windows.len() => {
+            for (window, output) in windows.iter_mut().zip(own) {
+                window.output = output;
+            }
+            Ok((windows, Vec::new()))
         }
-        let object = alias.object("child")?;
-        if object.name() != "WindowExpression" {
-            return Err(Unsupported::of_use("an expression of windows"));
+        _ => Ok((windows, list)),
+    }
+}
+
+fn collect(reader: &Reader<'_>, expr: &Expr, into: &mut Vec<WindowExpression>) -> Result<()> {
+    if let ExprKind::Attribute(attribute) = &expr.kind {
+        let known = into.iter().any(|known| known.output.id == attribute.id);
+        if attribute.id.jvm_id == OWN_JVM && !known {
+            into.push(WindowExpression::read(reader, attribute)?);
         }
+    }
+    expr.children()
+        .try_for_each(|child| collect(reader, child, into))
+}
+
+impl WindowExpression {
+    fn read(reader: &Reader<'_>, output: &Attribute) -> Result<Self> {
+        let index = usize::try_from(output.id.id).ok();
+        let node = index.and_then(|index| reader.graph.nodes().nth(index));
+        let (node, _) = node.ok_or_else(|| Unsupported::of_use("a window that is not there"))?;
+        let object = reader.object(node);
         object.only(&["windowFunction", "windowSpec"])?;
         let spec = object.object("windowSpec")?;
         spec.only(&[
@@ -131,25 +178,17 @@ impl WindowExpression {
             "frameSpecification",
             "resolved",
         ])?;
-        let frame = Frame::read(reader, spec.object("frameSpecification")?)?;
-        let function = WindowFunction::read(reader, object.object("windowFunction")?)?;
-        let data_type = function.data_type();
         Ok(Self {
-            output: Attribute {
-                name: alias.text("name")?.into_owned(),
-                nullable: function.nullable(),
-                data_type,
-                id: expr_id(alias.object("exprId")?)?,
-            },
-            function,
-            frame,
+            function: WindowFunction::read(reader, object.object("windowFunction")?)?,
+            frame: Frame::read(reader, spec.object("frameSpecification")?)?,
+            output: output.clone(),
         })
     }
 }
 
 impl WindowFunction {
     fn read(reader: &Reader<'_>, object: Object<'_>) -> Result<Self> {
-        let derived = ["n", "evaluateExpression", "frame"];
+        let derived = [&DERIVED[..], &["n", "frame"]].concat();
         Ok(match object.name() {
             "AggregateExpression" => {
                 let aggregate = AggregateExpression::read(reader, Value::Ref(object.node))?;
@@ -164,7 +203,7 @@ impl WindowFunction {
                 Self::RowNumber
             }
             name @ ("Rank" | "DenseRank" | "PercentRank") => {
-                object.only(&[&derived[..], &["children"]].concat())?;
+                object.only(&[&derived, &["children"]].concat())?;
                 match name {
                     "Rank" => Self::Rank,
                     "DenseRank" => Self::DenseRank,
@@ -182,7 +221,7 @@ impl WindowFunction {
                     "bucketSize",
                     "bucketsWithPadding",
                 ];
-                object.only(&[&derived[..], &["buckets"], &own].concat())?;
+                object.only(&[&derived, &["buckets"], &own].concat())?;
                 match integer(&Expr::read(reader, object.value("buckets")?)?) {
                     Some(buckets) if buckets > 0 => Self::NTile { buckets },
                     _ => return Err(Unsupported::of_use("ntile of another number")),
@@ -199,7 +238,7 @@ impl WindowFunction {
             "NthValue" => {
                 let own = ["input", "offset", "ignoreNulls", "result", "count"];
                 let lazy = ["default", "offsetVal", "fakeFrame"];
-                object.only(&[&derived[..], &own, &lazy].concat())?;
+                object.only(&[&derived, &own, &lazy].concat())?;
                 let offset = integer(&Expr::read(reader, object.value("offset")?)?);
                 Self::NthValue {
                     input: Expr::read(reader, object.value("input")?)?,

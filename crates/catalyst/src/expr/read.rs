@@ -51,6 +51,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "Literal" => literal(reader, object),
         "Alias" => alias(reader, object),
         "Cast" => cast(reader, object),
+        "WindowExpression" => crate::window::reference(reader, object),
         "CaseWhen" => case_when(reader, object),
         "In" => in_list(reader, object),
         "InSet" => in_set(reader, object),

@@ -185,9 +185,10 @@ impl Factory {
                 AggregateKind::CentralMoment {
                     moment,
                     null_on_divide_by_zero,
+                    skips_empty,
                 },
                 _,
-            ) => Box::new(Moments::new(moment, null_on_divide_by_zero)),
+            ) => Box::new(Moments::new(moment, null_on_divide_by_zero, skips_empty)),
             (AggregateKind::BloomFilter { .. }, _) => {
                 return Err(bail_out("BloomFilterAggregate"));
             }

@@ -29,6 +29,29 @@ impl Buffer {
     }
 }
 
+impl Buffer {
+    fn merge(&mut self, other: Self, skips_empty: bool) {
+        let n = self.n + other.n;
+        let one_is_empty = skips_empty && (self.n == 0.0 || other.n == 0.0);
+        let delta = match one_is_empty {
+            true => 0.0,
+            false => other.avg - self.avg,
+        };
+        let delta_n = match n == 0.0 {
+            true => 0.0,
+            false => delta / n,
+        };
+        // Without the rule, infinity times no rows is NaN.
+        self.m2 = self.m2 + other.m2 + delta * delta_n * self.n * other.n;
+        self.avg = match one_is_empty {
+            true if self.n == 0.0 => other.avg,
+            true => self.avg,
+            false => self.avg + delta_n * other.n,
+        };
+        self.n = n;
+    }
+}
+
 /// What a buffer comes to; `None` for null.
 pub(crate) fn moment_of(of: Moment, null_on_divide_by_zero: bool, buffer: Buffer) -> Option<f64> {
     let Buffer { n, m2, .. } = buffer;
@@ -52,14 +75,17 @@ pub(crate) fn moment_of(of: Moment, null_on_divide_by_zero: bool, buffer: Buffer
 pub(super) struct Moments {
     moment: Moment,
     null_on_divide_by_zero: bool,
+    /// Whether buffers without rows are left out when buffers are merged.
+    skips_empty: bool,
     buffers: Vec<Buffer>,
 }
 
 impl Moments {
-    pub(super) fn new(moment: Moment, null_on_divide_by_zero: bool) -> Self {
+    pub(super) fn new(moment: Moment, null_on_divide_by_zero: bool, skips_empty: bool) -> Self {
         Self {
             moment,
             null_on_divide_by_zero,
+            skips_empty,
             buffers: Vec::new(),
         }
     }
@@ -95,15 +121,7 @@ impl Accumulator for Moments {
                 avg: avg[row],
                 m2: m2[row],
             };
-            let n = left.n + right.n;
-            let delta = right.avg - left.avg;
-            let delta_n = match n == 0.0 {
-                true => 0.0,
-                false => delta / n,
-            };
-            left.m2 = left.m2 + right.m2 + delta * delta_n * left.n * right.n;
-            left.avg += delta_n * right.n;
-            left.n = n;
+            left.merge(right, self.skips_empty);
         }
         Ok(())
     }
@@ -145,10 +163,10 @@ mod tests {
     #[test]
     fn merged_or_not_the_same() {
         let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0, 4.0, 7.0]));
-        let mut all = Moments::new(Moment::VariancePop, true);
+        let mut all = Moments::new(Moment::VariancePop, true, false);
         all.update(&[Arc::clone(&values)], &[0; 5], None, 1)
             .unwrap();
-        let mut parts = Moments::new(Moment::VariancePop, true);
+        let mut parts = Moments::new(Moment::VariancePop, true, false);
         parts.update(&[values], &[0, 1, 0, 1, 0], None, 2).unwrap();
         let buffers = parts.buffers().unwrap();
         parts.merge(&buffers, &[0, 0], 1).unwrap();
@@ -160,10 +178,25 @@ mod tests {
         assert!((all - 4.24).abs() < 1e-12 && (parts - 4.24).abs() < 1e-12);
     }
 
+    /// As measured: Spark 4.3.0 gives 0, and all before NaN.
+    #[test]
+    fn large_values_and_no_rows_are_not_a_number_unless_these_are_left_out() {
+        for (skips_empty, is_nan) in [(false, true), (true, false)] {
+            let mut moments = Moments::new(Moment::VariancePop, true, skips_empty);
+            let values: ArrayRef = Arc::new(Float64Array::from(vec![-1e300]));
+            moments.update(&[values], &[0], None, 1).unwrap();
+            let buffers = moments.buffers().unwrap();
+            moments.merge(&buffers, &[0], 1).unwrap();
+            let result = moments.evaluate().unwrap();
+            let result = result.as_primitive::<Float64Type>().value(0);
+            assert_eq!(result.is_nan(), is_nan, "{result}");
+        }
+    }
+
     #[test]
     fn one_row_has_no_sample_variance() {
         for (null, expected) in [(true, None), (false, Some(true))] {
-            let mut one = Moments::new(Moment::StddevSamp, null);
+            let mut one = Moments::new(Moment::StddevSamp, null, false);
             let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
             one.update(&[values], &[1], None, 2).unwrap();
             let result = one.evaluate().unwrap();

@@ -234,6 +234,7 @@ fn functions() -> Vec<AggregateKind> {
     let moment = |moment| AggregateKind::CentralMoment {
         moment,
         null_on_divide_by_zero: true,
+        skips_empty: true,
     };
     vec![
         AggregateKind::Sum {

@@ -71,6 +71,7 @@ impl Aggregate {
                 AggregateKind::CentralMoment {
                     moment: of,
                     null_on_divide_by_zero,
+                    ..
                 },
                 ..,
             ) => Kind::Moment {
