@@ -203,7 +203,7 @@ impl WindowFunction {
                 Self::RowNumber
             }
             name @ ("Rank" | "DenseRank" | "PercentRank") => {
-                object.only(&[&derived, &["children"]].concat())?;
+                object.only(&[&derived[..], &["children"]].concat())?;
                 match name {
                     "Rank" => Self::Rank,
                     "DenseRank" => Self::DenseRank,
@@ -221,7 +221,7 @@ impl WindowFunction {
                     "bucketSize",
                     "bucketsWithPadding",
                 ];
-                object.only(&[&derived, &["buckets"], &own].concat())?;
+                object.only(&[&derived[..], &["buckets"], &own].concat())?;
                 match integer(&Expr::read(reader, object.value("buckets")?)?) {
                     Some(buckets) if buckets > 0 => Self::NTile { buckets },
                     _ => return Err(Unsupported::of_use("ntile of another number")),
@@ -238,7 +238,7 @@ impl WindowFunction {
             "NthValue" => {
                 let own = ["input", "offset", "ignoreNulls", "result", "count"];
                 let lazy = ["default", "offsetVal", "fakeFrame"];
-                object.only(&[&derived, &own, &lazy].concat())?;
+                object.only(&[&derived[..], &own, &lazy].concat())?;
                 let offset = integer(&Expr::read(reader, object.value("offset")?)?);
                 Self::NthValue {
                     input: Expr::read(reader, object.value("input")?)?,
