@@ -64,6 +64,7 @@ FIXED = [
     "SELECT * FROM VALUES (0.0D), (-0.0D), (1.0D), (NULL) t(x) WHERE x NOT IN (SELECT y FROM VALUES (-0.0D), (1.0D) v(y))",
     "SELECT DISTINCT * FROM VALUES (float('NaN')), (-float(0)) t(x) WHERE x NOT IN (SELECT y FROM VALUES (float(0)), (float('NaN')) v(y))",
     "SELECT count(*) FROM (VALUES (float(0)), (-float(0)), (float(1)), (-float(0)) t(x)) WHERE x NOT IN (SELECT y FROM (SELECT * FROM VALUES (float(0)) v(y) UNION SELECT * FROM VALUES (float(1)), (-float(0)) v(y)))",
+    "SELECT x, stddev(x), var_pop(x) FROM VALUES (-1e300D), (2D), (-1e300D) t(x) GROUP BY x",
     "SELECT a.id, v.* FROM range(3) a JOIN from_pandas v ON a.id = v.c0",
     "SELECT count(*) FROM VALUES (1,'x'),(2,'y') v(a,b) CROSS JOIN range(3)",
     # What a SELECT without FROM selects from has one row and no columns.
@@ -179,7 +180,7 @@ class Maker:
         forms = [
             self.bare, self.bare, self.filtered, self.projected, self.united, self.united, self.combined, self.joined, self.joined, self.joined, self.kept, self.kept, self.grouped,
             self.grouped, self.distinct, self.ordered, self.limited, self.lateral, self.scalar, self.spread, self.shared,
-            self.alone,
+            self.alone, self.windowed, self.windowed,
         ]
         return self.pick(forms)(depth, None)
 
@@ -313,6 +314,48 @@ class Maker:
         query = self.ordered(depth, None)
         offset = f" OFFSET {self.rng.randint(1, 3)}" if self.chance(0.2) else ""
         return Query(f"{query.text} LIMIT {self.rng.randint(0, 4)}{offset}", query.types, ordered=depth == 0)
+
+    def windowed(self, depth, _):
+        # Windows of rows that are sorted by all their columns: those of one place are equal, but for the sign of zeros.
+        if depth > 0:
+            return self.grouped(depth, None)
+        source = self.source(None, depth)
+        name = self.alias(source)
+        places = list(range(len(source.types)))
+        keys = [n for n in places if self.chance(0.3)][:2]
+        self.rng.shuffle(places)
+        order = ", ".join(f"{name}.c{n} {self.pick(['', 'DESC', 'ASC NULLS LAST', 'DESC NULLS FIRST'])}" for n in places)
+        partition = f"PARTITION BY {', '.join(f'{name}.c{n}' for n in keys)} " if keys else ""
+        bounds = ["UNBOUNDED PRECEDING", f"{self.rng.randint(0, 3)} PRECEDING", "CURRENT ROW", f"{self.rng.randint(0, 3)} FOLLOWING", "UNBOUNDED FOLLOWING"]
+        low = self.rng.randint(0, 3)
+        high = self.rng.randint(max(low, 1) + (low in (1, 3)), 4)
+        frame = f"ROWS BETWEEN {bounds[low]} AND {bounds[high]}"
+        if self.chance(0.3):
+            frame = f"RANGE BETWEEN {self.pick(bounds[:3:2])} AND {self.pick(bounds[2::2])}"
+        items, types, sums = ["*"], list(source.types), []
+        for _ in range(self.rng.randint(1, 3)):
+            place = self.rng.randrange(len(source.types))
+            column, of = f"{name}.c{place}", source.types[place]
+            ranks = [("row_number()", "int"), ("rank()", "int"), ("dense_rank()", "int"), ("percent_rank()", "double"), ("cume_dist()", "double"), ("ntile(2)", "int")]
+            rows = self.rng.randint(0, 3)
+            ranks += [(f"lead({column}, {rows})", of), (f"lag({column}, {rows}, {self.literal(of)})", of)]
+            ranks += [(f"lag({column}, {rows + 1}) IGNORE NULLS", of), (f"lead({column}, {rows + 1}) IGNORE NULLS", of)]
+            choices = [("count(*)", "bigint"), (f"count({column})", "bigint"), (f"min({column})", of), (f"max({column})", of), (f"first({column})", of)]
+            choices += [(f"last({column}, true)", of), (f"nth_value({column}, 2)", of), (f"nth_value({column}, 2) IGNORE NULLS", of)]
+            if of in ("int", "tinyint"):
+                choices += [(f"sum({column})", "bigint"), (f"avg({column})", "double")]
+            if of in ("double", "float"):
+                choices += [(f"sum({column})", "double"), (f"avg({column})", "double"), (f"stddev({column})", "double")]
+            if of == "decimal(10,2)":
+                choices += [(f"sum({column})", "decimal(20,2)"), (f"avg({column})", "decimal(14,6)")]
+            ranked = self.chance(0.4)
+            item, result = self.pick(ranks if ranked else choices)
+            if result == "double" and item.startswith(("sum", "avg", "stddev")):
+                sums.append(len(types))
+            items.append(f"{item} OVER ({partition}ORDER BY {order}{'' if ranked else ' ' + frame}) AS c{len(types)}")
+            types.append(result)
+        types = [of if of in LITERALS else "decimal(38,10)" for of in types]
+        return Query(f"SELECT {', '.join(items)} FROM {source.text}", types, sums=sums)
 
     def lateral(self, depth, _):
         left, right = self.source(None, depth), self.source(None, depth + 1)
