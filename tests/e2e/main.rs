@@ -38,5 +38,6 @@ mod sql_faults;
 mod sql_lane;
 mod sql_random;
 mod sql_schemas;
+mod sql_windows;
 mod standalone;
 mod submit;
