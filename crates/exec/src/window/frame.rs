@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, make_comparator};
-use arrow::compute::{SortOptions, partition};
+use arrow::compute::partition;
 use arrow::datatypes::{DataType as ArrowType, Decimal128Type};
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalSortExpr;
@@ -218,7 +218,6 @@ impl Offset {
         let key = comparable(value(&self.key.expr, batch)?)?;
         let bound = comparable(value(&self.bound.expr, batch)?)?;
         overflown(&key, &bound)?;
-        let SortOptions { .. } = self.key.options;
         let compare = make_comparator(&key, &bound, self.key.options)?;
         let mut at = 0;
         let rows = layout.rows().map(|(row, partition, _)| {

@@ -17,7 +17,7 @@ use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
 use self::frame::{FrameSpec, Layout};
 use self::pick::Pick;
-use self::rank::Rank;
+use self::rank::Placement;
 use self::running::Aggregate;
 use super::exec::{Start, pipe};
 use super::expr::{lower, lower_sort};
@@ -44,7 +44,7 @@ struct Keys {
 /// What makes a column.
 #[derive(Debug)]
 enum Function {
-    Rank(Rank),
+    Placement(Placement),
     Pick(Pick),
     Aggregate {
         aggregate: Aggregate,
@@ -173,15 +173,15 @@ impl Plan {
         order: &[SortOrder],
         input: &[Attribute],
     ) -> Result<Function> {
-        let rank = |of| Ok(Function::Rank(of));
+        let rank = |of| Ok(Function::Placement(of));
         match &expression.function {
-            WindowFunction::RowNumber => rank(Rank::RowNumber),
-            WindowFunction::Rank => rank(Rank::Rank),
-            WindowFunction::DenseRank => rank(Rank::DenseRank),
-            WindowFunction::PercentRank => rank(Rank::PercentRank),
-            WindowFunction::CumeDist => rank(Rank::CumeDist),
+            WindowFunction::RowNumber => rank(Placement::RowNumber),
+            WindowFunction::Rank => rank(Placement::Rank),
+            WindowFunction::DenseRank => rank(Placement::DenseRank),
+            WindowFunction::PercentRank => rank(Placement::PercentRank),
+            WindowFunction::CumeDist => rank(Placement::CumeDist),
             WindowFunction::NTile { buckets } => match usize::try_from(*buckets) {
-                Ok(buckets) if buckets > 0 => rank(Rank::NTile(buckets)),
+                Ok(buckets) if buckets > 0 => rank(Placement::NTile(buckets)),
                 _ => Err(Unsupported::of_use("ntile of no buckets")),
             },
             WindowFunction::Offset {
@@ -250,7 +250,7 @@ impl Plan {
         let functions = self.functions.iter();
         functions
             .map(|function| match function {
-                Function::Rank(rank) => rank.column(&layout),
+                Function::Placement(rank) => rank.column(&layout),
                 Function::Pick(pick) => pick.column(&layout, of, batch),
                 Function::Aggregate { aggregate, frame } => aggregate.column(of(*frame)?, batch),
             })

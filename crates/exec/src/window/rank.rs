@@ -9,9 +9,9 @@ use datafusion_common::Result;
 use super::frame::Layout;
 use rows::error::bail_out;
 
-/// Which function.
+/// Which function of the place of a row.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Rank {
+pub(super) enum Placement {
     RowNumber,
     Rank,
     DenseRank,
@@ -29,7 +29,7 @@ struct Place<'a> {
     keys: usize,
 }
 
-impl Rank {
+impl Placement {
     pub(super) fn column(self, layout: &Layout) -> Result<ArrayRef> {
         Ok(match self {
             Self::PercentRank => shares(layout, |at| {

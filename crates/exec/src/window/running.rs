@@ -23,13 +23,13 @@ use rows::error::bail_out;
 /// An aggregate function that was judged.
 #[derive(Debug)]
 pub(super) struct Aggregate {
-    kind: Kind,
+    kind: Fold,
     args: Vec<Arc<dyn PhysicalExpr>>,
 }
 
 /// Which function, of which types.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum Fold {
     Count,
     SumLong(EvalMode),
     SumDouble,
@@ -58,15 +58,15 @@ impl Aggregate {
             return Err(unsupported());
         }
         let kind = match (function.kind, of, function.data_type.decimal()) {
-            (AggregateKind::Count, ..) => Kind::Count,
-            (AggregateKind::Sum { .. }, DataType::Decimal(_), Some(sum)) => Kind::SumDecimal(sum),
-            (AggregateKind::Sum { .. }, DataType::Float | DataType::Double, _) => Kind::SumDouble,
-            (AggregateKind::Sum { mode }, ..) => Kind::SumLong(mode),
+            (AggregateKind::Count, ..) => Fold::Count,
+            (AggregateKind::Sum { .. }, DataType::Decimal(_), Some(sum)) => Fold::SumDecimal(sum),
+            (AggregateKind::Sum { .. }, DataType::Float | DataType::Double, _) => Fold::SumDouble,
+            (AggregateKind::Sum { mode }, ..) => Fold::SumLong(mode),
             (AggregateKind::Average { .. }, DataType::Decimal(input), Some(result)) => {
                 let input = *input;
-                Kind::AverageDecimal { input, result }
+                Fold::AverageDecimal { input, result }
             }
-            (AggregateKind::Average { .. }, ..) => Kind::AverageDouble,
+            (AggregateKind::Average { .. }, ..) => Fold::AverageDouble,
             (
                 AggregateKind::CentralMoment {
                     moment: of,
@@ -74,7 +74,7 @@ impl Aggregate {
                     ..
                 },
                 ..,
-            ) => Kind::Moment {
+            ) => Fold::Moment {
                 of,
                 null_on_divide_by_zero,
             },
@@ -111,7 +111,7 @@ impl Aggregate {
                 .clone())
         };
         Ok(match self.kind {
-            Kind::Count => {
+            Fold::Count => {
                 let nulls = args.iter().filter_map(|arg| arg.logical_nulls());
                 let counts = fold(
                     frames,
@@ -122,7 +122,7 @@ impl Aggregate {
                 )?;
                 Arc::new(counts.into_iter().collect::<Int64Array>())
             }
-            Kind::SumLong(mode) => {
+            Fold::SumLong(mode) => {
                 let values = cast(first()?, &ArrowType::Int64)?;
                 let values = values.as_primitive::<Int64Type>().clone();
                 let sums = fold(
@@ -137,7 +137,7 @@ impl Aggregate {
                 )?;
                 Arc::new(sums.into_iter().collect::<Int64Array>())
             }
-            Kind::SumDouble => {
+            Fold::SumDouble => {
                 let sums = Doubles {
                     values: doubles()?,
                     average: false,
@@ -146,7 +146,7 @@ impl Aggregate {
                 };
                 Arc::new(fold(frames, sums)?.into_iter().collect::<Float64Array>())
             }
-            Kind::AverageDouble => {
+            Fold::AverageDouble => {
                 let sums = Doubles {
                     values: doubles()?,
                     average: true,
@@ -155,16 +155,16 @@ impl Aggregate {
                 };
                 Arc::new(fold(frames, sums)?.into_iter().collect::<Float64Array>())
             }
-            Kind::SumDecimal(sum) => {
+            Fold::SumDecimal(sum) => {
                 decimal_array(fold(frames, Decimals::new(decimals()?, sum, None))?, sum)?
             }
-            Kind::AverageDecimal { input, result } => {
+            Fold::AverageDecimal { input, result } => {
                 let precision = i32::from(input.precision) + 10;
                 let sum = Decimal::fit(precision, input.scale.into(), false);
                 let averages = Decimals::new(decimals()?, sum, Some(result));
                 decimal_array(fold(frames, averages)?, result)?
             }
-            Kind::Moment {
+            Fold::Moment {
                 of,
                 null_on_divide_by_zero,
             } => {
