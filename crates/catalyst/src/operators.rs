@@ -12,6 +12,13 @@ use crate::window::{RankLike, read_expressions, read_spec};
 
 /// An operator with one input, from its object or from the evaluator factory of its closure.
 pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> Result<Operator> {
+    match plan.name() {
+        "WindowExec" | "WindowEvaluatorFactory" => return window(reader, plan, child),
+        "WindowGroupLimitExec" | "WindowGroupLimitEvaluatorFactory" => {
+            return group_limit(reader, plan, child);
+        }
+        _ => {}
+    }
     let mut metrics = of_operator(reader, plan)?;
     let output = child.output.clone();
     let child = Box::new(child);
@@ -77,58 +84,65 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
                 Columns::Known(output),
             )
         }
-        name @ ("WindowExec" | "WindowEvaluatorFactory") => {
-            if name == "WindowEvaluatorFactory" {
-                metrics = window_metrics(reader, plan)?;
-            }
-            let (expressions, list) = read_expressions(reader, plan)?;
-            let (partition, order) = read_spec(reader, plan)?;
-            let input = output.require()?;
-            let own = expressions.iter().map(|expression| &expression.output);
-            let windows = input.iter().chain(own).cloned().collect();
-            let kind = OperatorKind::Window {
-                expressions,
-                partition,
-                order,
-                child,
-            };
-            let windows = Columns::Known(windows);
-            if list.is_empty() {
-                (kind, windows)
-            } else {
-                let columns = input.iter().cloned().map(Expr::attribute);
-                let list: Vec<Expr> = columns.chain(list).collect();
-                let output = Columns::Known(attributes(&list)?);
-                let metrics = std::mem::take(&mut metrics);
-                let child = Box::new(Operator {
-                    kind,
-                    output: windows,
-                    metrics,
-                });
-                (OperatorKind::Project { list, child }, output)
-            }
-        }
-        name @ ("WindowGroupLimitExec" | "WindowGroupLimitEvaluatorFactory") => {
-            if name == "WindowGroupLimitEvaluatorFactory" {
-                metrics = vec![metric(reader, plan, "numOutputRows")?];
-            }
-            output.require()?;
-            let (partition, order) = read_spec(reader, plan)?;
-            let kind = OperatorKind::WindowGroupLimit {
-                partition,
-                order,
-                rank: RankLike::read(plan)?,
-                limit: plan.int("limit")?,
-                child,
-            };
-            (kind, output)
-        }
         other => return Err(Unsupported::Class(other.to_owned())),
     };
     Ok(Operator {
         kind,
         output,
         metrics,
+    })
+}
+
+fn window(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> Result<Operator> {
+    let metrics = match plan.name() {
+        "WindowExec" => of_operator(reader, plan)?,
+        _ => window_metrics(reader, plan)?,
+    };
+    let (expressions, list) = read_expressions(reader, plan)?;
+    let (partition, order) = read_spec(reader, plan)?;
+    let input = child.output.require()?.to_vec();
+    let own = expressions.iter().map(|expression| &expression.output);
+    let windows = Operator {
+        output: Columns::Known(input.iter().chain(own).cloned().collect()),
+        kind: OperatorKind::Window {
+            expressions,
+            partition,
+            order,
+            child: Box::new(child),
+        },
+        metrics,
+    };
+    if list.is_empty() {
+        return Ok(windows);
+    }
+    let columns = input.into_iter().map(Expr::attribute);
+    let list: Vec<Expr> = columns.chain(list).collect();
+    Ok(Operator {
+        output: Columns::Known(attributes(&list)?),
+        kind: OperatorKind::Project {
+            list,
+            child: Box::new(windows),
+        },
+        metrics: Vec::new(),
+    })
+}
+
+fn group_limit(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> Result<Operator> {
+    child.output.require()?;
+    let (partition, order) = read_spec(reader, plan)?;
+    Ok(Operator {
+        output: child.output.clone(),
+        kind: OperatorKind::WindowGroupLimit {
+            partition,
+            order,
+            rank: RankLike::read(plan)?,
+            limit: plan.int("limit")?,
+            child: Box::new(child),
+        },
+        metrics: match plan.name() {
+            "WindowGroupLimitExec" => of_operator(reader, plan)?,
+            _ => vec![metric(reader, plan, "numOutputRows")?],
+        },
     })
 }
 

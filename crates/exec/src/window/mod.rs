@@ -257,3 +257,6 @@ impl Plan {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,21 +95,6 @@ impl Aggregate {
     ) -> Result<ArrayRef> {
         let args = self.args.iter().map(|arg| value(arg, batch));
         let args = args.collect::<Result<Vec<_>>>()?;
-        let first = || match args.first() {
-            Some(arg) => Ok(arg),
-            None => Err(bail_out("an aggregate without argument")),
-        };
-        let doubles = || -> Result<Float64Array> {
-            Ok(cast(first()?, &ArrowType::Float64)?
-                .as_primitive::<Float64Type>()
-                .clone())
-        };
-        let decimals = || -> Result<Decimal128Array> {
-            let array = first()?.as_primitive_opt::<Decimal128Type>();
-            Ok(array
-                .ok_or_else(|| bail_out("an aggregate of another type"))?
-                .clone())
-        };
         Ok(match self.kind {
             Fold::Count => {
                 let nulls = args.iter().filter_map(|arg| arg.logical_nulls());
@@ -123,7 +108,7 @@ impl Aggregate {
                 Arc::new(counts.into_iter().collect::<Int64Array>())
             }
             Fold::SumLong(mode) => {
-                let values = cast(first()?, &ArrowType::Int64)?;
+                let values = cast(first(&args)?, &ArrowType::Int64)?;
                 let values = values.as_primitive::<Int64Type>().clone();
                 let sums = fold(
                     frames,
@@ -139,7 +124,7 @@ impl Aggregate {
             }
             Fold::SumDouble => {
                 let sums = Doubles {
-                    values: doubles()?,
+                    values: doubles(&args)?,
                     average: false,
                     rows: 0,
                     sum: 0.0,
@@ -148,20 +133,21 @@ impl Aggregate {
             }
             Fold::AverageDouble => {
                 let sums = Doubles {
-                    values: doubles()?,
+                    values: doubles(&args)?,
                     average: true,
                     rows: 0,
                     sum: 0.0,
                 };
                 Arc::new(fold(frames, sums)?.into_iter().collect::<Float64Array>())
             }
-            Fold::SumDecimal(sum) => {
-                decimal_array(fold(frames, Decimals::new(decimals()?, sum, None))?, sum)?
-            }
+            Fold::SumDecimal(sum) => decimal_array(
+                fold(frames, Decimals::new(decimals(&args)?, sum, None))?,
+                sum,
+            )?,
             Fold::AverageDecimal { input, result } => {
                 let precision = i32::from(input.precision) + 10;
                 let sum = Decimal::fit(precision, input.scale.into(), false);
-                let averages = Decimals::new(decimals()?, sum, Some(result));
+                let averages = Decimals::new(decimals(&args)?, sum, Some(result));
                 decimal_array(fold(frames, averages)?, result)?
             }
             Fold::Moment {
@@ -169,7 +155,7 @@ impl Aggregate {
                 null_on_divide_by_zero,
             } => {
                 let moments = Moments {
-                    values: doubles()?,
+                    values: doubles(&args)?,
                     buffer: MomentBuffer::default(),
                     of,
                     null_on_divide_by_zero,
@@ -178,6 +164,22 @@ impl Aggregate {
             }
         })
     }
+}
+
+fn first(args: &[ArrayRef]) -> Result<&ArrayRef> {
+    args.first()
+        .ok_or_else(|| bail_out("an aggregate without argument"))
+}
+
+fn doubles(args: &[ArrayRef]) -> Result<Float64Array> {
+    let doubles = cast(first(args)?, &ArrowType::Float64)?;
+    Ok(doubles.as_primitive::<Float64Type>().clone())
+}
+
+fn decimals(args: &[ArrayRef]) -> Result<Decimal128Array> {
+    let decimals = first(args)?.as_primitive_opt::<Decimal128Type>();
+    let decimals = decimals.ok_or_else(|| bail_out("an aggregate of another type"))?;
+    Ok(decimals.clone())
 }
 
 fn decimal_array(values: Vec<Option<i128>>, of: Decimal) -> Result<ArrayRef> {
