@@ -3,13 +3,13 @@
 use arrow::array::Int32Array;
 
 use super::*;
-use crate::plan::RunError;
 use crate::testing::{
     Given, batch, column, local, operator, plan, reference, rows, run, run_rows, run_within,
     simple, text,
 };
 use catalyst::{AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, DataType};
 use catalyst::{EvalMode, ExprKind, Frame, FrameUnit, Literal, OperatorKind, TaskInputs};
+use rows::error::RunError;
 
 /// Partitions of 90 rows, two peers each; values 0, 1, ...
 const ROWS: i32 = 200;
