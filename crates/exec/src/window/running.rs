@@ -6,7 +6,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array, Int64Array};
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Float64Array, Int64Array,
+    PrimitiveArray,
+};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as ArrowType, Decimal128Type, Float64Type, Int64Type};
@@ -110,17 +113,8 @@ impl Aggregate {
             Fold::SumLong(mode) => {
                 let values = cast(first(&args)?, &ArrowType::Int64)?;
                 let values = values.as_primitive::<Int64Type>().clone();
-                let sums = fold(
-                    frames,
-                    Longs {
-                        values,
-                        mode,
-                        rows: 0,
-                        sum: 0,
-                        size: 0,
-                    },
-                )?;
-                Arc::new(sums.into_iter().collect::<Int64Array>())
+                let sums = Exact::new(values, limit_of_longs(mode), low_bits);
+                Arc::new(fold(frames, sums)?.into_iter().collect::<Int64Array>())
             }
             Fold::SumDouble => {
                 let sums = Doubles {
@@ -140,14 +134,15 @@ impl Aggregate {
                 };
                 Arc::new(fold(frames, sums)?.into_iter().collect::<Float64Array>())
             }
-            Fold::SumDecimal(sum) => decimal_array(
-                fold(frames, Decimals::new(decimals(&args)?, sum, None))?,
-                sum,
-            )?,
+            Fold::SumDecimal(of) => {
+                let sums = Exact::new(decimals(&args)?, limit_of(of), |sum: Sum| Ok(sum.sum));
+                decimal_array(fold(frames, sums)?, of)?
+            }
             Fold::AverageDecimal { input, result } => {
                 let precision = i32::from(input.precision) + 10;
-                let sum = Decimal::fit(precision, input.scale.into(), false);
-                let averages = Decimals::new(decimals(&args)?, sum, Some(result));
+                let of = Decimal::fit(precision, input.scale.into(), false);
+                let finish = |sum: Sum| average(sum.sum, sum.rows, of.scale, result);
+                let averages = Exact::new(decimals(&args)?, limit_of(of), finish);
                 decimal_array(fold(frames, averages)?, result)?
             }
             Fold::Moment {
@@ -261,48 +256,95 @@ impl Running for Count {
     }
 }
 
-struct Longs {
-    values: Int64Array,
-    mode: EvalMode,
-    rows: usize,
-    sum: i64,
+/// Exact numbers, of which rows can be taken away.
+struct Exact<T: ArrowPrimitiveType, F> {
+    values: PrimitiveArray<T>,
+    sum: Sum,
+    /// Sums whose values are as large together, whatever their signs, are left to Spark.
+    limit: u128,
+    finish: F,
+}
+
+/// What is known of exact numbers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    rows: i64,
+    sum: i128,
     /// The sum of absolute values: no part of the sum is larger.
     size: u128,
 }
 
-impl Running for Longs {
-    type Value = i64;
+impl<T: ArrowPrimitiveType, F> Exact<T, F> {
+    fn new(values: PrimitiveArray<T>, limit: u128, finish: F) -> Self {
+        Self {
+            values,
+            sum: Sum::default(),
+            limit,
+            finish,
+        }
+    }
+}
+
+impl<T, F, V> Running for Exact<T, F>
+where
+    T: ArrowPrimitiveType,
+    T::Native: Into<i128>,
+    F: Fn(Sum) -> Result<V>,
+    V: Copy,
+{
+    type Value = V;
     const EXACT: bool = true;
 
     fn clear(&mut self) {
-        (self.rows, self.sum, self.size) = (0, 0, 0);
+        self.sum = Sum::default();
     }
 
     fn add(&mut self, row: usize) -> Result<()> {
         if self.values.is_valid(row) {
-            let value = self.values.value(row);
-            self.rows += 1;
-            self.sum = self.sum.wrapping_add(value);
-            self.size += u128::from(value.unsigned_abs());
+            let value: i128 = self.values.value(row).into();
+            let size = self.sum.size.checked_add(value.unsigned_abs());
+            let size = size.filter(|size| *size < self.limit);
+            self.sum.size = size.ok_or_else(|| bail_out("a sum that may overflow"))?;
+            // Not larger than the size, which is below the limit.
+            self.sum.sum += value;
+            self.sum.rows += 1;
         }
         Ok(())
     }
 
     fn remove(&mut self, row: usize) {
         if self.values.is_valid(row) {
-            let value = self.values.value(row);
-            self.rows -= 1;
-            self.sum = self.sum.wrapping_sub(value);
-            self.size -= u128::from(value.unsigned_abs());
+            let value: i128 = self.values.value(row).into();
+            self.sum.size -= value.unsigned_abs();
+            self.sum.sum -= value;
+            self.sum.rows -= 1;
         }
     }
 
-    fn value(&self) -> Result<Option<i64>> {
-        if self.mode != EvalMode::Legacy && i64::try_from(self.size).is_err() {
-            return Err(bail_out("a sum of integers that overflows"));
+    fn value(&self) -> Result<Option<V>> {
+        match self.sum.rows {
+            0 => Ok(None),
+            _ => (self.finish)(self.sum).map(Some),
         }
-        Ok((self.rows > 0).then_some(self.sum))
     }
+}
+
+/// The first number with more digits than a sum of this type has.
+fn limit_of(sum: Decimal) -> u128 {
+    10_u128.saturating_pow(sum.precision.into())
+}
+
+/// Sums that wrap around are the low bits of the whole sum, whose room no number of rows fills.
+fn limit_of_longs(mode: EvalMode) -> u128 {
+    match mode {
+        EvalMode::Legacy => 1 << 126,
+        EvalMode::Ansi | EvalMode::Try => 1 << 63,
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn low_bits(sum: Sum) -> Result<i64> {
+    Ok(sum.sum as i64)
 }
 
 /// The sum or the average of doubles.
@@ -339,72 +381,6 @@ impl Running for Doubles {
             false => self.sum,
         };
         Ok((self.rows > 0).then_some(value))
-    }
-}
-
-/// The sum or the average of decimals.
-struct Decimals {
-    values: Decimal128Array,
-    sum_type: Decimal,
-    /// The first number with more digits than a sum has.
-    limit: u128,
-    average: Option<Decimal>,
-    rows: i64,
-    sum: i128,
-    /// The sum of absolute values: no part of the sum is larger.
-    size: u128,
-}
-
-impl Decimals {
-    fn new(values: Decimal128Array, sum_type: Decimal, average: Option<Decimal>) -> Self {
-        Self {
-            values,
-            limit: 10_u128.saturating_pow(sum_type.precision.into()),
-            sum_type,
-            average,
-            rows: 0,
-            sum: 0,
-            size: 0,
-        }
-    }
-}
-
-impl Running for Decimals {
-    type Value = i128;
-    const EXACT: bool = true;
-
-    fn clear(&mut self) {
-        (self.rows, self.sum, self.size) = (0, 0, 0);
-    }
-
-    fn add(&mut self, row: usize) -> Result<()> {
-        if self.values.is_valid(row) {
-            let value = self.values.value(row);
-            let size = self.size.checked_add(value.unsigned_abs());
-            let size = size.filter(|size| *size < self.limit);
-            self.size = size.ok_or_else(|| bail_out("a sum of decimals that overflows"))?;
-            // Smaller than the size, which fits.
-            self.sum += value;
-            self.rows += 1;
-        }
-        Ok(())
-    }
-
-    fn remove(&mut self, row: usize) {
-        if self.values.is_valid(row) {
-            let value = self.values.value(row);
-            self.size -= value.unsigned_abs();
-            self.sum -= value;
-            self.rows -= 1;
-        }
-    }
-
-    fn value(&self) -> Result<Option<i128>> {
-        match (self.rows, self.average) {
-            (0, _) => Ok(None),
-            (_, None) => Ok(Some(self.sum)),
-            (rows, Some(result)) => average(self.sum, rows, self.sum_type.scale, result).map(Some),
-        }
     }
 }
 
@@ -468,12 +444,9 @@ mod tests {
             2..3,
             3..3,
         ];
-        let longs = |mode| Longs {
-            values: values.to_vec().into(),
-            mode,
-            rows: 0,
-            sum: 0,
-            size: 0,
+        let longs = |mode| {
+            let values = Int64Array::from(values.to_vec());
+            Exact::new(values, limit_of_longs(mode), low_bits)
         };
         for mode in [EvalMode::Legacy, EvalMode::Ansi] {
             assert_eq!(
@@ -501,12 +474,9 @@ mod tests {
 
     #[test]
     fn what_may_overflow_is_left_to_spark_unless_it_wraps() {
-        let longs = |mode| Longs {
-            values: vec![i64::MAX, 1, -1].into(),
-            mode,
-            rows: 0,
-            sum: 0,
-            size: 0,
+        let longs = |mode| {
+            let values = Int64Array::from(vec![i64::MAX, 1, -1]);
+            Exact::new(values, limit_of_longs(mode), low_bits)
         };
         let whole = std::slice::from_ref(&(0..3));
         assert_eq!(
@@ -518,7 +488,10 @@ mod tests {
             precision: 3,
             scale: 0,
         };
-        let decimals = || Decimals::new(vec![999_i128, 1, -1].into(), of, None);
+        let decimals = || {
+            let values = Decimal128Array::from(vec![999_i128, 1, -1]);
+            Exact::new(values, limit_of(of), |sum: Sum| Ok(sum.sum))
+        };
         assert!(fold(whole, decimals()).is_err());
         assert_eq!(
             fold(&[0..1, 1..3], decimals()).unwrap(),
