@@ -30,17 +30,16 @@ const DEFAULT: Application = Application {
 };
 
 /// What the jobs have that is not native, and a part of the reason.
-const REASONS: [(&str, &str); 6] = [
+const REASONS: [(&str, &str); 5] = [
     ("a function of Hive's", "HiveGenericUDF"),
     ("a simple function of Hive's", "HiveSimpleUDF"),
     ("a function of Scala's or Java's", "ScalaUDF"),
     ("JSON", "JsonToStructs"),
-    ("a window", "Window"),
     ("a cached table", "Cache"),
 ];
 
 /// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
-const NOT_NATIVE: [&str; 26] = [
+const NOT_NATIVE: [&str; 24] = [
     "a column of type array<bigint>",
     "AggregateInPandasExec",
     "ArrowAggregatePythonExec",
@@ -65,8 +64,6 @@ const NOT_NATIVE: [&str; 26] = [
     "Size",
     "SQLMetric",
     "TableCacheQueryStageExec",
-    "WindowExec",
-    "WindowExpression",
 ];
 
 /// All reasons for which tasks that began natively begin again in the JVM: values that queries of the jobs fail with or

@@ -16,7 +16,7 @@ const WINDOWS: Application = Application {
     arguments: |_, work| arguments(work),
     stdin: None,
     lanes: None,
-    sources: &["jobs/sql_windows.py"],
+    sources: &["jobs/sql_windows.py", "jobs/sql_random.py"],
 };
 
 fn arguments(work: &Path) -> Vec<String> {

@@ -463,6 +463,19 @@ def views(spark):
     spark.createDataFrame(frame.iloc[:0], schema).createOrReplaceTempView("from_empty_pandas")
 
 
+def counters(spark):
+    """The tasks of each executor as the driver counted them."""
+    spark._jsparkSession.sparkContext().listenerBus().waitUntilEmpty()
+    counters = {}
+    store = spark._jsparkSession.sparkContext().statusStore()
+    executors = store.executorList(False)
+    for at in range(executors.size()):
+        executor = executors.apply(at)
+        if executor.id() != "driver":
+            counters[executor.id()] = {"finished": executor.completedTasks(), "failed": executor.failedTasks(), "active": executor.activeTasks()}
+    return counters
+
+
 def main():
     result, seed = sys.argv[1:3]
     first, count = int(sys.argv[3]), int(sys.argv[4])
@@ -487,18 +500,10 @@ def main():
                 answers[f"fixed {place} in session {at}"] = {"query": query, "rows": asked(session, "collect", Query(query, []))}
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         answers |= zip(map(str, numbers), pool.map(lambda number: answer(sessions, seed, number), numbers))
-    spark._jsparkSession.sparkContext().listenerBus().waitUntilEmpty()
-    counters = {}
-    store = spark._jsparkSession.sparkContext().statusStore()
-    executors = store.executorList(False)
-    for at in range(executors.size()):
-        executor = executors.apply(at)
-        if executor.id() != "driver":
-            counters[executor.id()] = {"finished": executor.completedTasks(), "failed": executor.failedTasks(), "active": executor.activeTasks()}
     errors = sum("error" in found for found in answers.values())
     print(f"{count} queries, {errors} with errors", flush=True)
     with open(result, "w") as out:
-        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}, "counters": counters}, out, indent=0, sort_keys=True)
+        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}, "counters": counters(spark)}, out, indent=0, sort_keys=True)
     spark.stop()
 
 

@@ -8,6 +8,7 @@ import random
 import sys
 
 from pyspark.sql import SparkSession
+from sql_random import counters
 
 SESSIONS = [
     {"spark.sql.codegen.wholeStage": "false", "spark.sql.ansi.enabled": "false"},
@@ -134,7 +135,7 @@ def main():
     errors = sum(isinstance(rows, dict) for rows in answers.values())
     assert errors == 0, f"{errors} of {len(answers)} queries failed"
     with open(sys.argv[1], "w") as out:
-        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}, "counters": {}}, out, indent=0, sort_keys=True)
+        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}, "counters": counters(spark)}, out, indent=0, sort_keys=True)
     print(f"{len(answers)} queries")
     spark.stop()
 
