@@ -106,6 +106,10 @@ fn fleet(version: &'static str) {
 const KEPT: &str = "select id % 1000 as k, count(*), sum(id), max(xxhash64(id)) from range(0, 400000, 1, 4) \
      group by id % 1000, id % 7, id % 60";
 
+/// A query whose tasks need no memory but a broadcast table.
+const BROADCAST: &str = "select /*+ broadcast(v) */ r.id, v.name from range(0, 100, 1, 2) r \
+     join values (1L, 'one'), (2L, 'two') v(id, name) on r.id = v.id";
+
 fn files(version: &'static str) {
     if !places::asked_for(version, &[NEWEST]) {
         return;
@@ -118,6 +122,10 @@ fn files(version: &'static str) {
     let kept = json!({"do": "sql_keep", "query": KEPT});
     let expected = hold.ask(kept.clone());
     assert_eq!(number(&expected, "attempts"), 1, "{expected}");
+    // A join's broadcast table is execution memory of each task that uses it, as in Spark.
+    let joined = json!({"do": "sql_run", "query": BROADCAST});
+    let joined = hold.ask(joined);
+    assert!(number(&joined, "peak") > 0, "{joined}");
     let damage = |hold: &mut Hold, how: &str, id: &str| {
         let directory = hold.work.join(format!("executor-{id}"));
         // On a busy machine one of two executors may run all tasks that write map outputs.

@@ -87,14 +87,14 @@ impl Relations {
     }
 
     /// The thing of that name made of a broadcast; `make` is asked if there is none, and keeps the memory with what it
-    /// makes. Waits for others who make it, as long as `alive` says that it should.
+    /// makes. Waits for others who make it, as long as `alive` says that it should. With it come its bytes.
     pub(super) fn get_or_make(
         &self,
         broadcast_id: i64,
         name: &str,
         alive: impl Fn() -> Result<()>,
         make: impl FnOnce(Box<dyn SharedMemory>) -> Result<Made>,
-    ) -> Result<Made> {
+    ) -> Result<(Made, u64)> {
         let entry = {
             let mut known = self.known.lock();
             known.clock += 1;
@@ -110,15 +110,16 @@ impl Relations {
             }
             alive()?;
         };
+        let size = || entry.size.load(Ordering::Relaxed);
         if let Some(made) = &*made {
-            return Ok(Arc::clone(made));
+            return Ok((Arc::clone(made), size()));
         }
         let new = make(Box::new(Lease {
             memory: self.memory.common(),
             size: Arc::clone(&entry.size),
         }))?;
         *made = Some(Arc::clone(&new));
-        Ok(new)
+        Ok((new, size()))
     }
 
     /// Forgets what was made of a broadcast that the driver removes. Tasks that have it keep it.
@@ -180,7 +181,12 @@ mod tests {
             memory.resize(size * MIB)?;
             Ok(Arc::new(Thing(size, memory)) as Made)
         })?;
-        Ok(made.downcast().unwrap())
+        assert_eq!(made.1, (made_size(&made.0) * MIB) as u64);
+        Ok(made.0.downcast().unwrap())
+    }
+
+    fn made_size(made: &Made) -> usize {
+        Arc::clone(made).downcast::<Thing>().unwrap().0
     }
 
     #[test]

@@ -93,7 +93,8 @@ impl SqlPlan {
         context.check()?;
         let finished = sink.finish()?;
         let spill = &context.metrics.spill;
-        let peak = i64::try_from(memory.peak()).unwrap_or(i64::MAX);
+        let peak = memory.peak().saturating_add(sources.broadcast_bytes());
+        let peak = i64::try_from(peak).unwrap_or(i64::MAX);
         spill.peak_execution_memory.add(peak);
         let spilled = plan.spilled_bytes();
         spill.memory_bytes_spilled.add_len(spilled);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use catalyst::{Broadcast, ShufflePartitionSpec, ShuffleRead};
@@ -34,6 +35,8 @@ pub(super) struct TaskSources {
     batches: bool,
     /// What was read of each shuffle.
     read: Mutex<HashMap<i32, Arc<ShuffleReadMetrics>>>,
+    /// Bytes of what was made of broadcasts, for each join that asked.
+    of_broadcasts: AtomicU64,
 }
 
 impl TaskSources {
@@ -51,7 +54,14 @@ impl TaskSources {
             context,
             batches,
             read: Mutex::default(),
+            of_broadcasts: AtomicU64::default(),
         }
+    }
+
+    /// Bytes of the tables of broadcasts that were asked for so far. Each join counts its own, as Spark's joins add
+    /// the size of their relation to a task's peak execution memory.
+    pub(super) fn broadcast_bytes(&self) -> u64 {
+        self.of_broadcasts.load(Ordering::Relaxed)
     }
 
     /// What was read of each shuffle so far, by `shuffleId`.
@@ -127,7 +137,9 @@ impl Sources for TaskSources {
         });
         // Whoever waited for another task may have been killed meanwhile.
         self.alive()?;
-        made
+        let (made, bytes) = made?;
+        self.of_broadcasts.fetch_add(bytes, Ordering::Relaxed);
+        Ok(made)
     }
 
     fn file(
