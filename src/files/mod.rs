@@ -17,6 +17,7 @@ mod error;
 pub(crate) mod fuzzing;
 mod gcs;
 mod hdfs;
+mod local;
 mod object;
 mod path;
 mod ranges;
@@ -40,6 +41,7 @@ use crate::config::{SparkProperties, declared};
 
 pub use conf::HadoopConf;
 pub use error::FileError;
+pub use local::{ChecksumError, LocalFile, OnRead};
 pub use object::http_client;
 pub use path::FilePath;
 pub use ranges::RangeFile;

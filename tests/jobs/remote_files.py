@@ -1,4 +1,4 @@
-"""Files of HDFS and of an S3 server, read by RDD jobs and by Spark SQL. The servers belong to the job. `native`: no task needs a JVM; `left`: tasks
+"""Files of HDFS and of an S3 server, read by RDD jobs and by Spark SQL; text by Spark SQL also from the host. The servers belong to the job. `native`: no task needs a JVM; `left`: tasks
 that only the JVM can do, or fail in Hadoop's words.
 
 usage: spark-submit ... remote_files.py RESULT SCRATCH SERVICES MINIDFS_CLASS_PATH native|left [THEME...]"""
@@ -228,6 +228,31 @@ def parquet(run, root):
             "all": digest(sorted(rows(frame.where("price > 999.50"))))}
 
 
+def sql_text(run, root):
+    """Lines of text as rows of Spark SQL: parts of a file, packed files, files as rows, columns of directories."""
+    spark = run.spark
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "300k")
+    for day in ["2024-01-05", "2024-02-29"]:
+        write(run, root, f"days/day={day}/lines.txt", f"{day}\n\n äöü€\r\nlast".encode())
+    large = spark.read.text(f"{root}/large")
+    large.createOrReplaceTempView("large")
+    lengths = spark.sql("select length(value) % 7 as n, count(*), min(value), max(substring(value, 6, 4)) from large group by 1 order by 1")
+    small = spark.read.text([f"{root}/text", f"{root}/packed"])
+    days = spark.read.text(f"{root}/days")
+    return {
+        "parts": large.rdd.getNumPartitions(),
+        "lengths": rows(lengths),
+        "count": [large.count(), small.count()],
+        "small": digest(sorted(rows(small.where("value like '%b%'")))),
+        "separated": digest(sorted(rows(spark.read.text(f"{root}/text", lineSep="ne 1")))),
+        "whole": rows(spark.read.text(f"{root}/packed", wholetext=True).selectExpr("length(value)", "substring(value, 3, 9)")),
+        "days": rows(days.orderBy("day", "value")),
+        "days alone": rows(days.groupBy("day").count().orderBy("day")),
+    }
+
+
 def sql_provider(run, _):
     """As `provider`, for a scan of Spark SQL."""
     root = f"{BUCKET}-left"
@@ -244,7 +269,7 @@ def provider(run, _):
 
 
 NATIVE = [("text", text), ("packed", packed), ("whole", whole), ("splits", splits), ("cached", cached),
-          ("delimited", delimited), ("dependencies", dependencies), ("parquet", parquet)]
+          ("delimited", delimited), ("dependencies", dependencies), ("parquet", parquet), ("sql text", sql_text)]
 LEFT = [("gone", gone), ("checkpoint", checkpoint), ("provider", provider), ("sql provider", sql_provider)]
 
 
@@ -283,10 +308,15 @@ def main(result, scratch, services, class_path, kind, *only):
         run.other_compressor = True
         wait_for("two executors", lambda: len(run.rest.executors()) == 2, 200)
         hdfs = servers.dfs_uri() + "/data"
-        for scheme, root in [("hdfs", hdfs), ("s3a", BUCKET)]:
+        for scheme, root in [("hdfs", hdfs), ("s3a", BUCKET), ("file", f"file:{scratch}/local")]:
+            if scheme == "file" and kind != "native":
+                continue
             if kind == "native":
                 make_files(run, root)
             for name, body in NATIVE if kind == "native" else LEFT:
+                # What RDDs do with files of the host has jobs of its own.
+                if scheme == "file" and body is not sql_text:
+                    continue
                 # Both roots' dependencies would have the same names; the bucket is one for S3A only.
                 if (name, scheme) in [("dependencies", "s3a"), ("provider", "hdfs"), ("sql provider", "hdfs")]:
                     continue
@@ -294,7 +324,7 @@ def main(result, scratch, services, class_path, kind, *only):
                 if not only or name in only:
                     # A read of an object gets what has arrived, and S3A counts what it throws away when it closes a stream.
                     # Short texts become blocks whose size depends on the compressor.
-                    exact = kind == "native" and scheme == "hdfs" and body is not cached
+                    exact = kind == "native" and scheme != "s3a" and body is not cached
                     metrics = "exact" if exact else "none"
                     if body is parquet:
                         metrics = "unordered"

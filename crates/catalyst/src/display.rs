@@ -186,22 +186,15 @@ impl fmt::Display for FileSourceScan {
             self.leaf,
             match &self.format {
                 FileFormat::Parquet(_) => "parquet",
+                FileFormat::Text(_) => "text",
             },
             names(&self.required_schema),
             names(&self.partition_schema),
             list(&self.data_filters),
             list(&self.partition_filters)
         )?;
-        let FileFormat::Parquet(options) = &self.format;
-        write!(
-            f,
-            " rebase {} {}",
-            options.datetime_rebase_mode, options.int96_rebase_mode
-        )?;
+        write!(f, " {}", self.format)?;
         for (set, name) in [
-            (options.filter_push_down, "filterPushdown"),
-            (options.case_sensitive, "caseSensitive"),
-            (options.timestamp_conversion, "timestampConversion"),
             (self.ignore_missing_files, "ignoreMissingFiles"),
             (self.ignore_corrupt_files, "ignoreCorruptFiles"),
         ] {

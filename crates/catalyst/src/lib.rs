@@ -48,7 +48,7 @@ pub use metrics::Metric;
 pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,
 };
-pub use scan::{FILE_FORMATS, FileFormat, FileSourceScan, ParquetOptions};
+pub use scan::{FILE_FORMATS, FileFormat, FileSourceScan, ParquetOptions, TextOptions};
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};
 pub use stage::{CollectResult, Output, Settings, Stage};

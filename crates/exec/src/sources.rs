@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -69,6 +70,25 @@ pub trait Sources: Debug + Send + Sync {
         modification_time: i64,
         conf: &Broadcast,
     ) -> Result<Arc<dyn FileBytes>>;
+
+    /// The bytes of a part of a file, and on demand what is behind it, in order, as Hadoop's record readers get them: a
+    /// local file is held against its checksums. What goes wrong while they are read is an
+    /// [`io::Error`](std::io::Error), of a `DataFusionError` where it is more than that.
+    ///
+    /// # Errors
+    /// As [`Sources::file`]
+    fn stream(
+        &self,
+        path: &str,
+        part: Range<u64>,
+        conf: &Broadcast,
+    ) -> Result<Box<dyn Read + Send>>;
+
+    /// A setting of Hadoop that says something: not missing, not blank.
+    ///
+    /// # Errors
+    /// The broadcast of the `SerializableConfiguration` cannot be had.
+    fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>>;
 
     /// Whether the task may go on; asked by leaves once for each batch.
     ///

@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -106,6 +108,8 @@ pub(super) fn rows(columns: &[Attribute], batches: &[RecordBatch]) -> LeafInput 
 pub(super) struct Given {
     pub(super) broadcasts: HashMap<i64, Shared>,
     pub(super) blocks: Vec<Bytes>,
+    /// Settings of Hadoop.
+    pub(super) hadoop: HashMap<String, String>,
     /// How often [`Sources::alive`] may be asked before the task is killed; 0 for ever.
     pub(super) asked: AtomicUsize,
     pub(super) life: usize,
@@ -126,6 +130,16 @@ impl Sources for Given {
 
     fn file(&self, path: &str, _: u64, _: i64, _: &Broadcast) -> Result<Arc<dyn FileBytes>> {
         Ok(Arc::new(Local(File::open(path)?)))
+    }
+
+    fn stream(&self, path: &str, part: Range<u64>, _: &Broadcast) -> Result<Box<dyn Read + Send>> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(part.start))?;
+        Ok(Box::new(file))
+    }
+
+    fn hadoop_setting(&self, _: &Broadcast, key: &str) -> Result<Option<String>> {
+        Ok(self.hadoop.get(key).cloned())
     }
 
     fn alive(&self) -> Result<()> {

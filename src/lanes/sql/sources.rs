@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,9 @@ use super::row_blocks::{RowBlocks, SharedMetrics};
 use crate::blocks::broadcast::TorrentBroadcastRef;
 use crate::blocks::metrics::{Counter, ShuffleReadMetrics};
 use crate::blocks::shuffle::{MapStatuses, ReadRange};
-use crate::files::{FilePath, HadoopConf, RangeFile, is_known_scheme};
+use crate::files::{
+    FileError, FileInput, FilePath, HadoopConf, LocalFile, RangeFile, is_known_scheme,
+};
 use crate::task::{StageBinary, TaskContext};
 
 /// What one attempt reads.
@@ -68,6 +71,16 @@ impl TaskSources {
     pub(super) fn shuffles_read(&self) -> Vec<(i32, Arc<ShuffleReadMetrics>)> {
         let read = self.read.lock();
         read.iter().map(|(id, of)| (*id, Arc::clone(of))).collect()
+    }
+
+    /// Hadoop's settings in a broadcast.
+    fn hadoop(&self, conf: &Broadcast) -> Result<Arc<HadoopConf>> {
+        let conf = self.of_broadcast(conf, "settings of Hadoop", &mut |value, _| {
+            let conf = HadoopConf::read(value, &self.lane.limits).map_err(bail_out)?;
+            Ok(Arc::new(conf))
+        })?;
+        let conf = conf.downcast::<HadoopConf>();
+        conf.map_err(|_| bail_out("settings of something else"))
     }
 
     fn metrics_of(&self, shuffle_id: i32) -> SharedMetrics {
@@ -150,24 +163,52 @@ impl Sources for TaskSources {
         conf: &Broadcast,
     ) -> Result<Arc<dyn FileBytes>> {
         if let Some(local) = local_path(path) {
-            return Ok(Arc::new(LocalFile {
+            return Ok(Arc::new(LocalBytes {
                 file: open_local(&local, size).map_err(bail_out)?,
                 context: Arc::clone(&self.context),
             }));
         }
         let path = remote_path(path).map_err(bail_out)?;
-        let conf = self.of_broadcast(conf, "settings of Hadoop", &mut |value, _| {
-            let conf = HadoopConf::read(value, &self.lane.limits).map_err(bail_out)?;
-            Ok(Arc::new(conf))
-        })?;
-        let conf = conf.downcast::<HadoopConf>();
-        let conf = conf.map_err(|_| bail_out("settings of something else"))?;
+        let conf = self.hadoop(conf)?;
         let systems = &self.lane.parts.files;
         let file = systems.ranges(&path, size, &conf, &self.context.cancellation);
         Ok(Arc::new(RemoteFile {
             file: file.map_err(of_source)?,
             context: Arc::clone(&self.context),
         }))
+    }
+
+    fn stream(
+        &self,
+        path: &str,
+        part: Range<u64>,
+        conf: &Broadcast,
+    ) -> Result<Box<dyn Read + Send>> {
+        let conf = self.hadoop(conf)?;
+        if let Some(local) = local_path(path) {
+            let buffer = conf.text(textfile::BUFFER_SIZE);
+            let buffer = textfile::buffer_size(buffer.as_deref());
+            let metrics = Arc::clone(&self.context.metrics);
+            let on_read = Arc::new(move |count| metrics.input.bytes_read.add_len(count)) as _;
+            let file = LocalFile::open(&local, path, buffer, &on_read);
+            let mut file = file.map_err(|_| bail_out("a file that cannot be opened"))?;
+            if part.start > 0 {
+                let sought = file.seek(part.start);
+                sought.map_err(|_| bail_out("a file that cannot be read"))?;
+            }
+            return Ok(Box::new(file));
+        }
+        let path = remote_path(path).map_err(bail_out)?;
+        let systems = &self.lane.parts.files;
+        let file = systems.input(&path, part, &conf, &self.context.cancellation);
+        Ok(Box::new(RemoteStream {
+            file: file.map_err(of_source)?,
+            context: Arc::clone(&self.context),
+        }))
+    }
+
+    fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>> {
+        Ok(self.hadoop(conf)?.text(key))
     }
 
     fn alive(&self) -> Result<()> {
@@ -256,12 +297,12 @@ pub(super) fn open_local(path: &Path, size: u64) -> std::result::Result<File, &'
 
 /// A file of this host, read where it is asked for.
 #[derive(Debug)]
-struct LocalFile {
+struct LocalBytes {
     file: File,
     context: Arc<TaskContext>,
 }
 
-impl FileBytes for LocalFile {
+impl FileBytes for LocalBytes {
     fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
         let length = range.end.checked_sub(range.start);
         let length = length
@@ -273,6 +314,24 @@ impl FileBytes for LocalFile {
             .map_err(|_| bail_out("a file that cannot be read"))?;
         self.context.metrics.input.bytes_read.add_len(length);
         Ok(bytes.into())
+    }
+}
+
+/// A file of another machine, read in order.
+struct RemoteStream {
+    file: FileInput,
+    context: Arc<TaskContext>,
+}
+
+impl Read for RemoteStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buf);
+        let count = count.map_err(|error| match FileError::of_io(&error) {
+            Some(error) => io::Error::other(of_source(error.clone())),
+            None => error,
+        })?;
+        self.context.metrics.input.bytes_read.add_len(count);
+        Ok(count)
     }
 }
 

@@ -1,6 +1,9 @@
 //! File scans. Each format of files has a module that reads what Spark's class for it captured.
 
 mod parquet;
+mod text;
+
+use std::fmt;
 
 use javaser::arena::Value;
 
@@ -13,16 +16,21 @@ use crate::plan::{Broadcast, LeafId};
 use crate::types::{StructField, read_fields};
 use javaser::Closure;
 pub use parquet::ParquetOptions;
+pub use text::TextOptions;
 
-/// Formats of files that are read: their names, and the classes whose `buildReaderWithPartitionValues` reads them in
-/// Spark.
-pub const FILE_FORMATS: [(&str, &str); 1] = [("Parquet", parquet::CLASS)];
+/// Formats of files that are read: their names, and Spark's classes that read them.
+pub const FILE_FORMATS: [(&str, &str); 2] = [("Parquet", parquet::CLASS), ("text", text::CLASS)];
+
+/// What puts the values of partition columns behind what a format reads that does not know them itself.
+const WITH_PARTITION_VALUES: &str = "org.apache.spark.sql.execution.datasources.FileFormat$$anon$1";
 
 /// A format of files, with what Spark's class for it took from the session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileFormat {
     /// `ParquetFileFormat`
     Parquet(ParquetOptions),
+    /// `TextFileFormat`
+    Text(TextOptions),
 }
 
 impl FileFormat {
@@ -31,17 +39,56 @@ impl FileFormat {
     pub fn conf(&self) -> &Broadcast {
         match self {
             Self::Parquet(options) => &options.conf,
+            Self::Text(options) => &options.conf,
         }
     }
 
-    /// The format that the function of a scan's RDD reads, and the columns of partitions' paths.
-    fn read(reader: &Reader<'_>, function: &Closure) -> Result<(Self, Vec<StructField>)> {
-        match function.name() {
-            (parquet::CLASS, "buildReaderWithPartitionValues") => {
-                let (options, partition_schema) = parquet::read(reader, function)?;
-                Ok((Self::Parquet(options), partition_schema))
+    /// The format that a scan's RDD reads with a function, and the columns of partitions' paths.
+    fn read(reader: &Reader<'_>, function: Value) -> Result<(Self, Vec<StructField>)> {
+        if let Some(function) = Closure::read(reader.graph, function) {
+            return match function.name() {
+                (parquet::CLASS, "buildReaderWithPartitionValues") => {
+                    let (options, partition_schema) = parquet::read(reader, &function)?;
+                    Ok((Self::Parquet(options), partition_schema))
+                }
+                _ => Err(function.unsupported()),
+            };
+        }
+        let function = reader.expect(function)?;
+        if function.class() != WITH_PARTITION_VALUES {
+            return Err(Unsupported::Class(function.name().to_owned()));
+        }
+        let inner = Closure::in_field(function, "dataReader$1")?;
+        let format = match inner.name() {
+            (text::CLASS, _) => Self::Text(text::read(reader, &inner)?),
+            _ => return Err(inner.unsupported()),
+        };
+        let partition_schema = read_fields(reader, function.object("partitionSchema$1")?)?;
+        Ok((format, partition_schema))
+    }
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flag = |f: &mut fmt::Formatter<'_>, (set, name): (bool, &str)| match set {
+            true => write!(f, " {name}"),
+            false => Ok(()),
+        };
+        match self {
+            Self::Parquet(options) => {
+                let (datetime, int96) = (&options.datetime_rebase_mode, &options.int96_rebase_mode);
+                write!(f, "rebase {datetime} {int96}")?;
+                flag(f, (options.filter_push_down, "filterPushdown"))?;
+                flag(f, (options.case_sensitive, "caseSensitive"))?;
+                flag(f, (options.timestamp_conversion, "timestampConversion"))
             }
-            _ => Err(function.unsupported()),
+            Self::Text(options) => {
+                match &options.line_separator {
+                    None => write!(f, "lines")?,
+                    Some(separator) => write!(f, "lines to {separator:?}")?,
+                }
+                flag(f, (options.whole_text, "wholetext"))
+            }
         }
     }
 }
@@ -81,8 +128,7 @@ pub(crate) fn read(
     if !rdd.elements("metadataColumns")?.is_empty() {
         return Err(Unsupported::of_use("metadata columns of files"));
     }
-    let function = Closure::in_field(rdd, "readFunction")?;
-    let (format, partition_schema) = FileFormat::read(reader, &function)?;
+    let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
     let required_schema = read_fields(reader, operator.object("requiredSchema")?)?;
     // Made by the reader, not read from the file.
     if required_schema

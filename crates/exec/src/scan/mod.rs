@@ -1,9 +1,13 @@
 //! `FileSourceScanExec`. What all formats have in common is here; each format has a module that implements
 //! [`FormatScan`].
 
+mod files;
 mod parquet;
 #[cfg(test)]
 mod tests;
+mod text;
+#[cfg(test)]
+mod text_tests;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -19,23 +23,23 @@ use super::exec::{OperatorExec, from_fn};
 use super::expr::lower;
 use super::lower::{Demand, Lowered, Result, leaf_input, places};
 use super::metrics::INPUT_BATCHES;
-use super::sources::{FileBytes, Sources};
+use super::sources::Sources;
 use catalyst::{
     Attribute, Broadcast, DataType, Expr, ExprKind, FileFormat, FileSourceScan, LeafInput,
     PartitionedFile, StructField, Unsupported,
 };
+use files::Files;
 pub(super) use parquet::read_footer;
-use rows::error::bail_out;
 
 /// How the files of a scan are read: a format of files. Errors of files that Spark would read in another way are
 /// bail-outs.
 trait FormatScan: Debug + Send + Sync {
     /// Opens a file, to read what belongs to this part of it: each row of the file belongs to the part that Spark gives
-    /// it to. `bytes` are those of the whole file.
+    /// it to.
     fn open(
         &self,
         part: &PartitionedFile,
-        bytes: Arc<dyn FileBytes>,
+        files: &Files<'_>,
         batch_size: usize,
     ) -> DataFusionResult<Box<dyn PartReader>>;
 }
@@ -134,6 +138,7 @@ pub(super) fn scan(
     };
     let format: Box<dyn FormatScan> = match &scan.format {
         FileFormat::Parquet(options) => Box::new(parquet::ParquetScan::new(scan, options, wanted)?),
+        FileFormat::Text(options) => Box::new(text::TextScan::new(options, &wanted)?),
     };
     let leaf = scan.leaf;
     let scan = Arc::new(Scan {
@@ -232,13 +237,8 @@ impl Parts {
             };
             self.next += 1;
             let file = &part.file;
-            let size = u64::try_from(file.file_size);
-            let size = size.map_err(|_| bail_out("a file of unknown size"))?;
-            let conf = &self.scan.conf;
-            let bytes = self
-                .sources
-                .file(&file.path, size, file.modification_time, conf)?;
-            let reader = self.scan.format.open(file, bytes, self.batch_size)?;
+            let files = Files::new(self.sources.as_ref(), &self.scan.conf);
+            let reader = self.scan.format.open(file, &files, self.batch_size)?;
             self.open = Some((reader, part));
         }
     }

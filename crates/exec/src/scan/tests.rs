@@ -169,7 +169,9 @@ fn batches_of_sparks_reader_are_counted() {
         let OperatorKind::FileSourceScan(scan) = &mut root.kind else {
             panic!("{root:?}");
         };
-        let FileFormat::Parquet(options) = &mut scan.format;
+        let FileFormat::Parquet(options) = &mut scan.format else {
+            panic!("{root:?}");
+        };
         options.batch_rows = Some(size);
         let stage = NativeStage::new(stage(root, Inputs::Leaf(0), true)).unwrap();
         let parts = vec![part(&file.path, file.size, 0, file.size)];

@@ -1,44 +1,19 @@
 //! Files of Hadoop's input formats.
 
 use std::io::{self, Read};
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use textfile::{Compression, Delimiter, Lines};
 
-use super::lines::{Delimiter, Lines};
-use super::local_file::{ChecksumError, LocalFile};
 use crate::config::declared::FILES_IGNORE_CORRUPT;
-use crate::files::{FileError, FileInput, FileSystems, HadoopConf};
+use crate::files::{ChecksumError, FileError, FileInput, FileSystems, HadoopConf, LocalFile};
 use crate::lanes::python::plan::{FileFormat, FileRange, Files};
 use crate::lanes::python::{Element, Elements};
 use crate::task::{TaskContext, TaskError};
 
 /// Longest record of `binaryRecords` that is believed.
 const MAX_RECORD: i32 = 1 << 30;
-
-/// What a file's name says about its compression. The names are those of Hadoop's codecs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compression {
-    None,
-    Gzip,
-    Deflate,
-    Bzip2,
-    Other,
-}
-
-impl Compression {
-    fn of(range: &FileRange) -> Self {
-        let name = Path::new(range.path.name());
-        match name.extension().and_then(|name| name.to_str()) {
-            Some("gz") => Self::Gzip,
-            Some("deflate") => Self::Deflate,
-            Some("bz2") => Self::Bzip2,
-            Some("lz4" | "snappy" | "zst" | "lzo") => Self::Other,
-            _ => Self::None,
-        }
-    }
-}
 
 /// How lines are cut, from Hadoop's settings.
 fn delimiter(conf: &HadoopConf) -> Delimiter {
@@ -69,26 +44,24 @@ impl<'a> Source<'a> {
             self.systems.of(&range.path, conf)?;
         }
         if matches!(files.format, FileFormat::Lines | FileFormat::WholeText) {
-            if conf.text("io.compression.codecs").is_some() {
-                return no("io.compression.codecs");
+            if conf.text(textfile::CODECS).is_some() {
+                return no(textfile::CODECS);
             }
             if ranges
                 .iter()
-                .any(|r| Compression::of(r) == Compression::Other)
+                .any(|r| compression(r) == Compression::Unsupported)
             {
                 return no("files of that compression");
             }
         }
         if files.format == FileFormat::Lines {
-            if conf
-                .get("mapreduce.input.linerecordreader.line.maxlength")
-                .is_some_and(|max| max != i32::MAX.to_string())
-            {
-                return no("mapreduce.input.linerecordreader.line.maxlength");
+            let length = conf.get(textfile::LINE_LENGTH);
+            if length.is_some_and(|length| textfile::limits_lines(&length)) {
+                return no(textfile::LINE_LENGTH);
             }
             // Hadoop can begin within such a file.
             for range in ranges {
-                if Compression::of(range) == Compression::Bzip2
+                if compression(range) == Compression::Bzip2
                     && (range.start > 0 || self.goes_on_behind(range)?)
                 {
                     return no("a part of a bzip2 file");
@@ -96,10 +69,7 @@ impl<'a> Source<'a> {
             }
         }
         if let FileFormat::Records(length) = files.format
-            && (length > MAX_RECORD
-                || ranges
-                    .iter()
-                    .any(|r| Compression::of(r) != Compression::None))
+            && (length > MAX_RECORD || ranges.iter().any(|r| compression(r) != Compression::None))
         {
             return no("binaryRecords of such files");
         }
@@ -121,7 +91,7 @@ impl<'a> Source<'a> {
         let ignore_missing = self.files.ignore_missing;
         let context = self.context;
         let delimiter = delimiter(&self.conf);
-        let buffer = buffer_size(&self.conf);
+        let buffer = textfile::buffer_size(self.conf.text(textfile::BUFFER_SIZE).as_deref());
         let elements =
             ranges
                 .iter()
@@ -147,7 +117,7 @@ impl<'a> Source<'a> {
         buffer: usize,
     ) -> io::Result<Elements<'a>> {
         let end = range.start.saturating_add(range.length);
-        let part = match (self.files.format, Compression::of(range)) {
+        let part = match (self.files.format, compression(range)) {
             (FileFormat::Lines | FileFormat::Records(_), Compression::None) => range.start..end,
             // Compressed or not, all of it.
             _ => 0..end,
@@ -155,7 +125,9 @@ impl<'a> Source<'a> {
         let mut input = match range.path.scheme.as_str() {
             "file" => {
                 let path = range.path.local();
-                let mut file = LocalFile::open(&path, &range.uri, buffer, &self.context.metrics)?;
+                let metrics = Arc::clone(&self.context.metrics);
+                let on_read = Arc::new(move |count| metrics.input.bytes_read.add_len(count)) as _;
+                let mut file = LocalFile::open(&path, &range.uri, buffer, &on_read)?;
                 if part.start > 0 {
                     file.seek(part.start)?;
                 }
@@ -170,7 +142,7 @@ impl<'a> Source<'a> {
         match self.files.format {
             FileFormat::Lines => Ok(lines(input, range, delimiter.clone(), buffer)),
             FileFormat::WholeText => {
-                let bytes = all(&mut decompress(input, range))?;
+                let bytes = all(&mut compression(range).reader(input))?;
                 let text = match String::from_utf8_lossy(&bytes) {
                     std::borrow::Cow::Borrowed(_) => Bytes::from(bytes),
                     std::borrow::Cow::Owned(text) => Bytes::from(text),
@@ -186,11 +158,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// `io.file.buffer.size`, in bytes, which Spark sets to `spark.buffer.size`.
-fn buffer_size(conf: &HadoopConf) -> usize {
-    let size = conf.text("io.file.buffer.size");
-    let size = size.and_then(|size| size.parse().ok());
-    size.unwrap_or(64 << 10).clamp(512, 16 << 20)
+fn compression(range: &FileRange) -> Compression {
+    Compression::of(range.path.name())
 }
 
 fn failure(range: &FileRange, error: &io::Error) -> TaskError {
@@ -235,12 +204,12 @@ fn lines<'a>(
     delimiter: Delimiter,
     buffer: usize,
 ) -> Elements<'a> {
-    let (input, start, end): (Box<dyn Read + Send + 'a>, _, _) = match Compression::of(range) {
+    let (input, start, end): (Box<dyn Read + Send + 'a>, _, _) = match compression(range) {
         Compression::None => {
             let end = range.start.saturating_add(range.length);
             (Box::new(input), range.start, end)
         }
-        _ => (decompress(input, range), 0, u64::MAX),
+        _ => (compression(range).reader(input), 0, u64::MAX),
     };
     let mut lines = Lines::new(input, delimiter, start, end, buffer);
     let mut done = false;
@@ -302,16 +271,6 @@ fn records<'a>(input: Input<'a>, range: &'a FileRange, length: i32) -> Elements<
             }
         }
     }))
-}
-
-fn decompress<'a>(input: Input<'a>, range: &FileRange) -> Box<dyn Read + Send + 'a> {
-    let input = io::BufReader::with_capacity(64 << 10, input);
-    match Compression::of(range) {
-        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
-        Compression::Deflate => Box::new(flate2::bufread::ZlibDecoder::new(input)),
-        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
-        Compression::None | Compression::Other => Box::new(input),
-    }
 }
 
 /// A file whose bytes are counted as the task's input.

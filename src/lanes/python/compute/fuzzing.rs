@@ -1,6 +1,7 @@
 //! Fuzz targets of this room; see [`crate::fuzzing`].
 
-use super::lines::{Delimiter, Lines};
+use textfile::{Delimiter, Lines};
+
 use crate::fuzzing::Trickle;
 
 /// Files of checkpoints.

@@ -4,8 +4,6 @@ mod checkpoint;
 mod files;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
-mod lines;
-mod local_file;
 mod steps;
 
 #[cfg(test)]

@@ -15,9 +15,8 @@ use datafusion_common::Result as DataFusionResult;
 use self::file::FileReader;
 use self::late::Late;
 use self::prune::{Bound, bounds};
-use super::{FormatScan, PartReader, Wanted};
+use super::{Files, FormatScan, PartReader, Wanted};
 use crate::lower::Result;
-use crate::sources::FileBytes;
 
 pub(crate) use footer_check::read as read_footer;
 
@@ -64,9 +63,10 @@ impl FormatScan for ParquetScan {
     fn open(
         &self,
         part: &PartitionedFile,
-        bytes: Arc<dyn FileBytes>,
+        files: &Files<'_>,
         batch_size: usize,
     ) -> DataFusionResult<Box<dyn PartReader>> {
+        let bytes = files.bytes(part)?;
         Ok(Box::new(FileReader::open(self, part, bytes, batch_size)?))
     }
 }

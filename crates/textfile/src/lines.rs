@@ -9,7 +9,7 @@ const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// What ends a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Delimiter {
+pub enum Delimiter {
     /// `\n`, `\r\n` or `\r`
     Newline,
     /// These bytes, at least one: `textinputformat.record.delimiter`.
@@ -18,7 +18,7 @@ pub(super) enum Delimiter {
 
 /// The lines that belong to a part of a file: those that begin in it, its first byte excepted (unless it is the
 /// file's), and its end included.
-pub(super) struct Lines<R> {
+pub struct Lines<R> {
     input: R,
     delimiter: Delimiter,
     /// What was read and is not given out.
@@ -43,13 +43,7 @@ pub(super) struct Lines<R> {
 impl<R: Read> Lines<R> {
     /// Lines of the part from `start` to `end`; the input is at `start`, and is asked for `read_size` bytes at a time
     /// at most.
-    pub(super) fn new(
-        input: R,
-        delimiter: Delimiter,
-        start: u64,
-        end: u64,
-        read_size: usize,
-    ) -> Self {
+    pub fn new(input: R, delimiter: Delimiter, start: u64, end: u64, read_size: usize) -> Self {
         Self {
             input,
             delimiter,
@@ -66,7 +60,10 @@ impl<R: Read> Lines<R> {
     }
 
     /// The next line, without what ends it.
-    pub(super) fn next_line(&mut self) -> io::Result<Option<Bytes>> {
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn next_line(&mut self) -> io::Result<Option<Bytes>> {
         if !self.started {
             self.started = true;
             if self.position > 0 {

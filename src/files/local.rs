@@ -1,5 +1,5 @@
 //! A local file as Hadoop's `LocalFileSystem` reads it: held against the checksums in `.name.crc` beside it, if that is
-//! there, and with the bytes of both counted as input of the task, as much as Hadoop's buffers read ahead.
+//! there, and with the bytes of both counted as they are read, as much as Hadoop's buffers read ahead.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Buf;
-
-use crate::task::TaskMetrics;
 
 /// How a file of checksums begins.
 const MAGIC: &[u8; 4] = b"crc\0";
@@ -26,14 +24,18 @@ const USUAL_CHUNK: usize = 512;
 /// Chunks larger than this are not believed.
 const MAX_CHUNK: u32 = 1 << 26;
 
+/// Is told how many bytes were read of a file.
+pub type OnRead = Arc<dyn Fn(usize) + Send + Sync>;
+
 /// A file does not have the checksums that it should have: `org.apache.hadoop.fs.ChecksumException`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct ChecksumError(String);
+pub struct ChecksumError(String);
 
 impl ChecksumError {
     /// The text, if that is what an error is.
-    pub(super) fn of(error: &io::Error) -> Option<&str> {
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<&str> {
         let inner: &Self = error.get_ref()?.downcast_ref()?;
         Some(&inner.0)
     }
@@ -44,7 +46,7 @@ impl ChecksumError {
 }
 
 /// A file that is open for reading, at a position.
-pub(super) struct LocalFile {
+pub struct LocalFile {
     data: Buffered,
     sums: Option<Sums>,
 }
@@ -64,14 +66,12 @@ struct Sums {
 
 impl LocalFile {
     /// Opens a file. `name` is what errors call it, `buffer` Hadoop's `io.file.buffer.size`.
-    pub(super) fn open(
-        path: &Path,
-        name: &str,
-        buffer: usize,
-        metrics: &Arc<TaskMetrics>,
-    ) -> io::Result<Self> {
-        let data = Buffered::open(path, buffer, metrics)?;
-        let sums = match Sums::open(path, name, buffer, metrics) {
+    ///
+    /// # Errors
+    /// It cannot be opened. That its checksums cannot is only logged.
+    pub fn open(path: &Path, name: &str, buffer: usize, on_read: &OnRead) -> io::Result<Self> {
+        let data = Buffered::open(path, buffer, on_read)?;
+        let sums = match Sums::open(path, name, buffer, on_read) {
             Ok(sums) => Some(sums),
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
@@ -86,7 +86,10 @@ impl LocalFile {
     }
 
     /// Goes to a position.
-    pub(super) fn seek(&mut self, position: u64) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The chunk before it is damaged, or the file cannot be read.
+    pub fn seek(&mut self, position: u64) -> io::Result<()> {
         let Some(sums) = &mut self.sums else {
             return self.data.seek(position);
         };
@@ -114,14 +117,9 @@ impl Read for LocalFile {
 }
 
 impl Sums {
-    fn open(
-        data: &Path,
-        name: &str,
-        buffer: usize,
-        metrics: &Arc<TaskMetrics>,
-    ) -> io::Result<Self> {
+    fn open(data: &Path, name: &str, buffer: usize, on_read: &OnRead) -> io::Result<Self> {
         let size = SUMS_BUFFER.max(buffer / USUAL_CHUNK);
-        let mut file = Buffered::open(&sums_of(data), size, metrics)?;
+        let mut file = Buffered::open(&sums_of(data), size, on_read)?;
         let mut head = [0; HEAD];
         if file.read_full(&mut head)? < HEAD {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -223,7 +221,7 @@ fn sums_of(data: &Path) -> PathBuf {
     data.with_file_name(name)
 }
 
-/// A file behind a buffer like Java's `BufferedInputStream`. What is read counts as the task's input.
+/// A file behind a buffer like Java's `BufferedInputStream`. Each read of the file is told.
 struct Buffered {
     file: File,
     /// Where the file is.
@@ -232,18 +230,18 @@ struct Buffered {
     taken: usize,
     /// Bytes that the buffer reads at a time.
     size: usize,
-    metrics: Arc<TaskMetrics>,
+    on_read: OnRead,
 }
 
 impl Buffered {
-    fn open(path: &Path, size: usize, metrics: &Arc<TaskMetrics>) -> io::Result<Self> {
+    fn open(path: &Path, size: usize, on_read: &OnRead) -> io::Result<Self> {
         Ok(Self {
             file: File::open(path)?,
             position: 0,
             buffer: Vec::new(),
             taken: 0,
             size,
-            metrics: Arc::clone(metrics),
+            on_read: Arc::clone(on_read),
         })
     }
 
@@ -309,13 +307,15 @@ impl Buffered {
             }
         };
         self.position += count as u64;
-        self.metrics.input.bytes_read.add_len(count);
+        (self.on_read)(count);
         Ok(count)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     struct Made {
@@ -344,11 +344,15 @@ mod tests {
             std::fs::write(path, bytes).unwrap();
         }
 
-        /// What is read from `start` on in pieces of `step`, and how many bytes count as input.
-        fn read(&self, start: u64, step: usize) -> io::Result<(Vec<u8>, i64)> {
-            let metrics = Arc::new(TaskMetrics::default());
+        /// What is read from `start` on in pieces of `step`, and how many bytes were read of the files.
+        fn read(&self, start: u64, step: usize) -> io::Result<(Vec<u8>, usize)> {
+            let counted = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&counted);
+            let on_read: OnRead = Arc::new(move |bytes| {
+                count.fetch_add(bytes, Ordering::Relaxed);
+            });
             let path = self.dir.path().join("data");
-            let mut file = LocalFile::open(&path, "file:/data", 1 << 16, &metrics)?;
+            let mut file = LocalFile::open(&path, "file:/data", 1 << 16, &on_read)?;
             file.seek(start)?;
             let mut all = Vec::new();
             let mut piece = vec![0; step];
@@ -356,7 +360,7 @@ mod tests {
                 let count = file.read(&mut piece)?;
                 all.extend_from_slice(&piece[..count]);
                 if count < step {
-                    return Ok((all, metrics.input.bytes_read.get()));
+                    return Ok((all, counted.load(Ordering::Relaxed)));
                 }
             }
         }
