@@ -396,6 +396,24 @@ fn an_exception_in_the_stream_ends_what_was_open() {
 }
 
 #[test]
+fn one_value_may_have_resets_around_it_and_nothing_else() {
+    let read = |parts: &[&[u8]]| from_slice::<String>(&stream(parts), &Limits::default());
+    // With `spark.serializer.objectStreamReset=1` Spark's own messages end with a reset.
+    let (value, reset, block) = (&[0x74, 0, 1, b'a'][..], &[0x79][..], &[0x77, 1, 0][..]);
+    assert_eq!(read(&[value]).unwrap(), "a");
+    assert_eq!(read(&[value, reset]).unwrap(), "a");
+    assert_eq!(read(&[reset, value, reset, reset]).unwrap(), "a");
+    for (found, parts) in [
+        (0, &[reset][..]),
+        (1, &[block, reset]),
+        (2, &[value, reset, value]),
+        (2, &[value, block]),
+    ] {
+        assert_eq!(read(parts).unwrap_err(), Error::NotOneValue { found });
+    }
+}
+
+#[test]
 fn truncated_streams_say_so_wherever_they_are_cut() {
     for (what, bytes) in common::streams(NEWEST) {
         // Every place in short streams, a sample in long ones.

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 
-use crate::arena::{Graph, Value};
+use crate::arena::{Content, Graph, Value};
 use crate::types::magic;
 use crate::{Error, Limits};
 use access::{Enum, Fields, Pairs, Seq};
@@ -15,7 +15,7 @@ use access::{Enum, Fields, Pairs, Seq};
 /// Values inside values. Each takes stack in the reader's own types, so this is far below the graph's limit.
 const MAX_DEPTH: usize = 128;
 
-/// Reads a value from a stream with one root object.
+/// Reads a value from a stream with one root object. Resets around it change nothing.
 ///
 /// Fields are matched by name and those that the type does not have are skipped; a field that the stream does not have
 /// is serde's business (an `Option` becomes `None`). Scala and Java collections of any kind are sequences or maps,
@@ -27,9 +27,13 @@ const MAX_DEPTH: usize = 128;
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8], limits: &Limits) -> Result<T, Error> {
     let graph = Graph::parse(bytes, limits)?;
     graph.check_not_aborted()?;
-    match (graph.roots.len(), graph.root()) {
-        (1, Some(root)) => from_value(&graph, root),
-        (found, _) => Err(Error::NotOneValue { found }),
+    // Spark's own stream resets itself after every `spark.serializer.objectStreamReset`th object, so perhaps after one.
+    let mut roots = graph.roots.iter().filter(|c| !matches!(c, Content::Reset));
+    match (roots.next(), roots.count()) {
+        (Some(Content::Value(root)), 0) => from_value(&graph, *root),
+        (first, others) => Err(Error::NotOneValue {
+            found: usize::from(first.is_some()) + others,
+        }),
     }
 }
 
