@@ -281,6 +281,28 @@ def hadoop():
     properties = '<property><name>a</name><value>1</value><final>true</final></property><property name="b" value="&lt;"/>'
     seed("hadoop_site", f'<?xml version="1.0"?><!-- x --><configuration>{properties}</configuration>'.encode())
     seed("hadoop_site", b'<!DOCTYPE c [<!ENTITY a "b">]><configuration>&a;</configuration>')
+    token = b"".join(bytes([len(field)]) + field for field in (b"alias", b"id", b"pw", b"KIND", b"host:1"))
+    seed("hadoop_credentials", b"HDTS\0\x01" + token + b"\x02\x0bsparkCookie\x8f\x80" + b"a" * 128 + b"\0\x01b")
+
+
+def handshakes():
+    def sasl(payload):
+        return b"\xea" + text32("app") + i32(len(payload)) + payload
+
+    for fixture in sorted((fuzz.parent / "crates/auth/tests/fixtures").glob("*.txt")):
+        for line in lines(fixture):
+            version, cipher, _, challenge, answer, sealed = line.split()
+            choice = (version == "2") + 2 * (cipher == "GCM")
+            challenge, answer = bytes.fromhex(challenge), bytes.fromhex(answer)
+            seed("handshake", bytes([choice, len(challenge)]) + challenge + answer)
+            if cipher == "GCM":
+                sealed = bytes.fromhex(sealed)[:LARGEST - 2]
+                seed("sealed_messages", bytes([version == "1", 3]) + sealed)
+    challenge = b'realm="default",nonce="abc",qop="auth-conf,auth",charset=utf-8,algorithm=md5-sess'
+    answer = b'charset=utf-8,username="eA==",realm="default",nonce="abc",nc=00000001,cnonce="def",digest-uri="null/default",'
+    answer = sasl(answer + b"maxbuf=65536,response=00000000000000000000000000000000,qop=auth")
+    for one, two in ((sasl(b""), answer), (challenge, b"rspauth=00000000000000000000000000000000")):
+        seed("handshake", bytes([4, len(one)]) + one + two)
 
 
 def rows():
@@ -420,6 +442,7 @@ shuffles()
 broadcasts()
 python_workers()
 hadoop()
+handshakes()
 rows()
 parquet()
 archives()
