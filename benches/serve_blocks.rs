@@ -217,12 +217,12 @@ fn main() {
         .unwrap();
     let _guard = runtime.enter();
     let server = BlockServer::bind(
-        "127.0.0.1",
-        0,
+        ("127.0.0.1", 0),
         "app",
         "1",
         dirs.clone(),
         Arc::new(NoBlocks),
+        None,
         |_| None,
     )
     .unwrap();

@@ -7,8 +7,8 @@ use super::uploads::{Upload, Uploads};
 use super::{BlockSource, LocalDirs, ShuffleFiles};
 use crate::config::declared::{self, Kind};
 use crate::transport::{
-    Answer, Body, ConfError, Opening, Peer, Reply, RequestHandler, Server, Stream, TransportConf,
-    complain,
+    Answer, Authentication, Body, ConfError, Opening, Peer, Reply, RequestHandler, Server, Stream,
+    TransportConf, complain,
 };
 use bytes::Bytes;
 use std::fmt;
@@ -61,25 +61,27 @@ pub enum BindError {
 }
 
 impl BlockServer {
-    /// Listens on `bind_address` (a name or address) and `port` (0 for a free one), and serves the shuffle files in
-    /// `dirs` and the blocks of `source`. `property` looks up a Spark property; those of the module `shuffle` count.
-    /// Must be called on the runtime.
+    /// Listens on the name or address and the port (0 for a free one) of `address`, and serves the shuffle files in
+    /// `dirs` and the blocks of `source` to whoever speaks for the application, as `authentication` finds out.
+    /// `property` looks up a Spark property; those of the module `shuffle` count. Must be called on the runtime.
     ///
     /// # Errors
     /// [`BindError`]
     pub fn bind(
-        bind_address: &str,
-        port: u16,
+        address: (&str, u16),
         app_id: &str,
         executor_id: &str,
         dirs: Arc<LocalDirs>,
         source: Arc<dyn BlockSource>,
+        authentication: Option<Authentication>,
         property: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, BindError> {
         let conf = TransportConf {
             max_frame: max_frame(&property)?,
+            authentication,
             ..TransportConf::for_module("shuffle", &property)?
         };
+        let (bind_address, port) = address;
         let bare = bind_address
             .strip_prefix('[')
             .and_then(|address| address.strip_suffix(']'));
@@ -220,6 +222,24 @@ impl Handler {
             }
         }
         Ok(())
+    }
+
+    /// The message, if it is about this application.
+    fn of_this_application(&self, message: Message) -> Result<Message, String> {
+        let app_id = match &message {
+            Message::OpenBlocks { app_id, .. }
+            | Message::UploadBlock { app_id, .. }
+            | Message::DiagnoseCorruption { app_id, .. } => app_id,
+            Message::FetchShuffleBlocks(fetch) => &fetch.app_id,
+            _ => return Ok(message),
+        };
+        match **app_id == *self.app_id {
+            true => Ok(message),
+            false => Err(format!(
+                "java.lang.SecurityException: This executor has no blocks of application {}.",
+                Printable(app_id)
+            )),
+        }
     }
 
     fn local_dirs(&self, app_id: &str, exec_ids: &[String], reply: Reply) {
@@ -365,7 +385,8 @@ impl RequestHandler for Handler {
             }
             _ => body,
         };
-        match Message::read(&body) {
+        let message = Message::read(&body).map_err(|error| error.to_string());
+        match message.and_then(|message| self.of_this_application(message)) {
             Ok(Message::OpenBlocks { block_ids, .. }) => {
                 let blocks = block_ids.iter().map(|name| Block::parse(name)).collect();
                 self.open(peer, blocks, reply);
@@ -410,7 +431,6 @@ impl RequestHandler for Handler {
             }
             Ok(_) => reply.failure("This block transfer message is not for an executor."),
             Err(error) => {
-                let error = error.to_string();
                 complain(peer.addr.ip(), || {
                     tracing::warn!(
                         "Ignored an RPC message of {} bytes from {}: {}",

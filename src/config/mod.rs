@@ -8,6 +8,7 @@ mod lane_name;
 pub mod memory;
 pub mod properties;
 mod replaced_parts;
+mod security;
 pub mod units;
 
 use std::path::PathBuf;
@@ -15,12 +16,13 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use declared::{Property, Whole};
+use declared::{Property, Switch, Whole};
 pub use hadoop_site::HadoopSite;
 pub use lane_name::LaneName;
 pub use memory::MemorySettings;
 pub use properties::{SparkProperties, is_startup_key};
 pub use replaced_parts::{unknown_part, unknown_value};
+pub use security::ConnectionSecurity;
 
 /// A setting that stops the executor from starting.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -260,22 +262,27 @@ fn native_lanes(conf: &SparkProperties) -> Result<Vec<LaneName>, SettingError> {
 /// be wrong.
 ///
 /// # Errors
-/// [`SettingError::Unsupported`], or a switch that cannot be understood.
+/// [`SettingError::Unsupported`], or a setting that cannot be understood.
 pub fn refuse_unsupported(conf: &SparkProperties) -> Result<(), SettingError> {
-    const PLAIN: &str = "set it to false for this application, or run its executors on Spark's own JVM \
-                         (remove spark.executorEnv.JAVA_HOME)";
-    for refused in [
-        declared::AUTHENTICATE,
-        declared::NETWORK_CRYPTO_ENABLED,
-        declared::SSL_RPC_ENABLED,
+    const SSL_CURE: &str = "set it to false for this application and encrypt with spark.network.crypto.enabled, or run \
+                            its executors on Spark's own JVM (remove spark.executorEnv.JAVA_HOME)";
+    const SASL_CURE: &str =
+        "remove it and set spark.network.crypto.enabled=true, which encrypts with AES";
+    let unsupported = |property: &Property<Switch>, cure: &str| SettingError::Unsupported {
+        key: property.key.to_owned(),
+        value: "true".to_owned(),
+        cure: cure.to_owned(),
+    };
+    for (refused, cure) in [
+        (&declared::SSL_RPC_ENABLED, SSL_CURE),
+        (&declared::SASL_ENCRYPTION_ENABLED, SASL_CURE),
     ] {
-        if conf.switch(&refused)? {
-            return Err(SettingError::Unsupported {
-                key: refused.key.to_owned(),
-                value: "true".to_owned(),
-                cure: PLAIN.to_owned(),
-            });
+        if conf.switch(refused)? {
+            return Err(unsupported(refused, cure));
         }
+    }
+    if ConnectionSecurity::new(conf)?.is_some() && conf.switch(&declared::SASL_ALWAYS_ENCRYPT)? {
+        return Err(unsupported(&declared::SASL_ALWAYS_ENCRYPT, SASL_CURE));
     }
     Ok(())
 }

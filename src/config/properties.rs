@@ -2,6 +2,7 @@
 //! the property.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use super::SettingError;
@@ -44,12 +45,18 @@ impl Budget {
     }
 }
 
-/// The properties of an executor by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The properties of an executor by name. Values are not printed: some are secrets.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct SparkProperties {
     values: BTreeMap<String, String>,
     environment: BTreeMap<String, String>,
     system: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for SparkProperties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.values.keys()).finish()
+    }
 }
 
 /// True for properties that an executor needs before it can ask the driver, so that its own `-D` options win over what

@@ -183,8 +183,7 @@ fn foreign_shuffles_are_not_served_from_files() -> Result<(), SettingError> {
 #[test]
 fn unsupported_features_are_refused_by_name() {
     for key in [
-        "spark.authenticate",
-        "spark.network.crypto.enabled",
+        "spark.authenticate.enableSaslEncryption",
         "spark.ssl.rpc.enabled",
     ] {
         let conf = properties(&[]);

@@ -67,6 +67,17 @@ pub enum ExecutorError {
         /// What the system says.
         why: String,
     },
+    /// The driver is not who it should be, or thinks so of us.
+    #[error(
+        "The driver at {driver} and this executor do not trust each other: {why}. Check that spark.authenticate, spark.authenticate.secret and \
+         spark.network.crypto.* are the same for both"
+    )]
+    Authentication {
+        /// `host:port`
+        driver: String,
+        /// Who refused, and why.
+        why: String,
+    },
     /// The driver could not read our message, as one of another version cannot.
     #[error(
         "The driver at {driver} does not understand Spark {version}, the version on this executor's class path: {why}. Driver and executors must run the \
@@ -160,6 +171,7 @@ impl ExecutorError {
             Self::DriverOfAnotherVersion { .. } => 201,
             Self::Refused { .. } => 202,
             Self::NoAnswer { .. } => 203,
+            Self::Authentication { .. } => 204,
             Self::NoLocalDir(_) => 300,
             Self::Port { .. } => 301,
             Self::System { .. } => 302,

@@ -87,11 +87,16 @@ impl ExecutorHandle {
             exit,
             settings,
             block_server,
+            authentication,
         } = started;
         runtime.spawn(listen(Arc::clone(&executor), events));
         runtime.spawn(tick(Arc::clone(&executor)));
         if let Some(url) = worker_url {
-            runtime.spawn(watch_worker(Arc::clone(&executor), url));
+            let conf = TransportConf {
+                authentication,
+                ..TransportConf::default()
+            };
+            runtime.spawn(watch_worker(Arc::clone(&executor), url, conf));
         }
         if own_process {
             let decommission_signal = settings.decommission.signal.clone();
@@ -300,14 +305,14 @@ async fn tick(executor: Arc<RegisteredExecutor>) {
 }
 
 /// A standalone Worker that goes takes its executors with it: `org.apache.spark.deploy.worker.WorkerWatcher`.
-async fn watch_worker(executor: Arc<RegisteredExecutor>, url: String) {
+async fn watch_worker(executor: Arc<RegisteredExecutor>, url: String, conf: TransportConf) {
     let connected = match DriverUrl::parse(&url) {
         Ok(parsed) => {
             info!(target: "WorkerWatcher", "Connecting to worker {url}");
             Client::connect(
                 parsed.socket_host(),
                 parsed.port,
-                &TransportConf::default(),
+                &conf,
                 Arc::new(NoRequests),
             )
             .await

@@ -1,7 +1,9 @@
-//! Command lines: the `java` launcher's syntax, executor arguments, the environment, and `exec` of the real JDK.
+//! Command lines: the `java` launcher's syntax, executor arguments, the environment, the application's secret, and
+//! `exec` of the real JDK.
 
 mod argfile;
 pub mod class_path;
+pub mod credentials;
 pub mod environment;
 pub mod executor_args;
 pub mod executor_command;
@@ -10,6 +12,7 @@ pub mod heap;
 pub mod java;
 pub mod jdk;
 pub mod machine;
+pub mod secret;
 
 use std::ffi::OsString;
 

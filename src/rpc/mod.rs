@@ -11,7 +11,7 @@ pub use driver::{DriverEndpoint, Event, Incoming};
 pub use files::{FetchError, FileServer, FileStream};
 
 use crate::config::declared::{self, Kind};
-use crate::transport::{ConfError, TransportConf};
+use crate::transport::{Authentication, ConfError, TransportConf};
 use std::time::Duration;
 
 /// Settings of the control connection, under Spark's names.
@@ -26,6 +26,15 @@ pub struct RpcConf {
 }
 
 impl RpcConf {
+    /// The same settings for connections that are authenticated in this way, or not at all.
+    #[must_use]
+    pub fn authenticated(mut self, authentication: Option<&Authentication>) -> Self {
+        for conf in [&mut self.transport, &mut self.files] {
+            conf.authentication = authentication.cloned();
+        }
+        self
+    }
+
     /// Settings from Spark properties; what is not set has Spark's default.
     ///
     /// # Errors

@@ -1,11 +1,13 @@
 //! One connection: its state.
 
+use super::authentication::Opened;
 use super::ledger::{Account, Held, Ledger, Reason};
 use super::outgoing::{Activity, Outgoing};
 use super::reader::Reader;
 use super::reading::ReadTask;
 use super::stream::Stream;
 use super::{Answer, AskError, Body, Peer, RequestHandler, TransportConf};
+use auth::Session;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -58,12 +60,14 @@ impl Outstanding {
 }
 
 impl Connection {
-    /// Takes over a connected socket on which nothing was said yet and starts the tasks that read and write it.
+    /// Takes over a connected socket on which nothing was said but the handshake, and starts the tasks that read and
+    /// write it.
     pub(super) fn start(
         socket: TcpStream,
         conf: &TransportConf,
         handler: Arc<dyn RequestHandler>,
         side: Side,
+        opened: Opened,
     ) -> io::Result<Arc<Self>> {
         prepare(&socket, conf)?;
         let peer = Peer {
@@ -71,6 +75,11 @@ impl Connection {
             addr: socket.peer_addr()?,
         };
         let socket = Arc::new(socket);
+        let (sealer, opener) = opened
+            .session
+            .map_or((None, None), |Session { sealer, opener }| {
+                (Some(sealer), Some(opener))
+            });
         let activity = Arc::new(Activity::new());
         let local_addr = socket.local_addr()?;
         let ledger = match side {
@@ -86,7 +95,8 @@ impl Connection {
             Self {
                 peer,
                 local_addr,
-                outgoing: Outgoing::new(limit, socket.clone(), activity.clone(), queue),
+                outgoing: Outgoing::new(limit, socket.clone(), activity.clone(), queue)
+                    .encrypted(sealer),
                 outstanding: Mutex::default(),
                 closed: watch::channel(None).0,
                 account,
@@ -109,7 +119,15 @@ impl Connection {
                 let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Both);
             }
         });
-        let reader = Reader::new(socket, conf.max_frame, activity, connection.account.clone());
+        let reader = Reader::new(socket, conf.max_frame, activity, connection.account.clone())
+            .opened(opener, opened.rest);
+        let reader = reader.map_err(|error| {
+            connection.close(&error.to_string());
+            if let Some(ledger) = &ledger {
+                ledger.close(peer.connection);
+            }
+            io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+        })?;
         let task = ReadTask::new(connection.clone(), reader, handler, conf);
         tokio::spawn(async move {
             task.run().await;

@@ -5,13 +5,18 @@
 //! task writes it: it sends everything that is queued in as few system calls as possible, and files straight from
 //! the page cache. [`Client`] opens connections, [`Server`] accepts them.
 //!
+//! With [`Authentication`], both ends say who they are before anything else reaches a handler, and what follows may be
+//! encrypted.
+//!
 //! Memory is bounded everywhere a stranger could fill it: frames have a maximum, a server keeps a ledger of what
 //! all its peers hold, and a peer that does not read its answers is not read either.
 
+mod authentication;
 mod client;
 mod complaints;
 mod conf;
 mod connection;
+mod encrypted;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod ledger;
@@ -23,6 +28,7 @@ mod sending;
 mod server;
 mod stream;
 
+pub use authentication::{Authentication, AuthenticationError};
 pub use client::{Asked, Client};
 pub use complaints::complain;
 pub use conf::{ConfError, TransportConf};

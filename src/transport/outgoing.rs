@@ -1,8 +1,10 @@
 //! What waits to be sent on a connection, and the task that sends it.
 
 use super::Body;
+use super::encrypted::Outbound;
 use super::ledger::{Account, Held, Reason};
 use super::sending::{self, Limits, Part, Piece, Sent, Stop};
+use auth::Sealer;
 use bytes::{Buf, BytesMut};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::net::SendFlags;
@@ -91,6 +93,8 @@ pub(super) struct Outgoing {
     room: Notify,
     max_bytes: usize,
     account: Option<Arc<Account>>,
+    /// The cipher, used by whoever sends.
+    encrypted: Option<Mutex<Outbound>>,
 }
 
 #[derive(Debug)]
@@ -103,6 +107,8 @@ struct Queue {
     pieces: VecDeque<Piece>,
     /// Heads and small bodies behind the last piece.
     tail: BytesMut,
+    /// Something is encrypted that was not sent; it comes before the first piece.
+    sealed: bool,
     /// Bytes queued or being sent, files not counted.
     bytes: usize,
     /// The memory of `bytes`, if the other end is a stranger.
@@ -143,7 +149,7 @@ impl Queue {
     }
 
     fn is_empty(&self) -> bool {
-        self.pieces.is_empty() && self.tail.is_empty()
+        self.pieces.is_empty() && self.tail.is_empty() && !self.sealed
     }
 
     /// Sends the tail. Errors are left to the sending task.
@@ -188,6 +194,7 @@ impl Outgoing {
                 waits: false,
                 pieces: VecDeque::new(),
                 tail: BytesMut::new(),
+                sealed: false,
                 bytes: 0,
                 held,
                 files: 0,
@@ -199,7 +206,14 @@ impl Outgoing {
             room: Notify::new(),
             max_bytes,
             account,
+            encrypted: None,
         }
+    }
+
+    /// Everything that is sent is encrypted.
+    pub(super) fn encrypted(mut self, sealer: Option<Sealer>) -> Self {
+        self.encrypted = sealer.map(|sealer| Mutex::new(Outbound::new(sealer)));
+        self
     }
 
     /// Queues a frame with its own body. Nothing happens when the queue is closed.
@@ -267,15 +281,18 @@ impl Outgoing {
             return;
         };
         let sent;
-        if state.pieces.is_empty() && state.tail.len() <= AT_ONCE.bytes {
+        let plain = self.encrypted.is_none();
+        if plain && state.pieces.is_empty() && state.tail.len() <= AT_ONCE.bytes {
             sent = state.send_tail(&socket);
         } else {
             state.cut_tail();
             state.sender = Sender::Caller;
             let mut pieces = std::mem::take(&mut state.pieces);
             drop(state);
-            (sent, _) = sending::send(&socket, &mut pieces, AT_ONCE);
+            (sent, _) = self.send(&socket, &mut pieces, AT_ONCE);
+            let sealed = self.has_sealed();
             state = self.state.lock();
+            state.sealed = sealed;
             state.sender = Sender::Nobody;
             if !state.closed {
                 // Behind what is left comes what was queued meanwhile.
@@ -288,6 +305,25 @@ impl Outgoing {
         if left {
             self.ready.notify_one();
         }
+    }
+
+    /// Sends pieces, encrypted if the connection is. Called by who has the pieces in hand.
+    fn send(
+        &self,
+        socket: &TcpStream,
+        pieces: &mut VecDeque<Piece>,
+        limits: Limits,
+    ) -> (Sent, io::Result<Stop>) {
+        match &self.encrypted {
+            Some(encrypted) => encrypted.lock().send(socket, pieces, limits),
+            None => sending::send(socket, pieces, limits),
+        }
+    }
+
+    /// Whether something is encrypted that was not sent.
+    fn has_sealed(&self) -> bool {
+        let encrypted = self.encrypted.as_ref();
+        encrypted.is_some_and(|encrypted| encrypted.lock().has_more())
     }
 
     /// An answer will be queued.
@@ -382,7 +418,8 @@ impl Outgoing {
                 // Who queued something gives it back.
                 if state.sender != Sender::Caller {
                     state.cut_tail();
-                    if !state.pieces.is_empty() {
+                    if !state.is_empty() {
+                        state.sealed = false;
                         state.sender = Sender::Task;
                         return Some(std::mem::take(&mut state.pieces));
                     }
@@ -401,11 +438,11 @@ impl Outgoing {
                 part: u64::MAX,
                 read_ahead: false,
             };
-            while !pieces.is_empty() {
+            loop {
                 let mut sent = Sent::default();
                 let stop = socket.try_io(Interest::WRITABLE, || {
                     let stop;
-                    (sent, stop) = sending::send(socket, &mut pieces, limits);
+                    (sent, stop) = self.send(socket, &mut pieces, limits);
                     match stop? {
                         Stop::Full => Err(io::ErrorKind::WouldBlock.into()),
                         stop => Ok(stop),
@@ -427,7 +464,8 @@ impl Outgoing {
                         }
                     }
                     Ok(Stop::Turn) => tokio::task::yield_now().await,
-                    Ok(Stop::Done | Stop::Full | Stop::Large) => {}
+                    Ok(Stop::Done) => break,
+                    Ok(Stop::Full | Stop::Large) => {}
                 }
             }
         }

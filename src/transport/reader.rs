@@ -1,7 +1,9 @@
 //! The reading half of a connection: frames, and the raw bytes that follow some of them.
 
+use super::encrypted::Incoming;
 use super::ledger::{Account, Held, Reason, Turn};
 use super::outgoing::Activity;
+use auth::{CipherError, Opener};
 use bytes::{Bytes, BytesMut};
 use std::io;
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub(super) struct Reader {
     /// As `held_up`, at any time since [`Reader::was_held_up`] was called last.
     was_held_up: bool,
     raw: Option<Raw>,
+    /// The cipher of what arrives.
+    encrypted: Option<Incoming>,
     /// Frames and runs of raw bytes that have come to their ends.
     finished: u64,
 }
@@ -64,6 +68,8 @@ pub(super) enum ReadError {
     Truncated,
     #[error("nobody wants the {0} bytes of a stream that are still to come")]
     Unwanted(u64),
+    #[error("{0}")]
+    Cipher(#[from] CipherError),
     #[error("{0} bytes are too many for a {1}")]
     TooLarge(usize, FrameKind),
 }
@@ -87,8 +93,29 @@ impl Reader {
             held_up: false,
             was_held_up: false,
             raw: None,
+            encrypted: None,
             finished: 0,
         }
+    }
+
+    /// A reader of a connection that was opened with a handshake: what arrives is encrypted, and `rest` has arrived.
+    pub(super) fn opened(
+        mut self,
+        opener: Option<Opener>,
+        rest: BytesMut,
+    ) -> Result<Self, ReadError> {
+        match opener {
+            Some(opener) => {
+                self.encrypted = Some(Incoming::new(opener, rest, &mut self.buffer)?);
+            }
+            None => self.buffer = rest,
+        }
+        Ok(self)
+    }
+
+    /// Whether what arrives is encrypted and nothing of it has made sense so far.
+    pub(super) fn understands_nothing(&self) -> bool {
+        self.encrypted.is_some() && self.finished == 0
     }
 
     /// The next `len` bytes are not a frame but go to `consumer`.
@@ -101,7 +128,8 @@ impl Reader {
 
     /// Whether the other end has begun something that it has not finished.
     pub(super) fn is_inside(&self) -> bool {
-        self.raw.is_some() || !self.buffer.is_empty()
+        let encrypted = self.encrypted.as_ref();
+        self.raw.is_some() || !self.buffer.is_empty() || encrypted.is_some_and(Incoming::is_inside)
     }
 
     /// How many things the other end has finished.
@@ -246,24 +274,34 @@ impl Reader {
     async fn fill(&mut self, missing: usize) -> Result<Event, ReadError> {
         loop {
             self.reserve(missing).await;
-            match self.socket.try_read_buf(&mut self.buffer) {
+            let read = match &mut self.encrypted {
+                Some(encrypted) => encrypted.read(&self.socket, &mut self.buffer),
+                None => self
+                    .socket
+                    .try_read_buf(&mut self.buffer)
+                    .map_err(ReadError::Io),
+            };
+            match read {
                 Ok(0) if self.is_inside() => return Err(ReadError::Truncated),
                 Ok(0) => return Ok(Event::End),
                 Ok(count) => {
                     self.activity.receive(count);
                     return Ok(Event::Progress);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.settle();
                     self.socket.readable().await?;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
     }
 
     /// Nothing more is here for now: gives back what the buffer has too much, and enters the rest into the ledger.
     fn settle(&mut self) {
+        if let Some(encrypted) = &mut self.encrypted {
+            encrypted.settle();
+        }
         let len = self.buffer.len();
         if len == 0 {
             self.buffer = BytesMut::new();

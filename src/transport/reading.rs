@@ -82,10 +82,12 @@ impl ReadTask {
     pub(super) async fn run(mut self) {
         let ended = self.read().await;
         self.connection.outgoing.hold(false);
+        let hint = self.hint();
         let error = match ended {
-            Ok(()) => None,
+            Ok(()) => hint.map(|hint| format!("the other end closed it{hint}").into()),
             Err(error) => {
-                let (error, addr) = (error.to_string(), self.connection.peer.addr);
+                let error = format!("{error}{}", hint.unwrap_or_default());
+                let addr = self.connection.peer.addr;
                 complain(addr.ip(), || {
                     tracing::warn!("Closing the connection to {addr}: {}", Printable(&error));
                 });
@@ -104,6 +106,15 @@ impl ReadTask {
         } = self;
         drop((opening, streams));
         handler.on_close(connection.peer, reason.as_deref());
+    }
+
+    /// What to look at when an encrypted connection ends and nothing that came on it made sense.
+    fn hint(&self) -> Option<&'static str> {
+        let waits = !self.connection.outstanding.lock().is_empty();
+        let lost = self.reader.understands_nothing() && (waits || self.reader.is_inside());
+        lost.then_some(
+            ": spark.network.crypto.cipher and spark.network.crypto.authEngineVersion must be the same at both ends",
+        )
     }
 
     async fn read(&mut self) -> Result<(), ReadError> {

@@ -15,7 +15,7 @@ const PIECES_PER_CALL: usize = 64;
 /// File bytes given to one system call.
 const FILE_BYTES_PER_CALL: u64 = 1 << 20;
 /// Bytes that are sent in one go before others have their turn.
-const BYTES_PER_TURN: u64 = 4 << 20;
+pub(super) const BYTES_PER_TURN: u64 = 4 << 20;
 /// Of parts of files up to this size only the end is looked up in the page cache.
 const SMALL_PART: u64 = 256 << 10;
 
@@ -43,6 +43,15 @@ pub(super) struct Sent {
     pub(super) files: usize,
     /// Bytes of files.
     pub(super) file_bytes: u64,
+}
+
+impl Sent {
+    /// Adds what was sent besides.
+    pub(super) fn add(&mut self, more: Self) {
+        self.bytes += more.bytes;
+        self.files += more.files;
+        self.file_bytes += more.file_bytes;
+    }
 }
 
 /// Why nothing more was sent.
@@ -164,13 +173,7 @@ fn send_file(socket: &TcpStream, pieces: &mut VecDeque<Piece>, sent: &mut Sent) 
     let mut offset = part.offset;
     // The socket never waits.
     match rustix::fs::sendfile(socket, &part.file, Some(&mut offset), count)? as u64 {
-        0 => {
-            let message = format!(
-                "a file ended {} bytes before the end of the block that was announced",
-                part.len
-            );
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
-        }
+        0 => return Err(too_short(part)),
         count => {
             part.offset += count;
             part.len -= count;
@@ -182,6 +185,15 @@ fn send_file(socket: &TcpStream, pieces: &mut VecDeque<Piece>, sent: &mut Sent) 
         sent.files += 1;
     }
     Ok(())
+}
+
+/// A file is shorter than what was announced.
+pub(super) fn too_short(part: &Part) -> io::Error {
+    let message = format!(
+        "a file ended {} bytes before the end of the block that was announced",
+        part.len
+    );
+    io::Error::new(io::ErrorKind::UnexpectedEof, message)
 }
 
 /// What [`send`] looks for in the page cache next, if the front of the queue is a file.
@@ -197,7 +209,7 @@ pub(super) fn next_part(pieces: &VecDeque<Piece>) -> Option<Part> {
 
 /// Whether the end of what is sent next, and of large parts the beginning, can be read without waiting for a disk. What
 /// lies in between is taken to be there, too. A file system that cannot tell counts as cached.
-fn is_cached(part: &Part) -> bool {
+pub(super) fn is_cached(part: &Part) -> bool {
     let is_there = |at| {
         let mut byte = [0];
         let mut slices = [IoSliceMut::new(&mut byte)];

@@ -1,19 +1,25 @@
 //! The accepting end.
 
+use super::authentication::Opened;
 use super::connection::{Connection, Side};
 use super::ledger::Ledger;
 use super::pacing::Pacing;
 use super::{RequestHandler, TransportConf, complaints};
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{AbortHandle, JoinHandle};
+use wire::printable::Printable;
 
 /// Pause when the process or the machine has no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Connections that have not said yet who they are.
+const MAX_STRANGERS: usize = 1024;
 
 /// Accepts connections until it is dropped. Connections that were accepted live on.
 #[derive(Debug)]
@@ -74,30 +80,97 @@ async fn accept(
     conf: TransportConf,
     handler: Arc<dyn RequestHandler>,
 ) {
-    let ledger = Ledger::new(conf.max_held_bytes, conf.max_frame);
+    let accepting = Arc::new(Accepting {
+        ledger: Ledger::new(conf.max_held_bytes, conf.max_frame),
+        conf,
+        handler,
+    });
+    let mut strangers = Strangers::default();
     loop {
         let accepted = listener.accept().await;
         if let Err(error) = &accepted
             && is_exhausted(error)
         {
             complaints::complain_at_large(|| tracing::warn!("Cannot accept a connection: {error}"));
-            ledger.close_longest_idle("this process has no room for another connection");
+            accepting
+                .ledger
+                .close_longest_idle("this process has no room for another connection");
             tokio::time::sleep(ACCEPT_PAUSE).await;
         }
         let Ok((socket, addr)) = accepted else {
             // One connection that broke before it was accepted.
             continue;
         };
-        if ledger.connections() >= conf.max_connections {
-            let limit = conf.max_connections;
-            ledger.close_longest_idle(&format!("more than {limit} are connected, and it was idle"));
-        }
         pacing.accepted(&socket);
-        let side = Side::Server(ledger.clone());
-        if let Err(error) = Connection::start(socket, &conf, handler.clone(), side) {
+        match accepting.conf.authentication {
+            Some(_) => {
+                let accepting = accepting.clone();
+                let task = tokio::spawn(async move { accepting.authenticate(socket, addr).await });
+                strangers.add(task.abort_handle());
+            }
+            None => accepting.start(socket, addr, Opened::default()),
+        }
+    }
+}
+
+/// What connections are started with.
+struct Accepting {
+    ledger: Arc<Ledger>,
+    conf: TransportConf,
+    handler: Arc<dyn RequestHandler>,
+}
+
+impl Accepting {
+    fn start(&self, socket: TcpStream, addr: SocketAddr, opened: Opened) {
+        let limit = self.conf.max_connections;
+        if self.ledger.connections() >= limit {
+            let reason = format!("more than {limit} are connected, and it was idle");
+            self.ledger.close_longest_idle(&reason);
+        }
+        let side = Side::Server(self.ledger.clone());
+        let handler = self.handler.clone();
+        if let Err(error) = Connection::start(socket, &self.conf, handler, side, opened) {
             // It was closed meanwhile.
             tracing::debug!("Cannot take the connection from {addr}: {error}");
         }
+    }
+
+    /// Starts a connection when its other end has said who it is.
+    async fn authenticate(&self, mut socket: TcpStream, addr: SocketAddr) {
+        let Some(authentication) = &self.conf.authentication else {
+            return;
+        };
+        match authentication.accept(&mut socket).await {
+            Ok(opened) => self.start(socket, addr, opened),
+            Err(Some(why)) => complaints::complain(addr.ip(), || {
+                tracing::warn!("Refused the connection from {addr}: {}", Printable(&why));
+            }),
+            Err(None) => {}
+        }
+    }
+}
+
+/// Connections that have not said yet who they are. The oldest goes when there are too many: who has the secret needs
+/// milliseconds to say so.
+#[derive(Debug, Default)]
+struct Strangers {
+    tasks: VecDeque<AbortHandle>,
+}
+
+impl Strangers {
+    fn add(&mut self, task: AbortHandle) {
+        while self.tasks.front().is_some_and(AbortHandle::is_finished) {
+            self.tasks.pop_front();
+        }
+        if self.tasks.len() >= MAX_STRANGERS {
+            self.tasks.retain(|task| !task.is_finished());
+        }
+        if self.tasks.len() >= MAX_STRANGERS
+            && let Some(oldest) = self.tasks.pop_front()
+        {
+            oldest.abort();
+        }
+        self.tasks.push_back(task);
     }
 }
 

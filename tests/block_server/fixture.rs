@@ -92,8 +92,16 @@ impl Fixture {
             LocalDirs::create(&[root.path().join("a"), root.path().join("b")], 64, false).unwrap();
         let (dirs, source) = (Arc::new(dirs), Arc::new(Source::default()));
         let shared = Arc::new(Shared(source.clone()));
-        let server =
-            BlockServer::bind("127.0.0.1", 0, APP, "7", dirs.clone(), shared, |_| None).unwrap();
+        let server = BlockServer::bind(
+            ("127.0.0.1", 0),
+            APP,
+            "7",
+            dirs.clone(),
+            shared,
+            None,
+            |_| None,
+        )
+        .unwrap();
         Self {
             _root: root,
             dirs,

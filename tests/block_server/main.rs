@@ -409,12 +409,12 @@ async fn a_taken_port_and_a_wrong_setting_are_named() {
     let bind = |address, port, setting: Option<(&'static str, &'static str)>| {
         let source = Arc::new(Shared(fixture.source.clone()));
         BlockServer::bind(
-            address,
-            port,
+            (address, port),
             APP,
             "7",
             fixture.dirs.clone(),
             source,
+            None,
             |key| {
                 setting
                     .filter(|(name, _)| *name == key)

@@ -132,8 +132,16 @@ impl Fixture {
             |name| Arc::new(LocalDirs::create(&[root.path().join(name)], 64, false).unwrap());
         let (dirs, source) = (local_dirs("theirs"), Arc::new(Source::default()));
         let shared = Arc::new(Shared(source.clone()));
-        let server =
-            BlockServer::bind("127.0.0.1", 0, APP, "7", dirs.clone(), shared, |_| None).unwrap();
+        let server = BlockServer::bind(
+            ("127.0.0.1", 0),
+            APP,
+            "7",
+            dirs.clone(),
+            shared,
+            None,
+            |_| None,
+        )
+        .unwrap();
         let id = |executor: &str, port: u16| BlockManagerId {
             executor_id: executor.into(),
             host: "127.0.0.1".into(),
@@ -155,6 +163,7 @@ impl Fixture {
             ask_timeout: Duration::from_secs(20),
             local_dirs: local_dirs("ours"),
             runtime: tokio::runtime::Handle::current(),
+            authentication: None,
             io_encryption_key: key.map(<[u8]>::to_vec),
         });
         Self {
@@ -385,10 +394,15 @@ async fn what_fails_with_the_connection_is_tried_again() {
         tokio::time::sleep(Duration::from_millis(300)).await;
         loop {
             let (dirs, shared) = (dirs.clone(), Shared(shared.0.clone()));
-            let bound =
-                BlockServer::bind("127.0.0.1", port, APP, "7", dirs, Arc::new(shared), |_| {
-                    None
-                });
+            let bound = BlockServer::bind(
+                ("127.0.0.1", port),
+                APP,
+                "7",
+                dirs,
+                Arc::new(shared),
+                None,
+                |_| None,
+            );
             if let Ok(server) = bound {
                 return server;
             }

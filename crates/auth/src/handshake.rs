@@ -200,7 +200,10 @@ pub struct ServerHandshake {
 }
 
 enum ServerState {
-    Start,
+    Start {
+        /// The protocol with keys was tried, which this end does not speak.
+        tried: bool,
+    },
     Challenged(digest::Server),
     Over,
 }
@@ -212,6 +215,8 @@ pub enum ServerStep {
     Answer(Vec<u8>),
     /// It answers in clear, and both ends know each other; what follows is encrypted if there is a session.
     Done(Vec<u8>, Option<Session>),
+    /// It answers with a failure of these words and waits for another request: the client may try SASL.
+    Retry(&'static str),
     /// It answers with a failure of these words and closes the connection.
     Refuse(&'static str, HandshakeError),
 }
@@ -223,7 +228,7 @@ impl ServerHandshake {
             protocol,
             identity: identity.to_owned(),
             secret: secret.clone(),
-            state: ServerState::Start,
+            state: ServerState::Start { tried: false },
         }
     }
 
@@ -234,9 +239,13 @@ impl ServerHandshake {
 
     pub(crate) fn asked_with(&mut self, request: &[u8], random: &dyn SecureRandom) -> ServerStep {
         match std::mem::replace(&mut self.state, ServerState::Over) {
-            ServerState::Start => match self.protocol.crypto {
+            ServerState::Start { tried } => match self.protocol.crypto {
                 Some(crypto) if request.first() == Some(&message::EXCHANGE) => {
                     self.exchange(request, crypto, random)
+                }
+                None if !tried && message::Exchange::read(request).is_ok() => {
+                    self.state = ServerState::Start { tried: true };
+                    ServerStep::Retry(NOT_SASL)
                 }
                 Some(_) if !self.protocol.sasl_fallback => ServerStep::Refuse(
                     "java.lang.IllegalArgumentException: Unknown challenge message.",
@@ -306,13 +315,14 @@ impl ServerHandshake {
     }
 }
 
+/// Spark's words.
+const NOT_SASL: &str = "java.lang.IllegalStateException: Expected SaslMessage, received something else (maybe your \
+                        client does not have SASL enabled?)";
+
 /// In the words of Spark and of Java's SASL.
 fn refuse_sasl(error: HandshakeError) -> ServerStep {
     let words = match &error {
-        HandshakeError::Malformed => {
-            "java.lang.IllegalStateException: Expected SaslMessage, received something else (maybe your client does \
-             not have SASL enabled?)"
-        }
+        HandshakeError::Malformed => NOT_SASL,
         HandshakeError::WrongSecret => {
             "java.lang.RuntimeException: javax.security.sasl.SaslException: DIGEST-MD5: digest response format \
              violation. Mismatched response."

@@ -50,6 +50,7 @@ fn talk(
                     ClientStep::Done(_) => panic!("a refusal is no success"),
                 };
             }
+            ServerStep::Retry(words) => client.refused(words)?,
             ServerStep::Answer(answer) => {
                 said.push(answer.clone());
                 client.answered(&answer)?
@@ -121,17 +122,16 @@ fn wrong_secrets_and_identities_are_refused() {
 fn an_end_without_crypto_is_talked_to_in_sasl() {
     let with = (crypto(EngineVersion::V1, Cipher::Ctr), "a", "s");
     let without = (SASL, "a", "s");
-    // A server of SASL does not close the connection when it does not understand a message.
+    // A server of SASL does not close the connection when it does not understand the message of the other protocol.
     let (mut client, request) = ClientHandshake::start(with.0, "a", &secret("s")).unwrap();
     let mut server = ServerHandshake::new(SASL, "a", &secret("s"));
-    let ServerStep::Refuse(words, _) = server.asked(&request) else {
+    let ServerStep::Retry(words) = server.asked(&request) else {
         panic!("it is not understood");
     };
     let Ok(ClientStep::Ask(request)) = client.refused(words) else {
         panic!("it is tried again");
     };
     assert!(client.fell_back());
-    let mut server = ServerHandshake::new(SASL, "a", &secret("s"));
     let ServerStep::Answer(challenge) = server.asked(&request) else {
         panic!("a challenge");
     };
@@ -145,6 +145,7 @@ fn an_end_without_crypto_is_talked_to_in_sasl() {
         client.answered(&proof),
         Ok(ClientStep::Done(None))
     ));
+    assert!(talk(with, without, &mut Vec::new()).is_ok());
     // A server with crypto understands SASL, unless it is told not to.
     assert!(talk(without, with, &mut Vec::new()).is_ok());
     let strict = Protocol {
@@ -194,6 +195,7 @@ fn what_was_said_once_is_no_use_again() {
                 ServerStep::Done(_, Some(new)) => session = Some(new),
                 ServerStep::Done(_, None) => panic!("an old answer was taken"),
                 ServerStep::Refuse(_, error) => assert_eq!(error, HandshakeError::WrongSecret),
+                ServerStep::Retry(_) => panic!("it speaks the protocol"),
             }
         }
         if let (Some(mut old), Some(mut new)) = (client, session) {

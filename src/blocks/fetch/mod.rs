@@ -20,7 +20,7 @@ use super::crypto::IoEncryption;
 use super::master::BlockManagerMaster;
 use super::{BlockEnv, LocalDirs};
 use crate::config::{SettingError, SparkProperties, declared};
-use crate::transport::{AskError, Body, TransportConf};
+use crate::transport::{AskError, AuthenticationError, Body, TransportConf};
 use pool::Pool;
 
 /// What an upload that is no stream may have besides its block.
@@ -68,7 +68,13 @@ impl From<WireError> for BlockFetchError {
 
 impl BlockFetchError {
     fn connection(error: io::Error) -> Self {
-        Self::Connection(error.to_string().into())
+        let text = error.to_string().into();
+        let inside = error.get_ref();
+        // The secret is no other one later.
+        match inside.is_some_and(|error| error.is::<AuthenticationError>()) {
+            true => Self::Protocol(text),
+            false => Self::Connection(text),
+        }
     }
 }
 
@@ -114,7 +120,7 @@ impl BlockFetcher {
     /// A setting is wrong.
     pub fn new(env: Arc<BlockEnv>) -> Result<Self, SettingError> {
         let properties: &SparkProperties = &env.properties;
-        let conf =
+        let mut conf =
             TransportConf::for_module("shuffle", |key| properties.get(key)).map_err(|error| {
                 SettingError::Invalid {
                     key: error.key,
@@ -122,6 +128,7 @@ impl BlockFetcher {
                     expected: error.expected.to_owned(),
                 }
             })?;
+        conf.authentication.clone_from(&env.authentication);
         let settings = Settings {
             max_retries: properties.number(&declared::SHUFFLE_IO_MAX_RETRIES)?,
             retry_wait: properties.time(&declared::SHUFFLE_IO_RETRY_WAIT)?,

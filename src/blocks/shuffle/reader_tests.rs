@@ -147,6 +147,7 @@ fn executor(
         ask_timeout: Duration::from_secs(10),
         local_dirs: Arc::new(dirs),
         runtime: runtime.handle().clone(),
+        authentication: None,
         io_encryption_key: None,
     };
     Executor {

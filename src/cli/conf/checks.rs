@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn all_errors_are_found_in_the_words_of_the_start() {
         let found = of(&[
-            ("spark.authenticate", "true"),
+            ("spark.ssl.rpc.enabled", "true"),
             ("spark.network.timeout", "soon"),
             ("spark.shuffle.io.backLog", "x"),
             ("spark.rpc.message.maxSize", "4096"),
@@ -204,7 +204,6 @@ mod tests {
             ("spark.io.crypto.cipher.transformation", "AES/GCM/NoPadding"),
         ]);
         let begins = [
-            "spark.authenticate=true is not supported by Firesteel yet; set it to false",
             "spark.blockManager.port should be between 1024 and 65535 (inclusive), or 0 for a random free port, but was '80'",
             "spark.executor.resource.gpu.amount should be a number between 0 and 18446744073709551615, but was '-1'",
             "spark.files.overwrite should be true or false, but was 'perhaps'",
@@ -217,6 +216,7 @@ mod tests {
             "spark.shuffle.checksum.algorithm should be ADLER32, CRC32 or CRC32C, but was 'MD5'",
             "spark.shuffle.io.backLog: 'x' is not a whole number",
             "spark.shuffle.mapStatus.compression.codec=brotli is not supported by Firesteel yet; use lz4, lzf, snappy or zstd",
+            "spark.ssl.rpc.enabled=true is not supported by Firesteel yet; set it to false",
         ];
         let messages: Vec<_> = found.of_properties.values().collect();
         assert_eq!(messages.len(), begins.len(), "{messages:#?}");

@@ -322,19 +322,19 @@ mod tests {
     fn wrong_values_are_reported() {
         let report = of(
             &[
-                ("spark.authenticate", "true"),
+                ("spark.authenticate.enableSaslEncryption", "true"),
                 ("spark.rpc.message.maxSize", "\u{1b}[2J"),
             ],
             (3, 5),
         );
         assert!(!report.starts);
         assert_eq!(
-            line(&report, "spark.authenticate true"),
-            "spark.authenticate true set refused: see below"
+            line(&report, "spark.authenticate.enableSaslEncryption true"),
+            "spark.authenticate.enableSaslEncryption true set refused: see below"
         );
         line(
             &report,
-            "spark.authenticate=true is not supported by Firesteel yet;",
+            "spark.authenticate.enableSaslEncryption=true is not supported by Firesteel yet;",
         );
         line(
             &report,

@@ -249,7 +249,8 @@ mod tests {
         let page = markdown(INTRO, &sections());
         assert_page("settings.md", &page);
         for row in [
-            "| `spark.authenticate` | switch | `false` | refused: `true` stops the executor from starting |",
+            "| `spark.authenticate` | switch | `false` | honoured natively |",
+            "| `spark.ssl.rpc.enabled` | switch | `false` (since 4.0) | refused: `true` stops the executor from starting |",
             "| `spark.rdd.compress` | switch | `false`; 4.3: `true` | honoured natively |",
             "| `spark.hadoop.*` |",
             "the lane sql delegates every task",

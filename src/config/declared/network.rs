@@ -1,8 +1,11 @@
 //! Properties of connections and RPC.
 
 use super::super::units::{SizeUnit, TimeUnit};
-use super::DefaultValue::{From, Is};
-use super::{Effect, Family, Property, Size, Switch, Time, Whole, declarations};
+use super::DefaultValue::{From, Is, Unset};
+use super::{AES_CTR, Effect, Family, Property, Size, Switch, Text, Time, Whole, declarations};
+
+/// The other cipher of encrypted connections.
+pub const AES_GCM: &str = "AES/GCM/NoPadding";
 
 /// The modules that have connections: control messages, downloads, blocks.
 const MODULES: &[&str] = &["rpc", "files", "shuffle"];
@@ -108,13 +111,62 @@ declarations! { Network:
         Is("1"),
     );
 
-    /// Whether connections are authenticated with a shared secret.
-    AUTHENTICATE: Property<Switch> =
-        Property::new("spark.authenticate", Switch, Is("false")).effect(Effect::Refused);
+    /// Whether connections are authenticated with a secret that all processes of the application share.
+    AUTHENTICATE: Property<Switch> = Property::new("spark.authenticate", Switch, Is("false"));
+
+    /// The secret, where neither YARN's credentials nor the environment (`_SPARK_AUTH_SECRET`) have one.
+    AUTHENTICATE_SECRET: Property<Text> =
+        Property::new("spark.authenticate.secret", Text, Unset);
+
+    /// A file with the bytes of the secret of executors (Kubernetes).
+    AUTHENTICATE_EXECUTOR_FILE: Property<Text> = Property::new(
+        "spark.authenticate.secret.executor.file",
+        Text,
+        From("`spark.authenticate.secret.file`"),
+    );
+
+    /// A file with the bytes of the secret (Kubernetes).
+    AUTHENTICATE_FILE: Property<Text> =
+        Property::new("spark.authenticate.secret.file", Text, Unset);
+
+    /// Whether connections are encrypted by SASL, with DES.
+    SASL_ENCRYPTION_ENABLED: Property<Switch> =
+        Property::new("spark.authenticate.enableSaslEncryption", Switch, Is("false"))
+            .effect(Effect::Refused);
+
+    /// Whether peers that speak SASL have to encrypt.
+    SASL_ALWAYS_ENCRYPT: Property<Switch> =
+        Property::new("spark.network.sasl.serverAlwaysEncrypt", Switch, Is("false")).effect(
+            Effect::NativeBut("with `spark.authenticate`, `true` stops the executor from starting"),
+        );
+
+    /// How long each answer of a peer that authenticates itself may take.
+    AUTH_RPC_TIMEOUT: Property<Time> = Property::new(
+        "spark.network.auth.rpcTimeout",
+        Time(TimeUnit::Seconds),
+        Is("30s"),
+    );
 
     /// Whether connections are encrypted with AES.
     NETWORK_CRYPTO_ENABLED: Property<Switch> =
-        Property::new("spark.network.crypto.enabled", Switch, Is("false")).effect(Effect::Refused);
+        Property::new("spark.network.crypto.enabled", Switch, Is("false"));
+
+    /// How the key of a connection is made.
+    CRYPTO_ENGINE_VERSION: Property<Whole> = Property::new(
+        "spark.network.crypto.authEngineVersion",
+        Whole { least: 1, most: 2 },
+        Is("1"),
+    );
+
+    /// The cipher of encrypted connections: `AES/CTR/NoPadding` or `AES/GCM/NoPadding`.
+    CRYPTO_CIPHER: Property<Text> =
+        Property::new("spark.network.crypto.cipher", Text, Is(AES_CTR)).effect(Effect::NativeBut(
+            "another one than these two stops the executor from starting",
+        ));
+
+    /// Whether SASL is spoken, in clear, with peers that do not speak the protocol of encrypted connections.
+    CRYPTO_SASL_FALLBACK: Property<Switch> =
+        Property::new("spark.network.crypto.saslFallback", Switch, Is("true"));
 
     /// Whether connections are encrypted with TLS.
     SSL_RPC_ENABLED: Property<Switch> =

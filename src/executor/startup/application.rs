@@ -75,7 +75,8 @@ impl Application {
         let heap = HeapSize::of(&command.options, &Machine::detect(), env);
         let settings = Settings::new(&properties, heap.max_memory).map_err(setting)?;
         let rpc = RpcConf::new(|key| properties.get(key))
-            .map_err(|e| ExecutorError::Setting(e.to_string()))?;
+            .map_err(|e| ExecutorError::Setting(e.to_string()))?
+            .authenticated(startup.transport.authentication.as_ref());
         log_memory(&heap, &settings);
         Ok(Self {
             answer,

@@ -1,6 +1,7 @@
 //! The first words with the driver: the connection, asks, and what is said of a driver that does not answer as it
 //! should.
 
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use super::super::driver_link::failure_text;
 use super::super::error::ExecutorError;
 use crate::launch::DriverUrl;
 use crate::rpc::{DriverEndpoint, Event, RpcConf};
-use crate::transport::AskError;
+use crate::transport::{AskError, AuthenticationError};
 
 /// How often a first connection is tried; Kubernetes sets `EXECUTOR_DRIVER_PROPS_FETCHER_MAX_ATTEMPTS`.
 const CONNECTION_ATTEMPTS: u32 = 3;
@@ -27,6 +28,19 @@ const FOREIGN: [&str; 4] = [
     "StreamCorruptedException",
     "ClassCastException",
 ];
+
+/// What a driver answers that expected to be told who is there, and what is said of a connection with two ciphers.
+const DISTRUST: [&str; 3] = [
+    "Expected SaslMessage",
+    "Unknown challenge message",
+    "spark.network.crypto.",
+];
+
+/// Whether a connection failed because the other end was not who it should be.
+fn is_distrust(error: &io::Error) -> bool {
+    let inside = error.get_ref();
+    inside.is_some_and(|error| error.is::<AuthenticationError>())
+}
 
 /// A driver that the executor is not registered with yet.
 pub(super) struct Contact {
@@ -68,6 +82,10 @@ impl Contact {
                         spark_version: spark_version.to_owned(),
                     };
                     return Ok((contact, events));
+                }
+                Err(why) if is_distrust(&why) => {
+                    let why = why.to_string();
+                    return Err(ExecutorError::Authentication { driver: name, why });
                 }
                 Err(why) if attempt >= attempts => {
                     return Err(ExecutorError::DriverUnreachable {
@@ -120,6 +138,12 @@ impl Contact {
             return ExecutorError::DriverOfAnotherVersion {
                 driver: self.name.clone(),
                 version: self.spark_version.clone(),
+                why: line,
+            };
+        }
+        if DISTRUST.iter().any(|words| text.contains(words)) {
+            return ExecutorError::Authentication {
+                driver: self.name.clone(),
                 why: line,
             };
         }

@@ -38,14 +38,15 @@ use super::replies::Replies;
 use super::resources;
 use super::source::StoredBlocks;
 use crate::blocks::{BlockEnv, BlockServer, LocalDirs};
-use crate::config::{self, Settings, SparkProperties, declared};
+use crate::config::{self, ConnectionSecurity, Settings, SparkProperties, declared};
 use crate::launch::{
-    DriverUrl, ExecutorArguments, ExecutorDetails, JavaCommand, environment, hadoop,
+    DriverUrl, ExecutorArguments, ExecutorDetails, JavaCommand, environment, hadoop, secret,
 };
 use crate::logging::LevelHandle;
 use crate::report::Report;
 use crate::rpc::{Event, FileServer, RpcConf};
 use crate::task::Assembly;
+use crate::transport::Authentication;
 use application::Application;
 use contact::Contact;
 
@@ -75,6 +76,8 @@ pub(super) struct Started {
     pub(super) settings: Settings,
     /// Serves blocks until dropped.
     pub(super) block_server: BlockServer,
+    /// How connections that carry control messages are authenticated, if they are.
+    pub(super) authentication: Option<Authentication>,
 }
 
 /// The jars of Spark on the class path.
@@ -125,8 +128,10 @@ pub(super) async fn start(
         SparkProperties::from_launch(command.system_properties(), environment::variables());
     config::refuse_unsupported(&properties).map_err(setting)?;
     let url = DriverUrl::parse(&arguments.driver_url)?;
+    let authentication = authentication(&properties)?;
     let startup = RpcConf::new(|key| properties.get(key))
-        .map_err(|e| ExecutorError::Setting(e.to_string()))?;
+        .map_err(|e| ExecutorError::Setting(e.to_string()))?
+        .authenticated(authentication.as_ref());
     let (contact, events) =
         Contact::connect(&url, &startup, &distribution.version.spark_version).await?;
     let application = Application::fetch(
@@ -180,7 +185,18 @@ pub(super) async fn start(
         exit,
         settings,
         block_server,
+        authentication,
     })
+}
+
+/// How connections are authenticated: the launch command says everything that is needed before the driver is asked.
+fn authentication(properties: &SparkProperties) -> Result<Option<Authentication>, ExecutorError> {
+    let Some(security) = ConnectionSecurity::new(properties).map_err(setting)? else {
+        return Ok(None);
+    };
+    let secret = secret::find(properties, |name| std::env::var(name).ok())
+        .map_err(|why| ExecutorError::Setting(why.to_string()))?;
+    Ok(Some(Authentication::new(security, secret)))
 }
 
 /// The setting that names plugins which have to be asked for custom resources, if there is something to ask.
@@ -309,18 +325,24 @@ impl Start {
         Ok(jvm)
     }
 
+    /// How connections that carry blocks are authenticated, if they are.
+    fn block_authentication(&self) -> Option<Authentication> {
+        let authentication = self.application.rpc.transport.authentication.as_ref()?;
+        Some(authentication.of_application(&self.launch.arguments.app_id))
+    }
+
     fn serve_blocks(&self, source: &Arc<StoredBlocks>) -> Result<BlockServer, ExecutorError> {
         let arguments = &self.launch.arguments;
         let ports = &self.application.settings.block_manager_ports;
         let mut why = "no port to try".to_owned();
         for port in ports.candidates() {
             match BlockServer::bind(
-                &arguments.bind_address,
-                port,
+                (&arguments.bind_address, port),
                 &arguments.app_id,
                 &arguments.executor_id,
                 Arc::clone(&self.local_dirs),
                 Arc::clone(source) as _,
+                self.block_authentication(),
                 |key| self.application.properties.get(key),
             ) {
                 Ok(server) => return Ok(server),
@@ -426,6 +448,7 @@ impl Start {
             ask_timeout: self.application.rpc.ask_timeout,
             local_dirs: Arc::clone(&self.local_dirs),
             runtime: tokio::runtime::Handle::current(),
+            authentication: self.block_authentication(),
             io_encryption_key: self.application.config.io_encryption_key.clone(),
         };
         NativeTasks::new(

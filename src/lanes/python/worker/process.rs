@@ -17,6 +17,7 @@ use super::protocol::WorkerProtocol;
 use super::settings::WorkerSettings;
 use super::socket::Socket;
 use super::wire::{MAX_HANDSHAKE_TEXT, authenticate_to_server, new_secret, read_i32, read_text};
+use crate::launch::secret::SECRET_VARIABLE;
 use crate::task::TaskError;
 
 /// How long a failed daemon may take to end.
@@ -49,6 +50,8 @@ impl Interpreter<'_> {
             Some(launcher) => command.arg(launcher),
             None => command.arg("-m"),
         };
+        // It is for this process and its JVM; the code of users has no use for it.
+        command.env_remove(SECRET_VARIABLE);
         command.args(modules).envs(self.env);
         command.env("PYTHONPATH", self.path);
         command.env("PYTHONUNBUFFERED", "YES");
