@@ -339,7 +339,9 @@ fn failure(error: &ExecutorError) -> firesteel_error {
         ExecutorError::Setting(_) | ExecutorError::Discovery { .. } => {
             firesteel_code::FIRESTEEL_INVALID_SETTING
         }
-        ExecutorError::Refused { .. } => firesteel_code::FIRESTEEL_DRIVER_REFUSED,
+        ExecutorError::Refused { .. } | ExecutorError::Authentication { .. } => {
+            firesteel_code::FIRESTEEL_DRIVER_REFUSED
+        }
         ExecutorError::Unsupported { .. } | ExecutorError::DriverOfAnotherVersion { .. } => {
             firesteel_code::FIRESTEEL_UNSUPPORTED
         }

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use firesteel::blocks::{BlockServer, BlockSource, LocalDirs, Upload};
-use firesteel::transport::{Answer, AskError, Body, Client, NoRequests, TransportConf};
+use firesteel::transport::{
+    Answer, AskError, Authentication, Body, Client, NoRequests, TransportConf,
+};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,6 +89,10 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn start() -> Self {
+        Self::authenticated(None)
+    }
+
+    pub(crate) fn authenticated(authentication: Option<Authentication>) -> Self {
         let root = tempfile::tempdir().unwrap();
         let dirs =
             LocalDirs::create(&[root.path().join("a"), root.path().join("b")], 64, false).unwrap();
@@ -98,7 +104,7 @@ impl Fixture {
             "7",
             dirs.clone(),
             shared,
-            None,
+            authentication,
             |_| None,
         )
         .unwrap();

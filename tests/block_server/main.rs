@@ -437,3 +437,37 @@ async fn a_taken_port_and_a_wrong_setting_are_named() {
         format!("{key}: 'big' is not a size such as 200m")
     );
 }
+
+#[tokio::test]
+async fn only_the_own_application_is_served() {
+    let fixture = Fixture::start();
+    fixture.map_output(3, 10, &[100]);
+    let client = fixture.connect().await;
+    for (app_id, served) in [(APP, true), ("another", false)] {
+        for message in [
+            Message::OpenBlocks {
+                app_id: app_id.into(),
+                exec_id: "7".into(),
+                block_ids: vec!["shuffle_3_10_0".into()],
+            },
+            Message::DiagnoseCorruption {
+                app_id: app_id.into(),
+                exec_id: "7".into(),
+                shuffle_id: 3,
+                map_id: 10,
+                reduce_id: 0,
+                checksum: 7,
+                algorithm: "ADLER32".into(),
+            },
+        ] {
+            let answer = ask(&client, message).await;
+            match answer {
+                Ok(_) => assert!(served),
+                Err(error) => assert!(
+                    !served && error.to_string().contains("SecurityException"),
+                    "{error}"
+                ),
+            }
+        }
+    }
+}

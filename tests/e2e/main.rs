@@ -12,6 +12,7 @@
 // Tests may panic; `allow-*-in-tests` of clippy.toml covers only functions that carry `#[test]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+mod authentication;
 mod bad_input;
 mod carried_plans;
 mod compare;

@@ -17,6 +17,9 @@ import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.buffer.NioManagedBuffer;
 import org.apache.spark.network.client.RpcResponseCallback;
 import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportClientBootstrap;
+import org.apache.spark.network.crypto.AuthClientBootstrap;
+import org.apache.spark.network.sasl.SecretKeyHolder;
 import org.apache.spark.network.server.NoOpRpcHandler;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.network.shuffle.DownloadFile;
@@ -29,15 +32,32 @@ import org.apache.spark.network.util.TransportConf;
 import org.apache.spark.storage.StorageLevel;
 import scala.Tuple2;
 
-/** Spark's own client of block servers. Prints what it gets: port, application, executor and block names are its arguments. */
+/**
+ * Spark's own client of block servers. Prints what it gets: ports, application, executor and block names are its
+ * arguments. A port may be followed by settings and a secret with which it authenticates itself:
+ * `PORT/SECRET/KEY=VALUE/...`.
+ */
 public class BlockClient {
-  static final TransportConf CONF = new TransportConf("shuffle", new MapConfigProvider(
-      Map.of("spark.shuffle.io.maxRetries", "0")));
-
   public static void main(String[] args) throws Exception {
-    int port = Integer.parseInt(args[0]);
+    for (String target : args[0].split(",")) {
+      String[] parts = target.split("/");
+      Map<String, String> settings = new TreeMap<>(Map.of("spark.shuffle.io.maxRetries", "0"));
+      for (int at = 2; at < parts.length; at++) {
+        settings.put(parts[at].split("=")[0], parts[at].split("=")[1].replace(':', '/'));
+      }
+      ask(Integer.parseInt(parts[0]), new TransportConf("shuffle", new MapConfigProvider(settings)),
+          parts.length > 1 ? new Secret(parts[1]) : null, args);
+    }
+  }
+
+  record Secret(String text) implements SecretKeyHolder {
+    @Override public String getSaslUser(String application) { return "sparkSaslUser"; }
+    @Override public String getSecretKey(String application) { return text; }
+  }
+
+  static void ask(int port, TransportConf conf, Secret secret, String[] args) throws Exception {
     String[] blocks = Arrays.copyOfRange(args, 3, args.length);
-    try (ExternalBlockStoreClient client = new ExternalBlockStoreClient(CONF, null, false, 10000)) {
+    try (ExternalBlockStoreClient client = new ExternalBlockStoreClient(conf, secret, secret != null, 10000)) {
       client.init(args[1]);
       fetch("memory", client, port, args[2], blocks, null);
       fetch("missing", client, port, args[2], new String[] {"shuffle_3_10_9", "shuffle_3_12_0"}, null);
@@ -50,8 +70,10 @@ public class BlockClient {
             error == null ? String.join(",", found.get(executor)) : lastLine(error)).get(20, TimeUnit.SECONDS));
       }
     }
-    try (TransportContext context = new TransportContext(CONF, new NoOpRpcHandler());
-        TransportClient client = context.createClientFactory().createClient("localhost", port)) {
+    List<TransportClientBootstrap> bootstraps =
+        secret == null ? List.of() : List.of(new AuthClientBootstrap(conf, args[1], secret));
+    try (TransportContext context = new TransportContext(conf, new NoOpRpcHandler());
+        TransportClient client = context.createClientFactory(bootstraps).createClient("localhost", port)) {
       byte[] data = new byte[5_000_001];
       Arrays.fill(data, (byte) 42);
       CompletableFuture<String> uploaded = new CompletableFuture<>();

@@ -49,6 +49,11 @@ class Hold(SqlFaults, ExecutorRules):
             for e in self.rest.executors(all_of_them=True)
         }
 
+    def variable(self, command):
+        """The values that an environment variable has in Python workers."""
+        name = command["name"]
+        return sorted(set(self.sc.parallelize(range(4), 4).map(lambda _: os.environ.get(name, "")).collect()))
+
     def threads(self, command):
         """HTTP status of an executor's thread dump, and how many threads it shows."""
         status, body = self.rest.fetch(f"{self.rest.api}/executors/{command['id']}/threads")
