@@ -372,6 +372,33 @@ def parquet():
         seed("parquet_schema", b"PAR1" + footer + struct.pack("<i", len(footer)) + b"PAR1")
 
 
+def time_zones():
+    """Tables of one region each, out of a JDK's."""
+    for table in sorted(pathlib.Path("/usr/lib/jvm").glob("*/lib/tzdb.dat")):
+        data, at = table.read_bytes(), 7
+        def number():
+            nonlocal at
+            at += 2
+            return struct.unpack(">H", data[at - 2:at])[0]
+
+        def block():
+            nonlocal at
+            length = number()
+            at += length
+            return data[at - length:at]
+
+        versions = [block() for _ in range(number())]
+        names = [block() for _ in range(number())]
+        rules = [block() for _ in range(number())]
+        for _ in range(number()):
+            name, rule = names[number()], rules[number()]
+            texts = b"".join(struct.pack(">H", len(part)) + part for part in (b"TZDB",))
+            one = struct.pack(">H", 1)
+            parts = [struct.pack(">H", len(part)) + part for part in (versions[0], name, rule)]
+            seed("time_zones", b"\1" + texts + one + one.join(parts) + one + struct.pack(">HH", 0, 0))
+        return
+
+
 def archives():
     seed("class_file", class_file())
     for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -445,5 +472,6 @@ hadoop()
 handshakes()
 rows()
 parquet()
+time_zones()
 archives()
 texts()

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use javatime::Zones;
+
 use crate::config::{LaneName, SettingError, declared};
 use crate::lanes::jvm::HotSpot;
 use crate::lanes::python::worker::PythonWorkers;
 use crate::lanes::python::{PythonLane, PythonParts};
 use crate::lanes::sql::{SqlLane, SqlParts};
+use crate::launch::Jdk;
 use crate::task::{Assembly, Lane, LaneParts};
 
 /// What executors of this program are made of.
@@ -46,8 +49,27 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
             shuffle: Arc::clone(&plane.shuffle),
             memory: plane.memory.clone(),
             files: Arc::clone(files),
+            zones: time_zones(),
         };
         lanes.push(Box::new(SqlLane::new(parts, properties)?));
     }
     Ok(lanes)
+}
+
+/// The time zones of the JDK whose JVM would run what is delegated. Without them, expressions in zones with rules are
+/// delegated.
+fn time_zones() -> Zones {
+    let read = || -> Result<Zones, String> {
+        let jdk = Jdk::find_on_this_machine().map_err(|error| error.to_string())?;
+        let path = jdk.time_zones();
+        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Zones::read(bytes).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    match read() {
+        Ok(zones) => zones,
+        Err(error) => {
+            tracing::warn!("Time zones with rules are left to the JVM: {error}");
+            Zones::default()
+        }
+    }
 }

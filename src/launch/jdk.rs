@@ -204,6 +204,11 @@ impl Jdk {
         &self.libjvm
     }
 
+    /// The rules of its time zones, `tzdb.dat`.
+    pub fn time_zones(&self) -> PathBuf {
+        self.home.join("lib/tzdb.dat")
+    }
+
     /// `JAVA_VERSION` of the `release` file, for example `17.0.15`; `unknown` if there is none.
     pub fn version(&self) -> &str {
         &self.version

@@ -62,8 +62,7 @@ fn random(version: &'static str) {
         return;
     };
     let reports = reports(&outcome, version);
-    let others = [UNKNOWN_COLUMNS, "Max of boolean", "Min of boolean"];
-    let known = [Reason::Whole(&others), Reason::Part(&NOT_NATIVE)];
+    let known = [Reason::Whole(&[UNKNOWN_COLUMNS]), Reason::Part(&NOT_NATIVE)];
     let left = check_reasons(&reports, Report::left_native, &known);
     // Of those whose operators are not natively there, and of what is no operator.
     let (native, others) = (ended(&reports, "sql"), left.values().sum::<u64>());

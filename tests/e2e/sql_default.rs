@@ -39,11 +39,10 @@ const REASONS: [(&str, &str); 5] = [
 ];
 
 /// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
-const NOT_NATIVE: [&str; 24] = [
+const NOT_NATIVE: [&str; 23] = [
     "a column of type array<bigint>",
     "AggregateInPandasExec",
     "ArrowAggregatePythonExec",
-    "CartesianProductExec",
     "CollectSet",
     "DefaultCachedBatchSerializer",
     "EvalPythonExec",

@@ -37,13 +37,10 @@ const VERIFIED: Application = Application {
 };
 
 /// Parts of all reasons for which tasks of these queries are left to the JVM.
-pub(crate) const NOT_NATIVE: [&str; 10] = [
-    "CartesianProductExec",
-    "EmptyRDD",
+pub(crate) const NOT_NATIVE: [&str; 7] = [
     "GenerateExec",
     "PythonRDD$::toLocalIteratorAndServe",
     "RDDScanExec",
-    "TakeOrderedAndProjectExec",
     "a join by the bits of floats",
     "generated code without operators",
     // Both are of nested loop joins that are full outer joins.
@@ -51,8 +48,7 @@ pub(crate) const NOT_NATIVE: [&str; 10] = [
     "null instead of an object",
 ];
 
-/// What is made of local rows that nobody names, and looked into all the same: `TakeOrderedAndProjectExec` of a bare
-/// table.
+/// What is made of local rows that nobody names, and looked into all the same: the first rows of a bare table in an order.
 pub(crate) const UNKNOWN_COLUMNS: &str = "rows of unknown columns";
 
 pub(crate) fn arguments(work: &Path, settings: &[&str]) -> Vec<String> {

@@ -16,7 +16,17 @@ ROWS = 1200
 
 SCHEMA = """id int, b boolean, b2 boolean, i8 tinyint, i8b tinyint, i16 smallint, i16b smallint, i32 int, i32b int, small int, i64 bigint, i64b bigint,
 f32 float, f32b float, f64 double, f64b double, d5 decimal(5,2), d10 decimal(10,0), d15 decimal(15,2), d15b decimal(15,2), d18 decimal(18,6), d20 decimal(20,4), d38 decimal(38,10),
-d38i decimal(38,0), d38f decimal(38,38), s string, s2 string, part string, num string, dec string, flag string, day string, time string, bin binary, dt_days int, dt2_days int, ts_us bigint, ts2_us bigint"""
+d38i decimal(38,0), d38f decimal(38,38), s string, s2 string, part string, num string, dec string, flag string, day string, time string, bin binary, dt_days int, dt2_days int, ts_us bigint, ts2_us bigint, zone_us bigint, clock_us bigint, stamp string"""
+
+
+ZONES = ["America/New_York", "Europe/Berlin", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo"]
+# Seconds at which clocks were or will be changed in these zones, and how far those are from UTC.
+CHANGES = [
+    -2717650800, -2445424384, -2422054408, -1767214412, -1633280400, -1615140000, -1577943676, -880218000, -781052400, -776563200, -765936000, -761180400, 323830800, 338950800, 352216800, 372785400, 478621800, 499188600,
+    504901800, 1173596400, 1194156000, 1301752800, 1316872800, 1325239200, 1518919200, 1541300400, 1550368800, 1710054000, 1711846800, 1712415600, 1728142200, 1729990800, 1730613600, 2215062000, 2235621600, 2532524400,
+    2548251000, 4109878800, 4128627600, 13575625200, 13596184800,
+]
+OFFSETS = [-39600, -36000, -18000, -17762, -14400, -10800, -7200, 3208, 3600, 7200, 10800, 19800, 20476, 20700, 37800, 39600, 46800, 50400]
 
 
 def rows(safe):
@@ -116,15 +126,39 @@ def rows(safe):
             return null(rng.randint(10**15, 2 * 10**15))
         return null(rng.choice([rng.randint(-62135596800 * 10**6, 253402300799 * 10**6), rng.randint(0, 2 * 10**15), rng.choice([0, -1, 1, 999999, 10**6, -(10**6), 127 * 10**6, 128 * 10**6, 2**31 * 10**6])]))
 
+    # Its own numbers: the other columns stay as they are.
+    clocks = random.Random(43)
+
+    def change():
+        """An instant near a change of clocks, and a local time near one."""
+        near = clocks.choice(CHANGES) * 10**6 + clocks.choice([-1, 0, 1, clocks.randint(-3 * 3600 * 10**6, 3 * 3600 * 10**6), clocks.randint(-10, 10) * 900 * 10**6])
+        local = clocks.choice(CHANGES) * 10**6 + clocks.choice(OFFSETS) * 10**6 + clocks.choice([-1, 0, 1, clocks.randint(-2 * 3600 * 10**6, 2 * 3600 * 10**6), clocks.randint(-10, 10) * 900 * 10**6])
+        return [None if clocks.random() < 0.05 else value for value in (near, local)]
+
+    odd = ["", " ", "T", "x", "T1:2:3", "12:30:00", "2020-01-01T", "2020-1-1 1", "2020-01-01 24:00:00", "2020-13-01 00:00:00", "2020-02-30", "0000-01-01 00:00:00", "12345-01-01 00:00:00", "1234567-01-01", "+2020-01-01 00:00:00",
+           "-0001-01-01 00:00:00", "-2020-01-01", "2020-01-01 00:00:00.1.2", "2020-01-01 00:00", "2020-01-01 1:2", "2020-01-01 00:00:60", "2020-01-01  00:00:00", "2020", "2020-5", "20200101", "2020-01-01 00:00:00 x", "2020-01-01 000:00:00", "2020-01-01-01",
+           "\t2020-01-01 00:00:00\n", "2020-01-01 00:00:00+", "2020-01-01 00:00:00+19:00", "2020-01-01 00:00:00 Europe/Paris", "2020-01-01 00:00:00 PST", "2020-01-01 00:00:00 EST", "2020-01-01 12:-1:00", "999999-12-31 23:59:59", "294247-01-10 04:00:54.775808"]
+
+    def stamp():
+        """A timestamp as text, in any of the forms that there are."""
+        if clocks.random() < (0 if safe else 0.25):
+            return clocks.choice(odd)
+        day = f"{clocks.randint(1900, 2100)}-{clocks.randint(1, 12)}-{clocks.randint(1, 28)}" if clocks.random() < 0.5 else f"{clocks.randint(1, 9999):04}-{clocks.randint(1, 12):02}-{clocks.randint(1, 28):02}"
+        time = f"{clocks.randint(0, 23)}:{clocks.randint(0, 59)}:{clocks.randint(0, 59)}" if clocks.random() < 0.5 else f"{clocks.randint(0, 23):02}:{clocks.randint(0, 59):02}:{clocks.randint(0, 59):02}"
+        fraction = clocks.choice(["", "", ".", ".1", ".12", ".123456", ".1234567", ".999999999", ".000001"])
+        zone = clocks.choice(["", "", "Z", " Z", "+01:00", "-8:00", "+01:3", "+0130", "-03", " GMT+2", "UTC", " UTC-03:30", "UT+1", "+01:30:15", "-18:00"])
+        return day + clocks.choice([" ", "T"]) + time + fraction + zone
+
     for index in range(ROWS):
         yield (index, null(rng.random() < 0.5), null(rng.random() < 0.5), integer(8), integer(8), integer(16), integer(16), integer(32), integer(32), null(rng.randint(-5, 8)), integer(64), integer(64),
                floating(32), floating(32), floating(64), floating(64), decimal(5, 2), decimal(10, 0), decimal(15, 2), decimal(15, 2), decimal(18, 6), decimal(20, 4), decimal(38, 10),
                decimal(38, 0), decimal(38, 38), null(rng.choice(words)), null(rng.choice(words)), null(rng.choice(parts)), number(), real(),
                null(rng.choice(["t", "true", "TRUE", "y", "yes", "1", "f", "false", "n", "No", "0", " true "] + ([] if safe else ["", "x", "tru", "01", "on"]))), date(), moment(),
-               null(bytes(rng.getrandbits(8) for _ in range(rng.choice([0, 1, 3, 8, 20])))), days(), days(), micros(), micros())
+               null(bytes(rng.getrandbits(8) for _ in range(rng.choice([0, 1, 3, 8, 20])))), days(), days(), micros(), micros(), *change(), stamp())
 
 
-COLUMNS = ["*", "date_add(date'1970-01-01', dt_days) dt", "date_add(date'1970-01-01', dt2_days) dt2", "timestamp_micros(ts_us) ts", "timestamp_micros(ts2_us) ts2", "cast(timestamp_micros(ts_us) as timestamp_ntz) ntz"]
+COLUMNS = ["*", "date_add(date'1970-01-01', dt_days) dt", "date_add(date'1970-01-01', dt2_days) dt2", "timestamp_micros(ts_us) ts", "timestamp_micros(ts2_us) ts2", "cast(timestamp_micros(ts_us) as timestamp_ntz) ntz",
+           "timestamp_micros(zone_us) zts", "cast(timestamp_micros(clock_us) as timestamp_ntz) zntz", "cast(timestamp_micros(clock_us) as date) zdt", "cast(timestamp_micros(clock_us) as string) ztime"]
 
 PAIRS = [("b", "b2"), ("i8", "i8b"), ("i16", "i16b"), ("i32", "i32b"), ("i64", "i64b"), ("f32", "f32b"), ("f64", "f64b"), ("d15", "d15b"), ("d38", "d38"), ("s", "s2"), ("bin", "bin"), ("dt", "dt2"), ("ts", "ts2"), ("ntz", "ntz")]
 NUMBERS = [("i8", "i8b"), ("i16", "i16b"), ("i32", "i32b"), ("i64", "i64b"), ("f32", "f32b"), ("f64", "f64b")]
@@ -171,6 +205,18 @@ def groups():
         "hashes": ["hash(i32)", "hash(i64, s)", "hash(f64, f32)", "hash(d15, d38)", "hash(b, i8, i16, dt, ts, bin)", "xxhash64(i32)", "xxhash64(i64, s)", "xxhash64(f64, f32)", "xxhash64(d15, d38)", "xxhash64(b, i8, i16, dt, ts, bin)", "xxhash64(s, part)", "md5(bin)", "md5(cast(s as binary))"],
         "normal": ["struct(f64 + 0, -f64)"],
     }
+    found["moments"] = [f"unix_{unit}(ts)" for unit in ["micros", "millis", "seconds"]] + ["unix_date(dt)", "date_from_unix_date(small)", "timestamp_millis(i32)", "timestamp_seconds(i32)", "timestamp_micros(small)", "make_date(2000 + small, small + 5, small + 20)"]
+    found["moments"] += ["ts - ts2", "ntz - ntz", "dt - dt2", "ts + interval 1 month", "ntz - interval 13 months", "extract(second from ts)", "extract(second from ntz)", "from_utc_timestamp(ts, 'Europe/Berlin')", "to_utc_timestamp(ts, '+01:30')", "from_utc_timestamp(ts, null)"]
+    found["moments"] += [f"date_format(ts, '{pattern}')" for pattern in ["yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd HH:mm:ss", "yyyy/M/d H:m:s", "HH:mm:ss.SSS", "ss.SSSSSS", "yyyy-MM", "dd.MM.yyyy"]] + ["date_format(dt, 'yyyy-MM')"]
+    found["stamps"] = ["unix_micros(cast(stamp as timestamp))", "unix_micros(try_cast(stamp as timestamp))", "hour(cast(stamp as timestamp_ntz))", "datediff(cast(try_cast(stamp as timestamp_ntz) as date), dt)"]
+    found["numbers"] = ["hex(i64)", "hex(i32)", "hex(s)", "hex(bin)", "bin(i64)", "bin(small)"]
+    clock = ["hour(zts)", "minute(zts)", "second(zts)", "hour(ts)", "minute(ts)", "cast(zts as date)", "cast(zts as string)", "cast(cast(zts as timestamp_ntz) as string)", "cast(cast(zntz as timestamp) as string)", "cast(zntz as timestamp)", "cast(zdt as timestamp)", "cast(ztime as timestamp)", "unix_micros(cast(stamp as timestamp))",
+             "year(zts)", "year(ts)", "cast(ts as string)", "datediff(cast(ts as date), dt)", "unix_seconds(cast(dt as timestamp))", "unix_seconds(cast(ntz as timestamp))", "extract(second from zts)", "date_format(zts, 'yyyy-MM-dd HH:mm:ss')"]
+    clock += [f"date_trunc('{unit}', zts)" for unit in ["year", "quarter", "month", "week", "day", "hour", "minute", "second"]] + ["unix_seconds(date_trunc('month', ts))"]
+    clock += ["zts + interval '1 02:03:04' day to second", "zts - interval '1' day", "zts + interval '-1 23' day to hour", "zts - interval '25' hour", "zts + interval '1' month", "zts - interval '13' month", "zts - ts", "date_add(zts, 1)", "zts = timestamp'2024-11-03 01:30:00'", "zts < timestamp'1945-05-24 02:30:00'"]
+    clock += [f"from_utc_timestamp(zts, '{zone}')" for zone in ZONES[:3]] + [f"to_utc_timestamp(zts, '{zone}')" for zone in ZONES[3:]]
+    for zone in ZONES:
+        found[f"zone_{zone.split('/')[1]}"] = clock
     for name, mode in [("cast", "cast"), ("try_cast", "try_cast")]:
         for column, of in FROM.items():
             for to in TEXTS.get(column, TO):
@@ -178,6 +224,11 @@ def groups():
                 if to != of and (column, to) != ("bin", "string"):
                     found.setdefault(f"{name}_{column}", []).append(f"{mode}({column} as {to})")
     return found
+
+
+def zone_of(group):
+    """The session's time zone for a group."""
+    return next((zone for zone in ZONES if group == f"zone_{zone.split('/')[1]}"), "UTC")
 
 
 # Text that is not UTF-8: computed nowhere but in a JVM.
@@ -244,6 +295,7 @@ def main():
                 continue
             if name == "bad":
                 data = bad
+            spark.conf.set("spark.sql.session.timeZone", zone_of(name))
             allowed = []
             for expression in expressions:
                 try:

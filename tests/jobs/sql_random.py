@@ -29,15 +29,24 @@ LITERALS = {
 }
 TYPES = list(LITERALS)
 
+# What depends on the time zone of the session.
+CLOCKS = {
+    "timestamp": [
+        ("hour({})", "int"), ("CAST({} AS date)", "date"), ("CAST({} AS string)", "string"), ("CAST(CAST({} AS timestamp_ntz) AS timestamp)", "timestamp"), ("date_trunc('month', {})", "timestamp"), ("date_trunc('hour', {})", "timestamp"),
+        ("{} + INTERVAL '1 02:03:04' DAY TO SECOND", "timestamp"), ("{} - INTERVAL '1' MONTH", "timestamp"), ("from_utc_timestamp({}, 'America/St_Johns')", "timestamp"), ("to_utc_timestamp({}, 'Europe/Berlin')", "timestamp"), ("date_format({}, 'yyyy-MM-dd HH:mm')", "string"),
+    ],
+    "date": [("hour(CAST({} AS timestamp))", "int"), ("unix_seconds(CAST({} AS timestamp))", "bigint"), ("CAST({} AS string)", "string"), ("date_format({}, 'yyyy-MM')", "string")],
+}
+
 # What differs between sessions. Each is a session of its own, with the same views.
 SESSIONS = [
     {},
-    {"spark.sql.codegen.wholeStage": "false"},
-    {"spark.sql.codegen.wholeStage": "false", "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"},
-    {"spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"},
-    {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": "false", "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"},
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.session.timeZone": "Europe/Berlin"},
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.session.timeZone": "Asia/Kathmandu", "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"},
+    {"spark.sql.session.timeZone": "Australia/Lord_Howe", "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"},
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.session.timeZone": "Pacific/Apia", "spark.sql.adaptive.enabled": "false", "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"},
     {"spark.sql.codegen.wholeStage": "false", "spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.session.timeZone": "America/New_York"},
-    {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.join.preferSortMergeJoin": "false"},
+    {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.join.preferSortMergeJoin": "false", "spark.sql.session.timeZone": "America/Sao_Paulo"},
     {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.coalescePartitions.enabled": "false", "spark.sql.shuffle.partitions": "3"},
 ]
 
@@ -67,6 +76,16 @@ FIXED = [
     "SELECT x, stddev(x), var_pop(x) FROM VALUES (-1e300D), (2D), (-1e300D) t(x) GROUP BY x",
     "SELECT a.id, v.* FROM range(3) a JOIN from_pandas v ON a.id = v.c0",
     "SELECT count(*) FROM VALUES (1,'x'),(2,'y') v(a,b) CROSS JOIN range(3)",
+    # The first rows of all, in the middle of a plan.
+    "SELECT a.c0, b.c0 AS x FROM (SELECT * FROM VALUES (3, 'x'), (1, 'y'), (2, 'z') t(c0, c1) ORDER BY c0 LIMIT 2 OFFSET 1) a JOIN range(4) b ON a.c0 = b.id",
+    "SELECT count(*), max(c0) FROM (SELECT id AS c0 FROM range(0, 100, 1, 3) ORDER BY id DESC LIMIT 7)",
+    "SELECT * FROM (SELECT id % 3 AS k, id FROM range(0, 20, 1, 4) ORDER BY id LIMIT 5) UNION ALL SELECT * FROM (SELECT id, id + 1 FROM range(3) ORDER BY id DESC LIMIT 1)",
+    "SELECT c0, count(*) FROM (SELECT /*+ REPARTITION(1) */ * FROM (SELECT id AS c0 FROM range(0, 9, 1, 3) ORDER BY id DESC LIMIT 4)) GROUP BY c0",
+    "SELECT sum(x) FROM (SELECT x, row_number() OVER (ORDER BY x) AS n FROM (SELECT id AS x FROM range(0, 50, 1, 2) ORDER BY id DESC LIMIT 3 OFFSET 1)) WHERE n < 3",
+    "SELECT count(*) FROM (SELECT id FROM range(5) ORDER BY id LIMIT 0)",
+    "SELECT /*+ SHUFFLE_REPLICATE_NL(a) */ a.id, b.x FROM range(3) a JOIN VALUES (1, 'one'), (2, 'two') b(x, y) ON a.id < b.x",
+    "SELECT /*+ SHUFFLE_REPLICATE_NL(a) */ count(*), max(b.c0) FROM range(0, 40, 1, 3) a CROSS JOIN from_list b",
+    "SELECT max(a.id > b.id), min(a.id > b.id) FROM range(3) a CROSS JOIN range(2) b",
     # What a SELECT without FROM selects from has one row and no columns.
     "SELECT (SELECT max(id) FROM range(3)) AS a, (SELECT count(*) FROM VALUES (1),(2) v(x)) AS b",
     "SELECT 'x' AS c WHERE (SELECT max(id) FROM range(3)) > 1",
@@ -208,6 +227,10 @@ class Maker:
             elif kind < 0.6:
                 items.append(self.literal(of))
                 types.append(of)
+            elif kind > 0.7 and of in CLOCKS:
+                item, result = self.pick(CLOCKS[of])
+                items.append(item.format(column))
+                types.append(result)
             elif kind < 0.8:
                 items.append(f"{column} IS NULL")
                 types.append("boolean")

@@ -160,6 +160,10 @@ impl fmt::Display for OperatorKind {
                 join, build_side, ..
             } => write!(f, "ShuffledHashJoin {} {join}", side(*build_side)),
             Self::SortMergeJoin { join, .. } => write!(f, "SortMergeJoin {join}"),
+            Self::CartesianProduct { condition, .. } => match condition {
+                Some(condition) => write!(f, "CartesianProduct ON {condition}"),
+                None => f.write_str("CartesianProduct"),
+            },
             Self::Union(children) => write!(f, "Union of {}", children.len()),
             Self::Coalesce(_) => write!(f, "Coalesce"),
             Self::Expand { projections, .. } => {
@@ -265,6 +269,7 @@ impl fmt::Display for Inputs {
         match self {
             Self::Leaf(leaf) => write!(f, "{leaf}"),
             Self::Zip(inputs) => write!(f, "zip({})", list(inputs)),
+            Self::Cartesian(inputs) => write!(f, "cartesian({})", list(inputs)),
             Self::Union(inputs) => write!(f, "union({})", list(inputs)),
             Self::Coalesced(inputs) => write!(f, "coalesced({inputs})"),
         }

@@ -15,6 +15,8 @@ pub enum Inputs {
     Leaf(LeafId),
     /// `ZippedPartitionsRDD2`: one partition for each.
     Zip(Vec<Self>),
+    /// `CartesianRDD`: one partition for each of two.
+    Cartesian(Vec<Self>),
     /// `UnionRDD`: the partition of one of them.
     Union(Vec<Self>),
     /// `CoalescedRDD`: several partitions of the same.
@@ -26,7 +28,7 @@ pub enum Inputs {
 pub enum TaskInputs {
     /// What the leaf reads.
     Leaf(LeafId, LeafInput),
-    /// See [`Inputs::Zip`].
+    /// See [`Inputs::Zip`] and [`Inputs::Cartesian`].
     Zip(Vec<Self>),
     /// See [`Inputs::Union`]: which, and its input.
     Union(usize, Box<Self>),
@@ -130,6 +132,14 @@ pub(crate) fn bind(
                 .collect::<Result<_>>()
                 .map(TaskInputs::Zip)
         }
+        Inputs::Cartesian(inputs) => {
+            expect(partition, "CartesianPartition")?;
+            let pairs = inputs.iter().zip(["s1", "s2"]);
+            pairs
+                .map(|(inputs, field)| bind(reader, inputs, leaves, partition.object(field)?))
+                .collect::<Result<_>>()
+                .map(TaskInputs::Zip)
+        }
         Inputs::Union(branches) => {
             expect(partition, "UnionPartition")?;
             let index = usize::try_from(partition.int("parentRddIndex")?);
@@ -192,6 +202,11 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
         OperatorKind::ShuffleRead { .. } => {
             expect(partition, "ShuffledRowRDDPartition")?;
             read_spec(partition.object("spec")?).map(LeafInput::Shuffle)
+        }
+        OperatorKind::LocalTableScan { .. }
+            if partition.name() == "CoalesceExec$EmptyPartition" =>
+        {
+            Ok(LeafInput::Rows(Vec::new()))
         }
         OperatorKind::LocalTableScan { .. } => {
             expect(partition, "ParallelCollectionPartition")?;

@@ -34,6 +34,7 @@ mod scan;
 mod schema_merge;
 mod shuffle;
 mod stage;
+mod top_k;
 mod types;
 mod unsafe_row;
 mod window;

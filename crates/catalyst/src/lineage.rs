@@ -8,7 +8,7 @@ use javaser::arena::Value;
 
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
-use crate::expr::{Attribute, read_attributes};
+use crate::expr::{Attribute, Expr, read_attributes};
 use crate::inputs::Inputs;
 use crate::metrics::{Metric, of_operator, read_map};
 use crate::object::{Object, Reader};
@@ -70,12 +70,18 @@ pub(crate) struct Tree {
 #[derive(Debug)]
 pub(crate) struct Lineage<'r, 'g> {
     pub(crate) reader: &'r Reader<'g>,
+    /// Metrics of the writer of the stage's shuffle, if it writes one.
+    pub(crate) write_metrics: Option<Vec<Metric>>,
     leaves: usize,
 }
 
 impl<'r, 'g> Lineage<'r, 'g> {
     pub(crate) fn new(reader: &'r Reader<'g>) -> Self {
-        Self { reader, leaves: 0 }
+        Self {
+            reader,
+            write_metrics: None,
+            leaves: 0,
+        }
     }
 
     fn leaf(&mut self) -> LeafId {
@@ -118,6 +124,19 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 Ok(one_after_another(self.union(rdd, hint)?))
             }
             Some("rdd.CoalescedRDD") => self.coalesced(rdd, hint),
+            // Of `LIMIT 0`, or of inputs without partitions.
+            Some("rdd.ParallelCollectionRDD") => match hint.bare_plan() {
+                Some(plan) if plan.name() == "TakeOrderedAndProjectExec" => {
+                    let output = plan_output(self.reader, plan)?;
+                    self.local_rows(rdd, Columns::Known(output), Vec::new())
+                }
+                _ => Err(Unsupported::Class(rdd.name().to_owned())),
+            },
+            // What is left of an input without partitions if it is to have one.
+            Some("sql.execution.CoalesceExec$EmptyRDDWithPartitions") => {
+                let output = self.columns_of_rows(&hint)?;
+                Ok(self.empty(output))
+            }
             Some("sql.execution.ShuffledRowRDD") => self.shuffle_read(rdd, hint),
             Some("sql.execution.datasources.FileScanRDD") => match hint.bare_plan() {
                 Some(plan) => self.scan(plan, rdd),
@@ -180,6 +199,10 @@ impl<'r, 'g> Lineage<'r, 'g> {
             ("joins.BroadcastNestedLoopJoinExec", _) => self.broadcast_join(&closure, child),
             // Copies rows.
             ("TakeOrderedAndProjectExec", "executeCollect") => self.rdd(child, hint),
+            ("joins.CartesianProductExec", "doExecute") => {
+                self.cartesian(closure.arg(reader, 0)?, child)
+            }
+            ("TakeOrderedAndProjectExec", "doExecute") => self.take_ordered(&closure, child),
             ("LocalTableScanExec", "doExecute") => self.local_table(&closure, child, &hint),
             ("OneRowRelationExec", "doExecute") => {
                 let metric = closure.args.first().copied().unwrap_or(Value::Null);
@@ -261,6 +284,31 @@ impl<'r, 'g> Lineage<'r, 'g> {
         Ok(Tree {
             operator: shuffled_join(self.reader, plan, left, right)?,
             inputs,
+        })
+    }
+
+    fn cartesian(&mut self, plan: Object<'g>, rdd: Object<'g>) -> Result<Tree> {
+        if rdd.name() != "UnsafeCartesianRDD" {
+            return Err(Unsupported::Class(rdd.name().to_owned()));
+        }
+        let mut side = |of: &str, side: &str| {
+            let tree = self.rdd(rdd.object(of)?, Hint::plan(plan.object(side)?))?;
+            let columns = tree.operator.output.require()?.to_vec();
+            Ok::<_, Unsupported>((tree, columns))
+        };
+        let (left, left_columns) = side("rdd1", "left")?;
+        let (right, right_columns) = side("rdd2", "right")?;
+        Ok(Tree {
+            operator: Operator {
+                output: Columns::Known([left_columns, right_columns].concat()),
+                kind: OperatorKind::CartesianProduct {
+                    condition: Expr::read_option(self.reader, plan.option("condition")?)?,
+                    left: Box::new(left.operator),
+                    right: Box::new(right.operator),
+                },
+                metrics: of_operator(self.reader, plan)?,
+            },
+            inputs: Inputs::Cartesian(vec![left.inputs, right.inputs]),
         })
     }
 
@@ -354,21 +402,39 @@ impl<'r, 'g> Lineage<'r, 'g> {
     }
 
     fn local_table(&mut self, closure: &Closure, rdd: Object<'g>, hint: &Hint<'g>) -> Result<Tree> {
-        let output = match (hint.bare_plan(), &hint.output) {
-            (Some(plan), _) => Columns::Known(plan_output(self.reader, plan)?),
-            (None, Some(output)) => Columns::Known(output.clone()),
-            // A plan was there, but is not understood.
-            (None, None) if hint.plan.is_some() => {
-                return Err(Unsupported::of_use("a local table of another plan"));
-            }
-            // The rows themselves say how many columns they have.
-            (None, None) => Columns::Opaque { num_fields: None },
-        };
+        let output = self.columns_of_rows(hint)?;
         let metrics = match closure.args.first() {
             Some(metric) => vec![Metric::read(self.reader, "numOutputRows", *metric)?],
             None => Vec::new(),
         };
         self.local_rows(rdd, output, metrics)
+    }
+
+    /// What the operator above knows of the columns of rows that nobody names.
+    fn columns_of_rows(&self, hint: &Hint<'g>) -> Result<Columns> {
+        match (hint.bare_plan(), &hint.output) {
+            (Some(plan), _) => Ok(Columns::Known(plan_output(self.reader, plan)?)),
+            (None, Some(output)) => Ok(Columns::Known(output.clone())),
+            // A plan was there, but is not understood.
+            (None, None) if hint.plan.is_some() => {
+                Err(Unsupported::of_use("a local table of another plan"))
+            }
+            // The rows themselves say how many columns they have.
+            (None, None) => Ok(Columns::Opaque { num_fields: None }),
+        }
+    }
+
+    /// Partitions without rows.
+    fn empty(&mut self, output: Columns) -> Tree {
+        let leaf = self.leaf();
+        Tree {
+            operator: Operator {
+                kind: OperatorKind::LocalTableScan { leaf },
+                output,
+                metrics: Vec::new(),
+            },
+            inputs: Inputs::Leaf(leaf),
+        }
     }
 
     /// Rows that lie in the tasks' partitions.

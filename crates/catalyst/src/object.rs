@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use javaser::arena::{Graph, NodeId, Value};
+use javatime::Zones;
 
 use crate::error::{Result, Unsupported};
 
@@ -35,6 +36,10 @@ pub(crate) struct Reader<'g> {
     pub(crate) graph: &'g Graph,
     /// `spark.sql.decimalOperations.allowPrecisionLoss`, where an expression does not say it itself.
     pub(crate) allow_precision_loss: bool,
+    /// The time zones that are known.
+    pub(crate) zones: Zones,
+    /// Whether dates are written and read by the formats of Spark 2.
+    pub(crate) legacy_time_parser: bool,
     nodes: Cell<u32>,
     depth: Cell<u32>,
 }
@@ -44,6 +49,8 @@ impl<'g> Reader<'g> {
         Self {
             graph,
             allow_precision_loss,
+            zones: Zones::default(),
+            legacy_time_parser: false,
             nodes: Cell::new(0),
             depth: Cell::new(0),
         }

@@ -163,7 +163,7 @@ pub(crate) fn metric(reader: &Reader<'_>, object: Object<'_>, name: &str) -> Res
     Metric::read(reader, name, object.value(name)?)
 }
 
-fn attributes(list: &[Expr]) -> Result<Vec<Attribute>> {
+pub(crate) fn attributes(list: &[Expr]) -> Result<Vec<Attribute>> {
     list.iter()
         .map(|named| {
             named

@@ -223,6 +223,15 @@ pub enum OperatorKind {
         /// Right input.
         right: Box<Operator>,
     },
+    /// `CartesianProduct`: all pairs of rows of a partition of each input.
+    CartesianProduct {
+        /// What must be true of a pair.
+        condition: Option<Expr>,
+        /// Left input.
+        left: Box<Operator>,
+        /// Right input.
+        right: Box<Operator>,
+    },
     /// `Union`: a task computes one of them; columns go by their place.
     Union(Vec<Operator>),
     /// `Coalesce`: a task computes several partitions of its input.
@@ -344,7 +353,8 @@ impl Operator {
             | OperatorKind::BroadcastNestedLoopJoin {
                 streamed: child, ..
             } => vec![child],
-            OperatorKind::ShuffledHashJoin { left, right, .. }
+            OperatorKind::CartesianProduct { left, right, .. }
+            | OperatorKind::ShuffledHashJoin { left, right, .. }
             | OperatorKind::SortMergeJoin { left, right, .. } => vec![left, right],
             OperatorKind::Union(children) => children.iter().collect(),
         };

@@ -121,8 +121,7 @@ pub(crate) fn write<'g>(
         }
         other => return Err(Unsupported::Class(other.to_owned())),
     };
-    let processor = dependency.object("shuffleWriterProcessor")?;
-    let mut metrics = read_map(reader, processor, "metrics$1")?;
+    let mut metrics = write_metrics(reader, dependency)?;
     let data_size = dependency.object("serializer")?.value("dataSize")?;
     if reader.class(data_size) != "null" {
         metrics.insert(0, Metric::read(reader, "dataSize", data_size)?);
@@ -140,6 +139,12 @@ pub(crate) fn write<'g>(
         dependency: dependency.node,
     };
     Ok((write, rows))
+}
+
+/// Metrics of a shuffle's writer, in the order of their names.
+pub(crate) fn write_metrics(reader: &Reader<'_>, dependency: Object<'_>) -> Result<Vec<Metric>> {
+    let processor = dependency.object("shuffleWriterProcessor")?;
+    read_map(reader, processor, "metrics$1")
 }
 
 /// A closure of `ShuffleExchangeExec.prepareShuffleDependency`.

@@ -1,6 +1,7 @@
 //! Stages and tasks.
 
 use javaser::arena::{Graph, NodeId, Value};
+use javatime::Zones;
 
 use crate::carried;
 use crate::closure::ClosureArgs as _;
@@ -60,22 +61,32 @@ pub enum CollectResult {
     Pair,
 }
 
-/// What a session's settings say where expressions do not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What expressions do not say themselves: settings of the session, and rules of the executor's time zones.
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// `spark.sql.decimalOperations.allowPrecisionLoss`
     pub allow_precision_loss: bool,
+    /// Whether `spark.sql.legacy.timeParserPolicy` is `LEGACY`.
+    pub legacy_time_parser: bool,
+    /// Time zones besides those of fixed offsets.
+    pub zones: Zones,
 }
 
 impl Settings {
     /// Name of the property that [`Self::allow_precision_loss`] is read from.
     pub const ALLOW_PRECISION_LOSS: &str = "spark.sql.decimalOperations.allowPrecisionLoss";
 
-    /// From the properties of a task.
+    /// Name of the property that [`Self::legacy_time_parser`] is read from.
+    pub const TIME_PARSER: &str = "spark.sql.legacy.timeParserPolicy";
+
+    /// From the properties of a task, without time zones.
     pub fn new<'a>(property: impl Fn(&str) -> Option<&'a str>) -> Self {
         let allow = property(Self::ALLOW_PRECISION_LOSS);
         Self {
             allow_precision_loss: allow.is_none_or(|v| v.eq_ignore_ascii_case("true")),
+            legacy_time_parser: property(Self::TIME_PARSER)
+                .is_some_and(|policy| policy.eq_ignore_ascii_case("LEGACY")),
+            zones: Zones::default(),
         }
     }
 }
@@ -99,12 +110,15 @@ impl Stage {
         settings: Settings,
     ) -> std::result::Result<Self, Unsupported> {
         let graph = &*carried::unpacked(graph)?;
-        let reader = Reader::new(graph, settings.allow_precision_loss);
+        let mut reader = Reader::new(graph, settings.allow_precision_loss);
+        reader.zones = settings.zones;
+        reader.legacy_time_parser = settings.legacy_time_parser;
         let target = reader.object(target);
         let rdd = reader.object(rdd);
         let mut lineage = Lineage::new(&reader);
         let (tree, output) = if target.class() == "org.apache.spark.ShuffleDependency" {
             let (write, rows) = shuffle::write(&reader, target, rdd)?;
+            lineage.write_metrics = Some(shuffle::write_metrics(&reader, target)?);
             let tree = lineage.rdd(rows, Hint::output(write.output.clone()))?;
             (tree, Output::ShuffleWrite(Box::new(write)))
         } else {

@@ -282,6 +282,11 @@ impl Lowering {
             OperatorKind::SortMergeJoin { join, left, right } => {
                 join::shuffled(self, join, None, (left, right), inputs, demand)?
             }
+            OperatorKind::CartesianProduct {
+                condition,
+                left,
+                right,
+            } => join::cartesian(self, condition.as_ref(), (left, right), inputs, demand)?,
             OperatorKind::Union(children) => {
                 union::union(self, children, &operator.output, inputs, demand)?
             }

@@ -84,7 +84,7 @@ fn parts(binary: &Graph) -> Option<(NodeId, NodeId)> {
 impl Captured {
     fn stage(&self) -> Result<Stage, Unsupported> {
         let (rdd, target) = parts(&self.binary).unwrap();
-        Stage::read(&self.binary, rdd, target, self.settings)
+        Stage::read(&self.binary, rdd, target, self.settings.clone())
     }
 
     /// The stage and what its first and last task read, or why not.
@@ -313,7 +313,7 @@ fn changed_bytes_do_no_harm() {
         raw[at] = byte;
         if let Ok((graph, _)) = Graph::parse_first(&raw, &Limits::default())
             && let Some((rdd, target)) = parts(&graph)
-            && let Ok(stage) = Stage::read(&graph, rdd, target, stage.settings)
+            && let Ok(stage) = Stage::read(&graph, rdd, target, stage.settings.clone())
         {
             prop_assert!(!stage.to_string().is_empty());
         }

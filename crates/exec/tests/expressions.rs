@@ -213,6 +213,8 @@ fn check(version: &str) {
     let path = directory("fixtures").join(format!("expressions-{version}.jsonl.zst"));
     let packed = fs::read(path).unwrap();
     let lines = String::from_utf8(zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
+    let table_of_zones = fs::read(testkit::jdk().join("lib/tzdb.dat")).unwrap();
+    let zones = javatime::Zones::read(table_of_zones).unwrap();
     let mut tables = HashMap::new();
     let mut summary = String::new();
     let (mut compared, mut wrong) = (0, Vec::new());
@@ -228,7 +230,8 @@ fn check(version: &str) {
         let label = line["label"].as_str().unwrap();
         let (binary, _) = Graph::parse_first(&bytes(&line["binary"]), &Limits::default()).unwrap();
         let pair = binary.tuple(binary.root().unwrap()).unwrap();
-        let settings = Settings::new(|name| line["properties"][name].as_str());
+        let mut settings = Settings::new(|name| line["properties"][name].as_str());
+        settings.zones = zones.clone();
         let (rdd, target) = (pair[0].node().unwrap(), pair[1].node().unwrap());
         let stage = match Stage::read(&binary, rdd, target, settings) {
             Ok(stage) => stage,

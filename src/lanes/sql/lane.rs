@@ -6,6 +6,7 @@ use catalyst::SchemaMerge;
 use catalyst::{LeafInput, Settings, Stage, TaskInputs, Unsupported};
 use exec::NativeStage;
 use javaser::Limits;
+use javatime::Zones;
 use wire::task_description::TaskDescription;
 
 use super::engine::Engine;
@@ -36,6 +37,8 @@ pub struct SqlParts {
     pub memory: ExecutionMemory,
     /// Where files are read.
     pub files: Arc<FileSystems>,
+    /// Time zones with rules.
+    pub zones: Zones,
 }
 
 /// The lane of Spark SQL's stages.
@@ -133,10 +136,10 @@ impl Lane for SqlLane {
         if task.task.is_barrier {
             return Err("a barrier stage of Spark SQL".to_owned());
         }
-        let verifies = self.shared.verifier.is_some();
+        let shared = &*self.shared;
         let judged = task
             .stage
-            .judged(|stage| Judged(judge(stage, description, verifies)));
+            .judged(|stage| Judged(shared.judge(stage, description)));
         let stage = match judged.0.as_ref().map_err(String::clone)? {
             Work::Plan(stage) => stage,
             Work::Schemas(merge) => {
@@ -178,39 +181,41 @@ impl Verifier for SqlLane {
     }
 }
 
-fn judge(
-    binary: &StageBinary,
-    description: &TaskDescription,
-    verifies: bool,
-) -> Result<Work, String> {
-    let words = |why: Unsupported| why.to_string();
-    if let StageTarget::Function(function) = binary.target {
-        let merge = SchemaMerge::read(&binary.graph, binary.rdd, function).map_err(words)?;
-        if let Some(merge) = merge {
-            return Ok(Work::Schemas(merge));
+impl Shared {
+    fn judge(&self, binary: &StageBinary, description: &TaskDescription) -> Result<Work, String> {
+        let words = |why: Unsupported| why.to_string();
+        if let StageTarget::Function(function) = binary.target {
+            let merge = SchemaMerge::read(&binary.graph, binary.rdd, function).map_err(words)?;
+            if let Some(merge) = merge {
+                return Ok(Work::Schemas(merge));
+            }
         }
+        let target = match binary.target {
+            StageTarget::Function(node) | StageTarget::Shuffle(node) => node,
+        };
+        let property = |name: &str| {
+            let mut properties = description.properties.iter();
+            properties
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.as_str())
+        };
+        let mut settings = Settings::new(property);
+        settings.zones = self.parts.zones.clone();
+        let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
+        let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
+        let output = JudgedOutput::new(native.stage()).map_err(words)?;
+        let metrics = SqlMetrics::read(&binary.graph)?;
+        let rules = self
+            .verifier
+            .as_ref()
+            .map(|_| Arc::new(Rules::new(native.stage())));
+        Ok(Work::Plan(Arc::new(JudgedStage {
+            native,
+            output,
+            metrics,
+            rules,
+        })))
     }
-    let target = match binary.target {
-        StageTarget::Function(node) | StageTarget::Shuffle(node) => node,
-    };
-    let property = |name: &str| {
-        let mut properties = description.properties.iter();
-        properties
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
-    };
-    let settings = Settings::new(property);
-    let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
-    let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
-    let output = JudgedOutput::new(native.stage()).map_err(words)?;
-    let metrics = SqlMetrics::read(&binary.graph)?;
-    let rules = verifies.then(|| Arc::new(Rules::new(native.stage())));
-    Ok(Work::Plan(Arc::new(JudgedStage {
-        native,
-        output,
-        metrics,
-        rules,
-    })))
 }
 
 /// Files of this host and of file systems that are known.

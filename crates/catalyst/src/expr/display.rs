@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use javatime::TimeZone;
+
 use super::{Attribute, EvalMode, Expr, ExprKind, SortOrder};
 
 /// `name#id`
@@ -42,7 +44,7 @@ impl fmt::Display for Expr {
                 mode,
                 time_zone,
             } => {
-                let zone = time_zone.as_deref().unwrap_or("-");
+                let zone = time_zone.as_ref().map_or("-", TimeZone::id);
                 write!(f, "Cast[{mode} {zone}]({child} as {})", self.data_type)
             }
             ExprKind::CaseWhen {

@@ -1,7 +1,7 @@
 //! The functions that are known, with where their parts are in Spark's classes.
 
 use super::arithmetic::integral;
-use crate::types::DataType;
+use crate::types::{DataType, Decimal};
 
 /// Where a class has its arguments.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,8 @@ pub(super) enum Context {
     MayFail(&'static str),
     /// A flag that is true if it gives null.
     Nulls(&'static str),
+    /// A flag that must be false: with it the class is another function.
+    Without(&'static str),
 }
 
 /// How the type of a result is found.
@@ -37,6 +39,9 @@ pub(super) enum Result {
     String,
     Date,
     Timestamp,
+    DayTimeInterval,
+    /// Seconds of a minute with their microseconds.
+    Seconds,
     /// As that argument.
     Arg(usize),
     /// A field `dataType`.
@@ -159,6 +164,8 @@ impl Function {
             Result::String => Some(DataType::String),
             Result::Date => Some(DataType::Date),
             Result::Timestamp => Some(DataType::Timestamp),
+            Result::DayTimeInterval => Some(DataType::DayTimeInterval),
+            Result::Seconds => Some(SECONDS),
             Result::Arg(place) => args.get(place).cloned(),
             Result::Arithmetic | Result::Rounded => args.first().cloned(),
             Result::Integral => args.first().map(integral),
@@ -171,6 +178,12 @@ impl Function {
 pub(super) fn spec(class: &str) -> Option<&'static Spec> {
     SPECS.iter().find(|spec| spec.class == class)
 }
+
+/// Type of [`Result::Seconds`].
+pub(super) const SECONDS: DataType = DataType::Decimal(Decimal {
+    precision: 8,
+    scale: 6,
+});
 
 const CHILD: Args = Args::Fields(&["child"]);
 const PAIR: Args = Args::Fields(&["left", "right"]);
@@ -352,6 +365,43 @@ functions! {
     TimeAdd Args::Fields(&["start", "interval"]), NONE, Result::Arg(0), Nullable::Any, zoned true;
     /// An interval later; `TimeAdd` in old versions.
     TimestampAddInterval Args::Fields(&["start", "interval"]), NONE, Result::Arg(0), Nullable::Any, zoned true;
+
+    /// Months later on the calendar.
+    TimestampAddYMInterval Args::Fields(&["timestamp", "interval"]), NONE, Result::Arg(0), Nullable::Any, zoned true;
+    /// Time between two local times.
+    SubtractTimestamps PAIR, Context::Without("legacyInterval"), Result::DayTimeInterval, Nullable::Any, zoned true;
+    /// Days between two dates, as an interval.
+    SubtractDates PAIR, Context::Without("legacyInterval"), Result::DayTimeInterval, Nullable::Any;
+    /// Seconds of a minute with their fraction.
+    SecondWithFraction CHILD, NONE, Result::Seconds, Nullable::Any, zoned true, ignored &["func", "funcName"];
+    /// What clocks of a zone show at a time of UTC.
+    FromUTCTimestamp PAIR, NONE, Result::Timestamp, Nullable::Any, ignored &["func", "funcName", "prettyName"];
+    /// The time of UTC at which clocks of a zone show a time.
+    ToUTCTimestamp PAIR, NONE, Result::Timestamp, Nullable::Any, ignored &["func", "funcName", "prettyName"];
+    /// Days since the epoch.
+    UnixDate CHILD, NONE, Result::Integer, Nullable::Any;
+    /// Seconds since the epoch.
+    UnixSeconds CHILD, NONE, Result::Long, Nullable::Any;
+    /// Milliseconds since the epoch.
+    UnixMillis CHILD, NONE, Result::Long, Nullable::Any;
+    /// Microseconds since the epoch.
+    UnixMicros CHILD, NONE, Result::Long, Nullable::Any;
+    /// The date so many days after the epoch.
+    DateFromUnixDate CHILD, NONE, Result::Date, Nullable::Any;
+    /// The time so many seconds after the epoch.
+    SecondsToTimestamp CHILD, NONE, Result::Timestamp, Nullable::Always;
+    /// The time so many milliseconds after the epoch.
+    MillisToTimestamp CHILD, NONE, Result::Timestamp, Nullable::Any;
+    /// The time so many microseconds after the epoch.
+    MicrosToTimestamp CHILD, NONE, Result::Timestamp, Nullable::Any;
+    /// A date of three numbers.
+    MakeDate Args::Fields(&["year", "month", "day"]), Context::Fails("failOnError"), Result::Date, Nullable::Always;
+    /// A time as text, by a pattern of Java's.
+    DateFormatClass PAIR, NONE, Result::String, Nullable::Any, zoned true;
+    /// Digits to the base of 16, of a number, of bytes or of a text's bytes.
+    Hex CHILD, NONE, Result::String, Nullable::Any;
+    /// Digits to the base of 2.
+    Bin CHILD, NONE, Result::String, Nullable::Any;
 
     /// Whether a bloom filter may have a hash.
     BloomFilterMightContain Args::Fields(&["bloomFilterExpression", "valueExpression"]), NONE, Result::Boolean, Nullable::Always, ignored &["bloomFilter"];

@@ -5,6 +5,8 @@ mod display;
 mod function;
 mod read;
 
+use javatime::TimeZone;
+
 use crate::literal::Literal;
 use crate::types::DataType;
 
@@ -86,7 +88,7 @@ pub enum ExprKind {
         /// What happens to values that have no counterpart.
         mode: EvalMode,
         /// Time zone of the session, where the types need one.
-        time_zone: Option<String>,
+        time_zone: Option<TimeZone>,
     },
     /// The value of the first condition that is true.
     CaseWhen {
@@ -138,7 +140,7 @@ pub enum ExprKind {
         /// What happens if it has no proper result; `None` where Spark knows one way only.
         mode: Option<EvalMode>,
         /// Time zone of the session, where the function needs one.
-        time_zone: Option<String>,
+        time_zone: Option<TimeZone>,
     },
 }
 

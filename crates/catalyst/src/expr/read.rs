@@ -1,9 +1,10 @@
 //! From Catalyst's objects to [`Expr`]s.
 
 use javaser::arena::Value;
+use javatime::TimeZone;
 
 use super::arithmetic::{decimal_result, integral, rounded};
-use super::function::{Args, Context, Nullable, Result as ResultType, Spec, spec};
+use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, spec};
 use super::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
@@ -236,13 +237,23 @@ fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr
             known.push(name);
             flag(name, EvalMode::Legacy, EvalMode::Ansi)?
         }
+        Context::Without(name) => {
+            known.push(name);
+            if object.bool(name)? {
+                return Err(Unsupported::of_use(format!("{} with {name}", spec.class)));
+            }
+            None
+        }
     };
     let time_zone = if spec.zoned {
         known.push("timeZoneId");
-        zone(object)?
+        zone(reader, object)?
     } else {
-        None
+        zone_argument(reader, spec.function, &args)
     };
+    if spec.function == Function::DateFormatClass && reader.legacy_time_parser {
+        return Err(Unsupported::of_use("formats of Spark 2"));
+    }
     if let ResultType::MakeDecimal = spec.result {
         known.extend(["precision", "scale"]);
     }
@@ -289,6 +300,8 @@ fn result_type(
         ResultType::String => DataType::String,
         ResultType::Date => DataType::Date,
         ResultType::Timestamp => DataType::Timestamp,
+        ResultType::DayTimeInterval => DataType::DayTimeInterval,
+        ResultType::Seconds => SECONDS,
         ResultType::Arg(index) => arg(index)?.data_type.clone(),
         ResultType::Field => data_type(reader, object)?,
         ResultType::Arithmetic => {
@@ -339,11 +352,24 @@ pub(crate) fn eval_mode(object: Object<'_>) -> Result<EvalMode> {
     }
 }
 
-fn zone(object: Object<'_>) -> Result<Option<String>> {
+fn zone(reader: &Reader<'_>, object: Object<'_>) -> Result<Option<TimeZone>> {
     let zone = object.option("timeZoneId")?;
-    Ok(zone
-        .and_then(|zone| object.graph.str(zone))
-        .map(std::borrow::Cow::into_owned))
+    let id = zone.and_then(|zone| object.graph.str(zone));
+    Ok(id.map(|id| TimeZone::new(&id, &reader.zones)))
+}
+
+/// The zone that an argument names.
+fn zone_argument(reader: &Reader<'_>, function: Function, args: &[Expr]) -> Option<TimeZone> {
+    match (function, args) {
+        (Function::FromUTCTimestamp | Function::ToUTCTimestamp, [_, id]) => match &id.kind {
+            ExprKind::Literal(Literal::String(id)) => {
+                let id = std::str::from_utf8(id).ok()?;
+                Some(TimeZone::new(id, &reader.zones))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn data_type(reader: &Reader<'_>, object: Object<'_>) -> Result<DataType> {
@@ -461,7 +487,7 @@ fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         kind: ExprKind::Cast {
             child: Box::new(child),
             mode,
-            time_zone: zone(object)?,
+            time_zone: zone(reader, object)?,
         },
     })
 }

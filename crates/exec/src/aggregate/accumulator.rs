@@ -3,6 +3,7 @@
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use datafusion_common::Result;
 
+use super::boolean::MinMaxBoolean;
 use super::bytes::MinMaxBytes;
 use super::decimal::{AverageDecimal, SumDecimal};
 use super::first::FirstLast;
@@ -126,7 +127,8 @@ impl Factory {
             (AggregateKind::Count, _) => vec![DataType::Long],
             (
                 AggregateKind::Min | AggregateKind::Max,
-                DataType::Byte
+                DataType::Boolean
+                | DataType::Byte
                 | DataType::Short
                 | DataType::Integer
                 | DataType::Long
@@ -173,6 +175,8 @@ impl Factory {
             (AggregateKind::Max, DataType::String | DataType::Binary) => {
                 Box::new(MinMaxBytes::new(false, self.input == DataType::String))
             }
+            (AggregateKind::Min, DataType::Boolean) => Box::new(MinMaxBoolean::new(true)),
+            (AggregateKind::Max, DataType::Boolean) => Box::new(MinMaxBoolean::new(false)),
             (AggregateKind::Min, input) => min_max(input, true)?,
             (AggregateKind::Max, input) => min_max(input, false)?,
             (AggregateKind::First { ignore_nulls }, input) => {

@@ -1,6 +1,7 @@
 //! `HashAggregateExec` and its kin. Buffers are Spark's: its executors may compute the other half of an aggregation.
 
 mod accumulator;
+mod boolean;
 mod bytes;
 mod common;
 mod decimal;

@@ -186,6 +186,14 @@ fn plain() -> Vec<(Operator, Inputs)> {
     let union = OperatorKind::Union(vec![*local(0, &columns), *local(1, &columns)]);
     let inputs = Inputs::Union(vec![Inputs::Leaf(0), Inputs::Leaf(1)]);
     all.push((operator(union, columns.to_vec()), inputs));
+    let product = OperatorKind::CartesianProduct {
+        condition: None,
+        left: child(),
+        right: local(1, &[column(1, &DataType::Integer)]),
+    };
+    let inputs = Inputs::Cartesian(vec![Inputs::Leaf(0), Inputs::Leaf(1)]);
+    let pairs = vec![column(0, &DataType::Integer), column(1, &DataType::Integer)];
+    all.push((operator(product, pairs), inputs));
     let coalesce = OperatorKind::Coalesce(child());
     let inputs = Inputs::Coalesced(Box::new(Inputs::Leaf(0)));
     all.push((operator(coalesce, columns.to_vec()), inputs));

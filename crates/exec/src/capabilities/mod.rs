@@ -189,6 +189,7 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::BroadcastNestedLoopJoin { .. } => "BroadcastNestedLoopJoinExec",
         OperatorKind::ShuffledHashJoin { .. } => "ShuffledHashJoinExec",
         OperatorKind::SortMergeJoin { .. } => "SortMergeJoinExec",
+        OperatorKind::CartesianProduct { .. } => "CartesianProductExec",
         OperatorKind::Union(_) => "UnionExec",
         OperatorKind::Coalesce(_) => "CoalesceExec",
         OperatorKind::Expand { .. } => "ExpandExec",

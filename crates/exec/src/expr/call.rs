@@ -18,6 +18,7 @@ use super::{Lowered, Lowering, arithmetic, datetime, decimal, same_type, strings
 use catalyst::Literal;
 use catalyst::Unsupported;
 use catalyst::{EvalMode, Expr, ExprKind, Function};
+use javatime::TimeZone;
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
@@ -27,7 +28,7 @@ impl Lowering<'_> {
         function: Function,
         args: &[Expr],
         mode: Option<EvalMode>,
-        zone: Option<&str>,
+        zone: Option<&TimeZone>,
         expr: &Expr,
     ) -> Lowered {
         use Function as F;
@@ -182,6 +183,25 @@ impl Lowering<'_> {
             | F::TimestampAddInterval => {
                 datetime::lower(function, &types(args)?, &to, zone, self.all(args)?)
             }
+            F::TimestampAddYMInterval
+            | F::SubtractTimestamps
+            | F::SubtractDates
+            | F::SecondWithFraction
+            | F::FromUTCTimestamp
+            | F::ToUTCTimestamp
+            | F::UnixDate
+            | F::UnixSeconds
+            | F::UnixMillis
+            | F::UnixMicros
+            | F::DateFromUnixDate
+            | F::SecondsToTimestamp
+            | F::MillisToTimestamp
+            | F::MicrosToTimestamp
+            | F::MakeDate => {
+                super::moments::lower(function, mode, &types(args)?, &to, zone, self.all(args)?)
+            }
+            F::DateFormatClass => super::date_format::lower(&types(args)?, zone, self.all(args)?),
+            F::Hex | F::Bin => super::digits::lower(function, &types(args)?, self.all(args)?),
             F::XxHash64 { seed } => super::hash::xxhash64(seed, &types(args)?, self.all(args)?),
             F::Murmur3Hash { seed } => super::hash::murmur3(seed, &types(args)?, self.all(args)?),
             F::Md5 => super::hash::md5(&types(args)?, self.all(args)?),

@@ -3,6 +3,7 @@
 use catalyst::Literal;
 use catalyst::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function};
 use catalyst::{DataType, Decimal, StructField};
+use javatime::{TimeZone, Zones};
 
 use super::lower;
 
@@ -100,7 +101,7 @@ pub fn casts() -> Vec<CastCapability> {
                     let kind = ExprKind::Cast {
                         child: Box::new(columns.into_iter().next()?),
                         mode,
-                        time_zone: Some("UTC".to_owned()),
+                        time_zone: Some(TimeZone::new("UTC", &Zones::default())),
                     };
                     Some(of_type(kind, to))
                 })
@@ -174,7 +175,7 @@ fn call(function: Function, args: Vec<Expr>, mode: EvalMode, to: &DataType) -> E
         function,
         args,
         mode: Some(mode),
-        time_zone: Some("UTC".to_owned()),
+        time_zone: Some(TimeZone::new("UTC", &Zones::default())),
     };
     of_type(kind, to)
 }

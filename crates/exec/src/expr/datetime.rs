@@ -11,17 +11,18 @@ use datafusion_common::ScalarValue;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Literal;
 
-use super::calendar::{Civil, DAY, SECOND, days_in_month, split, week_of_year, weekday};
 use super::kernel::{Kernel, Otherwise, binary, nth, single, unary};
-use super::zone::Zone;
+use super::zone::zone_of;
 use catalyst::Function;
 use catalyst::Unsupported;
+use javatime::calendar::{Civil, DAY, SECOND, days_in_month, split, week_of_year, weekday};
+use javatime::{TimeZone, Zone};
 
 type Args = Vec<Arc<dyn PhysicalExpr>>;
 type Lowered = Result<Arc<dyn PhysicalExpr>, Unsupported>;
-type Micros = TimestampMicrosecondType;
+pub(super) type Micros = TimestampMicrosecondType;
 
-const OVERFLOW: Otherwise = Otherwise::Fail("a date that overflows");
+pub(super) const OVERFLOW: Otherwise = Otherwise::Fail("a date that overflows");
 
 /// A field of a date.
 fn field(op: Function) -> Option<fn(i32) -> i32> {
@@ -43,7 +44,7 @@ pub(super) fn lower(
     op: Function,
     types: &[ArrowType],
     to: &ArrowType,
-    zone: Option<&str>,
+    zone: Option<&TimeZone>,
     args: Args,
 ) -> Lowered {
     use ArrowType as A;
@@ -58,9 +59,10 @@ pub(super) fn lower(
         }));
     }
     // Timestamps without time zone have no use for the session's.
+    let id = zone.map_or("-", TimeZone::id);
     let zone = |of: &ArrowType| match of {
         A::Timestamp(_, None) => Ok(Zone::UTC),
-        _ => Zone::of(zone),
+        _ => zone_of(zone),
     };
     match (op, types) {
         (F::Hour | F::Minute | F::Second, [of @ A::Timestamp(..)]) => {
@@ -71,12 +73,12 @@ pub(super) fn lower(
                 _ => (1, 60),
             };
             Ok(Kernel::strict(
-                format!("{}[{zone:?}]", op.name()),
+                format!("{}[{id}]", op.name()),
                 args,
                 A::Int32,
                 move |args, _| {
                     unary::<Micros, Int32Type>(single(args)?, OVERFLOW, &A::Int32, |micros| {
-                        let seconds = split(micros.checked_add(zone.offset)?).1 / SECOND;
+                        let seconds = split(zone.local(micros)?).1 / SECOND;
                         i32::try_from(seconds / unit % modulus).ok()
                     })
                 },
@@ -105,7 +107,7 @@ pub(super) fn lower(
         })),
         (F::TruncDate, [A::Date32, A::Utf8View]) => truncate_date(args),
         (F::TruncTimestamp, [A::Utf8View, of @ A::Timestamp(..)]) => {
-            truncate_timestamp(zone(of)?, to, args)
+            truncate_timestamp(zone(of)?, id, to, args)
         }
         (
             F::TimeAdd | F::TimestampAddInterval,
@@ -114,11 +116,10 @@ pub(super) fn lower(
                 A::Duration(arrow::datatypes::TimeUnit::Microsecond),
             ],
         ) => {
-            // A day has as many hours as any other where a zone has no rules.
             let zone = zone(of)?;
             let of = to.clone();
             Ok(Kernel::strict(
-                format!("{}[{zone:?}]", op.name()),
+                format!("{}[{id}]", op.name()),
                 args,
                 to.clone(),
                 move |args, _| {
@@ -126,13 +127,26 @@ pub(super) fn lower(
                         args,
                         OVERFLOW,
                         &of,
-                        |a, b| a.checked_add(b),
+                        |a, b| add_duration(&zone, a, b),
                     )
                 },
             ))
         }
         _ => Err(refuse()),
     }
+}
+
+/// Days are days of the calendar, what is less is time that passes.
+fn add_duration(zone: &Zone, instant: i64, duration: i64) -> Option<i64> {
+    let (days, rest) = (duration / DAY, duration % DAY);
+    later(zone, instant, |local| local.checked_add(days * DAY))?.checked_add(rest)
+}
+
+/// An instant that was moved along the calendar: where the new local time is there twice, it is in the same half.
+pub(super) fn later(zone: &Zone, instant: i64, f: impl Fn(i64) -> Option<i64>) -> Option<i64> {
+    let offset = zone.offset_at(instant);
+    let local = instant.checked_add(offset)?;
+    zone.instant_with(f(local)?, offset)
 }
 
 fn add_days<T: ArrowPrimitiveType<Native: Into<i32>>>(
@@ -223,7 +237,7 @@ fn unit(arg: Option<&Arc<dyn PhysicalExpr>>) -> Result<Option<Unit>, Unsupported
     }
 }
 
-fn nothing(to: &ArrowType, args: Args) -> Arc<dyn PhysicalExpr> {
+pub(super) fn nothing(to: &ArrowType, args: Args) -> Arc<dyn PhysicalExpr> {
     let of = to.clone();
     Kernel::lenient("Nothing", args, to.clone(), move |_, rows| {
         Ok(arrow::array::new_null_array(&of, rows))
@@ -247,22 +261,35 @@ fn truncate_date(args: Args) -> Lowered {
     ))
 }
 
-fn truncate_timestamp(zone: Zone, to: &ArrowType, args: Args) -> Lowered {
+fn truncate_timestamp(zone: Zone, id: &str, to: &ArrowType, args: Args) -> Lowered {
     let Some(unit) = unit(args.first())? else {
         return Ok(nothing(to, args));
     };
     let of = to.clone();
-    let name = format!("TruncTimestamp[{unit:?} {zone:?}]");
+    let name = format!("TruncTimestamp[{unit:?} {id}]");
     Ok(Kernel::strict(name, args, to.clone(), move |args, _| {
         unary::<Micros, Micros>(nth(args, 1)?, OVERFLOW, &of, |micros| {
-            let local = micros.checked_add(zone.offset)?;
-            let start = match unit {
-                Unit::Micros(unit) => local.checked_sub(local.rem_euclid(unit))?,
-                _ => i64::from(unit.truncate(split(local).0)?).checked_mul(DAY)?,
-            };
-            start.checked_sub(zone.offset)
+            truncate_instant(&zone, unit, micros)
         })
     }))
+}
+
+/// The start of a unit. `None` where it overflows, and where versions of Spark differ: a day that begins twice.
+fn truncate_instant(zone: &Zone, unit: Unit, instant: i64) -> Option<i64> {
+    let offset = zone.offset_at(instant);
+    let local = instant.checked_add(offset)?;
+    match unit {
+        // Offsets are whole seconds.
+        Unit::Micros(unit) if unit <= SECOND => instant.checked_sub(instant.rem_euclid(unit)),
+        Unit::Micros(unit) => zone.instant_with(local.checked_sub(local.rem_euclid(unit))?, offset),
+        _ => {
+            let days = unit.truncate(split(local).0)?;
+            if zone.is_ambiguous(i64::from(days).checked_mul(DAY)?) {
+                return None;
+            }
+            zone.start_of_day(days)
+        }
+    }
 }
 
 #[cfg(test)]

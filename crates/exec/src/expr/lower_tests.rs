@@ -7,6 +7,8 @@ use arrow::array::{
 };
 use arrow::compute::SortOptions;
 
+use javatime::{TimeZone, Zones};
+
 use super::*;
 use catalyst::Decimal;
 use catalyst::{EvalMode, ExprId, Function};
@@ -43,7 +45,7 @@ fn call(function: Function, args: Vec<Expr>, of: DataType, mode: Option<EvalMode
             function,
             args,
             mode,
-            time_zone: Some("UTC".to_owned()),
+            time_zone: Some(TimeZone::new("UTC", &Zones::default())),
         },
         data_type: of,
         nullable: true,
@@ -234,13 +236,16 @@ fn what_is_not_known_is_refused() {
             function: Function::Hour,
             args: vec![Expr::attribute(input[0].clone())],
             mode: None,
-            time_zone: Some("Europe/Zurich".to_owned()),
+            time_zone: Some(TimeZone::new("Europe/Zurich", &Zones::default())),
         },
         data_type: DataType::Integer,
         nullable: true,
     };
     let reason = lower(&hour, &input).unwrap_err();
-    assert_eq!(reason.to_string(), "time zone Europe/Zurich");
+    assert_eq!(
+        reason.to_string(),
+        "time zone Europe/Zurich: no JDK whose time zones could be read"
+    );
     let other = attributes(&[DataType::Integer]);
     assert!(lower(&Expr::attribute(input[0].clone()), &other).is_err());
 }

@@ -6,18 +6,20 @@
 
 mod arithmetic;
 mod bloom;
-mod calendar;
 mod call;
 pub(super) mod capabilities;
 mod cast;
+mod date_format;
 mod datetime;
 mod decimal;
+mod digits;
 mod hash;
 mod java;
 mod kernel;
 mod like;
 mod literal;
 mod logic;
+mod moments;
 mod regex;
 mod strings;
 mod zone;
@@ -123,7 +125,7 @@ impl<'a> Lowering<'a> {
                 from: &child.data_type,
                 to: &expr.data_type,
                 mode: *mode,
-                zone: time_zone.as_deref(),
+                zone: time_zone.as_ref(),
                 child: self.expr(child)?,
             }),
             ExprKind::CaseWhen {
@@ -193,7 +195,7 @@ impl<'a> Lowering<'a> {
                 args,
                 mode,
                 time_zone,
-            } => self.call(*function, args, *mode, time_zone.as_deref(), expr),
+            } => self.call(*function, args, *mode, time_zone.as_ref(), expr),
         }
     }
 

@@ -136,6 +136,33 @@ impl Hash {
     }
 }
 
+/// All pairs of the rows of two inputs. The right one is kept in memory, and nothing goes to disk.
+pub(super) fn product(
+    sources: Arc<dyn Sources>,
+    plan: Arc<Plan>,
+    (left, right): (Arc<dyn ExecutionPlan>, Arc<dyn ExecutionPlan>),
+    schema: SchemaRef,
+) -> Arc<dyn ExecutionPlan> {
+    let start = move |start: &Start<'_>| {
+        let gather = Gather::new(start, Vec::new(), false)?;
+        let streamed = start.input(0)?;
+        let (plan, baseline) = (Arc::clone(&plan), start.baseline());
+        let sources = Arc::clone(&sources);
+        let (schema, size) = (Arc::clone(start.schema), start.batch_size());
+        let batches = stream::once(async move {
+            let Gathered::Table(build, memory) = gather.build(size).await? else {
+                return Err(bail_out("memory exhausted"));
+            };
+            let probe = Probe::new(sources, plan, build, streamed.schema(), schema, size);
+            Ok(with_memory(pipe(probe, streamed, baseline), memory))
+        });
+        Ok(batches.try_flatten().boxed())
+    };
+    let inputs = vec![left, right];
+    let name = "CartesianProductExec";
+    Arc::new(OperatorExec::new(name, inputs, schema, Arc::new(start)))
+}
+
 /// Batches that are made of something in memory.
 fn with_memory(batches: Batches, memory: MemoryReservation) -> Batches {
     let memory = stream::once(async move {
@@ -189,7 +216,7 @@ impl Drop for Measured {
     }
 }
 
-/// Gathers the rows of a side.
+/// Gathers the rows of a side, for a table by the keys if there are any.
 struct Gather {
     memory: MemoryReservation,
     pool: Arc<dyn MemoryPool>,
@@ -246,8 +273,12 @@ impl Gather {
         let batch = concat_batches(&self.input.schema(), &batches)?;
         drop(batches);
         let keys = crate::project::evaluate(&self.keys, &batch)?;
-        let table = RelationTable::new(&keys, batch.num_rows())?;
-        let size = get_record_batch_memory_size(&batch) + table.memory_size();
+        let table = match keys.is_empty() {
+            true => None,
+            false => Some(RelationTable::new(&keys, batch.num_rows())?),
+        };
+        let table_size = table.as_ref().map_or(0, RelationTable::memory_size);
+        let size = get_record_batch_memory_size(&batch) + table_size;
         self.peak.set_max(size.max(self.memory.size()));
         if let Err(error) = self.resize(size) {
             drop((table, keys));
@@ -259,7 +290,7 @@ impl Gather {
         let build = Build {
             kind: RelationKind::Unsafe,
             batch,
-            table: Some(table),
+            table,
             memory: None,
         };
         Ok(Gathered::Table(Arc::new(build), self.memory))

@@ -1,6 +1,7 @@
 //! Joins: a table of one side, along which the other is streamed; or, if both sides are large, sorted sides that are
 //! merged.
 
+mod cartesian;
 mod hash;
 #[cfg(test)]
 mod memory_tests;
@@ -17,6 +18,7 @@ use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 use futures::StreamExt;
 
+pub(super) use self::cartesian::cartesian;
 use self::probe::{Build, Emit, Plan, Probe};
 pub(super) use self::shuffled::shuffled;
 use self::side::{Column, Condition};

@@ -179,7 +179,7 @@ fn input_leaves(inputs: &Inputs, into: &mut HashSet<LeafId>) {
         Inputs::Leaf(leaf) => {
             into.insert(*leaf);
         }
-        Inputs::Zip(all) | Inputs::Union(all) => {
+        Inputs::Zip(all) | Inputs::Cartesian(all) | Inputs::Union(all) => {
             all.iter().for_each(|inputs| input_leaves(inputs, into));
         }
         Inputs::Coalesced(inputs) => input_leaves(inputs, into),

@@ -159,6 +159,42 @@ fn both_sides_are_the_tasks() {
     }
 }
 
+#[test]
+fn products_have_all_pairs_in_the_order_of_the_left_side() {
+    let (left_columns, right_columns) = (columns(1), columns(11));
+    for (condition, holds) in conditions() {
+        for (left, right) in [
+            (left(), right()),
+            (left(), Vec::new()),
+            (Vec::new(), right()),
+        ] {
+            let kind = OperatorKind::CartesianProduct {
+                condition: condition.as_ref().map(reference),
+                left: local(0, &left_columns),
+                right: local(1, &right_columns),
+            };
+            let output = [left_columns.clone(), right_columns.clone()].concat();
+            let inputs = Inputs::Cartesian(vec![Inputs::Leaf(0), Inputs::Leaf(1)]);
+            let stage = NativeStage::new(stage(operator(kind, output), inputs, true)).unwrap();
+            let of = |columns: &[Attribute], all: &[Row]| rows(columns, &[to_batch(columns, all)]);
+            let inputs = TaskInputs::Zip(vec![
+                TaskInputs::Leaf(0, of(&left_columns, &left)),
+                TaskInputs::Leaf(1, of(&right_columns, &right)),
+            ]);
+            let plan = plan(&stage, &inputs, Given::default());
+            let found = text(&run(&plan));
+            let mut expected = Vec::new();
+            for l in &left {
+                let pairs = right.iter().filter(|r| holds(l, r));
+                let pairs = pairs.map(|r| format!("{} {}", row_text(Some(l)), row_text(Some(r))));
+                expected.extend(pairs);
+            }
+            assert_eq!(plan.metrics(), [(1, found.len() as i64)]);
+            assert_eq!(found, expected);
+        }
+    }
+}
+
 fn broadcast_rows(kind: OperatorKind, output: Vec<Attribute>, build: Build) -> Option<Vec<String>> {
     let streamed = kind_streamed(&kind);
     let stage = stage(operator(kind, output), Inputs::Leaf(0), true);

@@ -43,6 +43,7 @@ for mode, table in [("legacy", "wild"), ("ansi", "safe"), ("ansi", "wild")]:
         # What fails: some of each kind will do.
         if mode == "ansi" and table == "wild" and name not in FAILING:
             continue
+        spark.conf.set("spark.sql.session.timeZone", jobs.zone_of(name))
         allowed = []
         for expression in expressions:
             try:

@@ -292,6 +292,22 @@ impl Facts {
                 facts.sorted = keys.iter().map_while(column_of).collect();
                 facts
             }
+            OperatorKind::CartesianProduct {
+                condition,
+                left,
+                right,
+            } => {
+                let mut facts = Self::of(left).all_rows();
+                let right = Self::of(right).all_rows();
+                facts.rows = worse(facts.rows, right.rows);
+                facts.loose.extend(right.loose);
+                if let Some(condition) = condition {
+                    facts.decided_by(condition);
+                }
+                facts.sorted.clear();
+                facts.ordered = false;
+                facts
+            }
             OperatorKind::Union(children) => {
                 let mut all = Self::leaf(true);
                 for child in children {

@@ -5,6 +5,7 @@ pub(super) mod numeric;
 pub(super) mod parse;
 pub(super) mod text;
 pub(super) mod time;
+mod timestamp;
 
 use std::sync::Arc;
 
@@ -13,10 +14,11 @@ use arrow::datatypes::DataType as ArrowType;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::kernel::{Kernel, single};
-use super::zone::Zone;
+use super::zone::zone_of;
 use catalyst::DataType;
 use catalyst::EvalMode;
 use catalyst::Unsupported;
+use javatime::{TimeZone, Zone};
 use rows::types::ToArrow as _;
 
 /// A cast to be lowered.
@@ -25,7 +27,7 @@ pub(super) struct Casting<'a> {
     pub(super) to: &'a DataType,
     /// As Spark's `Cast.ansiEnabled`: `try_cast` is ANSI's cast with nulls in place of errors.
     pub(super) mode: EvalMode,
-    pub(super) zone: Option<&'a str>,
+    pub(super) zone: Option<&'a TimeZone>,
     pub(super) child: Arc<dyn PhysicalExpr>,
 }
 
@@ -51,12 +53,15 @@ impl Casting<'_> {
             zone,
             ..
         } = self;
-        format!("Cast[{from} {to} {mode} {}]", zone.unwrap_or("-"))
+        format!(
+            "Cast[{from} {to} {mode} {}]",
+            zone.map_or("-", TimeZone::id)
+        )
     }
 
     /// The session's time zone.
     pub(super) fn zone(&self) -> Result<Zone, Unsupported> {
-        Zone::of(self.zone)
+        zone_of(self.zone)
     }
 }
 

@@ -9,14 +9,13 @@ use arrow::datatypes::{
 };
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::Casting;
+use super::{Casting, timestamp};
 use crate::expr::arithmetic::otherwise;
-use crate::expr::calendar::{Civil, DAY, SECOND};
 use crate::expr::java::{parse_decimal, parse_double, parse_integer, trim_all};
 use crate::expr::kernel::{Kernel, Otherwise, single};
-use crate::expr::zone::Zone;
 use catalyst::DataType;
 use catalyst::Unsupported;
+use javatime::calendar::Civil;
 use rows::error::bail_out;
 
 const INVALID: &str = "a string that is no value of the type";
@@ -38,7 +37,7 @@ pub(super) fn to_binary(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, 
 }
 
 /// What a text is: a value, none (`Ok(None)`), or something that only Spark knows.
-type Parsed<T> = Result<Option<T>, ()>;
+pub(super) type Parsed<T> = Result<Option<T>, ()>;
 
 fn primitive<T: ArrowPrimitiveType>(
     casting: &Casting<'_>,
@@ -112,11 +111,11 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
         T::Date => primitive::<Date32Type>(casting, |text| Ok(parse_date(text.as_bytes()))),
         T::Timestamp => {
             let zone = casting.zone()?;
-            primitive::<TimestampMicrosecondType>(casting, move |text| parse_timestamp(text, zone))
+            primitive::<TimestampMicrosecondType>(casting, move |text| {
+                timestamp::parse(text, &zone)
+            })
         }
-        T::TimestampNtz => {
-            primitive::<TimestampMicrosecondType>(casting, |text| parse_timestamp(text, Zone::UTC))
-        }
+        T::TimestampNtz => primitive::<TimestampMicrosecondType>(casting, timestamp::parse_local),
         _ => Err(casting.refuse()),
     }
 }
@@ -190,53 +189,6 @@ pub(in super::super) fn parse_date(text: &[u8]) -> Option<i32> {
     Civil::new(sign * year, month, day)?.days()
 }
 
-/// `yyyy-mm-dd[(T or space)hh:mm:ss[.ffffff]]`; other forms are left to Spark.
-fn parse_timestamp(text: &str, zone: Zone) -> Parsed<i64> {
-    let text = trim_all(text.as_bytes());
-    let plain = |range: std::ops::Range<usize>| {
-        let digits = text.get(range)?;
-        let all = digits.iter().all(u8::is_ascii_digit);
-        all.then(|| {
-            digits
-                .iter()
-                .fold(0i32, |value, digit| value * 10 + i32::from(digit - b'0'))
-        })
-    };
-    let at = |index: usize, allowed: &[u8]| text.get(index).is_some_and(|b| allowed.contains(b));
-    let read = || {
-        if !(at(4, b"-") && at(7, b"-")) {
-            return None;
-        }
-        let date = (plain(0..4)?, plain(5..7)?, plain(8..10)?);
-        if text.len() == 10 {
-            return Some((date, (0, 0, 0), 0));
-        }
-        if !(at(10, b" T") && at(13, b":") && at(16, b":")) {
-            return None;
-        }
-        let time = (plain(11..13)?, plain(14..16)?, plain(17..19)?);
-        if text.len() == 19 {
-            return Some((date, time, 0));
-        }
-        let fraction = text.len() - 20;
-        if !at(19, b".") || !(1..=6).contains(&fraction) {
-            return None;
-        }
-        let unit = 10i32.pow(u32::try_from(6 - fraction).ok()?);
-        Some((date, time, plain(20..text.len())? * unit))
-    };
-    let ((year, month, day), (hour, minute, second), micros) = read().ok_or(())?;
-    let Some(days) = Civil::new(year, month, day).and_then(Civil::days) else {
-        return Ok(None);
-    };
-    if hour > 23 || minute > 59 || second > 59 {
-        return Ok(None);
-    }
-    let seconds = i64::from(hour * 3600 + minute * 60 + second);
-    let local = i64::from(days) * DAY + seconds * SECOND + i64::from(micros);
-    Ok(Some(local - zone.offset))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,15 +208,5 @@ mod tests {
         assert_eq!(date("-0001-01-01"), date("-1-1-1").or(Some(-719_893)));
         assert_eq!(date(""), None);
         assert_eq!(date("1970-01-02-03"), None);
-    }
-
-    #[test]
-    fn timestamps_of_the_usual_form_are_read() {
-        let of = |text| parse_timestamp(text, Zone::UTC);
-        assert_eq!(of("1970-01-01 00:00:01.5"), Ok(Some(1_500_000)));
-        assert_eq!(of("1970-01-02"), Ok(Some(DAY)));
-        assert_eq!(of("1970-01-01T24:00:00"), Ok(None));
-        assert_eq!(of("1970-01-01 1:00"), Err(()));
-        assert_eq!(of("x"), Err(()));
     }
 }

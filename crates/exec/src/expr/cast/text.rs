@@ -12,12 +12,12 @@ use datafusion_common::Result as RunResult;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::Casting;
-use crate::expr::calendar::{Civil, SECOND, split};
 use crate::expr::java::JavaDouble;
 use crate::expr::kernel::{Kernel, single};
-use crate::expr::zone::Zone;
 use catalyst::DataType;
 use catalyst::Unsupported;
+use javatime::Zone;
+use javatime::calendar::{Civil, SECOND, split};
 use rows::error::bail_out;
 
 /// Writes a value; what is not known to be written as Spark does is bailed out of.
@@ -93,11 +93,11 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
         T::Timestamp => {
             let zone = casting.zone()?;
             primitive::<TimestampMicrosecondType>(casting, move |micros, text| {
-                timestamp(micros, zone, text)
+                timestamp(micros, &zone, text)
             })
         }
         T::TimestampNtz => primitive::<TimestampMicrosecondType>(casting, |micros, text| {
-            timestamp(micros, Zone::UTC, text)
+            timestamp(micros, &Zone::UTC, text)
         }),
         _ => return Err(casting.refuse()),
     })
@@ -153,8 +153,8 @@ fn date(days: i32, text: &mut String) -> RunResult<()> {
     Ok(())
 }
 
-fn timestamp(micros: i64, zone: Zone, text: &mut String) -> RunResult<()> {
-    let local = micros.checked_add(zone.offset);
+fn timestamp(micros: i64, zone: &Zone, text: &mut String) -> RunResult<()> {
+    let local = zone.local(micros);
     let local = local.ok_or_else(|| bail_out("a timestamp that overflows"))?;
     let (days, of_day) = split(local);
     date(days, text)?;
@@ -194,7 +194,7 @@ mod tests {
     fn times_have_no_zeros_behind() {
         let write = |micros| {
             let mut text = String::new();
-            timestamp(micros, Zone::UTC, &mut text).map(|()| text).ok()
+            timestamp(micros, &Zone::UTC, &mut text).map(|()| text).ok()
         };
         assert_eq!(write(1_500_000).as_deref(), Some("1970-01-01 00:00:01.5"));
         assert_eq!(write(-1).as_deref(), Some("1969-12-31 23:59:59.999999"));

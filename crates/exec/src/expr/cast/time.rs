@@ -12,11 +12,12 @@ use datafusion_physical_expr::PhysicalExpr;
 use super::numeric::Number;
 use super::{Casting, to_boolean};
 use crate::expr::arithmetic::otherwise;
-use crate::expr::calendar::{DAY, SECOND, split};
 use crate::expr::kernel::{Kernel, Otherwise, single, unary};
 use catalyst::DataType;
 use catalyst::EvalMode;
 use catalyst::Unsupported;
+use javatime::Zone;
+use javatime::calendar::{SECOND, split};
 
 const OVERFLOW: &str = "a timestamp that overflows";
 
@@ -42,19 +43,21 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
     use DataType as T;
     let fail = Otherwise::Fail(OVERFLOW);
     // Timestamps without time zone are as if they were in UTC.
-    let offset = match (casting.from, casting.to) {
-        (T::Timestamp, _) => casting.zone()?.offset,
-        (_, T::Timestamp) => -casting.zone()?.offset,
-        _ => 0,
+    let zone = match (casting.from, casting.to) {
+        (T::Timestamp, _) | (_, T::Timestamp) => casting.zone()?,
+        _ => Zone::UTC,
     };
     match (casting.from, casting.to) {
-        (T::Date, _) => kernel::<Date32Type, Micros>(casting, fail, move |days| {
-            i64::from(days).checked_mul(DAY)?.checked_add(offset)
-        }),
+        (T::Date, _) => {
+            kernel::<Date32Type, Micros>(casting, fail, move |days| zone.start_of_day(days))
+        }
         (_, T::Date) => kernel::<Micros, Date32Type>(casting, fail, move |micros| {
-            Some(split(micros.checked_add(offset)?).0)
+            Some(split(zone.local(micros)?).0)
         }),
-        _ => kernel::<Micros, Micros>(casting, fail, move |micros| micros.checked_add(offset)),
+        (T::Timestamp, _) => {
+            kernel::<Micros, Micros>(casting, fail, move |micros| zone.local(micros))
+        }
+        _ => kernel::<Micros, Micros>(casting, fail, move |micros| zone.instant(micros)),
     }
 }
 

@@ -1,18 +1,19 @@
 //! The calendar of Spark and of `java.time`: Gregorian at all times.
 
 /// Microseconds of a day.
-pub(super) const DAY: i64 = 86_400_000_000;
+pub const DAY: i64 = 86_400_000_000;
 /// Microseconds of a second.
-pub(super) const SECOND: i64 = 1_000_000;
+pub const SECOND: i64 = 1_000_000;
 
 /// A date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Civil {
-    pub(super) year: i32,
+pub struct Civil {
+    /// The year; 0 is the one before 1.
+    pub year: i32,
     /// From 1.
-    pub(super) month: i32,
+    pub month: i32,
     /// From 1.
-    pub(super) day: i32,
+    pub day: i32,
 }
 
 /// Days of 400 years, after which everything repeats.
@@ -24,7 +25,7 @@ impl Civil {
     /// The date so many days after 1970-01-01. Years begin in March here: then the leap day is the last.
     // Years of 32 bits of days fit, months and days are small.
     #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn of_days(days: i32) -> Self {
+    pub fn of_days(days: i32) -> Self {
         let days = i64::from(days) + EPOCH;
         let era = days.div_euclid(ERA);
         let day_of_era = days.rem_euclid(ERA);
@@ -43,7 +44,7 @@ impl Civil {
     }
 
     /// Days after 1970-01-01; `None` if they are no int.
-    pub(super) fn days(self) -> Option<i32> {
+    pub fn days(self) -> Option<i32> {
         let year = i64::from(self.year) - i64::from(self.month <= 2);
         let month = i64::from(if self.month > 2 {
             self.month - 3
@@ -58,13 +59,13 @@ impl Civil {
     }
 
     /// A date that exists.
-    pub(super) fn new(year: i32, month: i32, day: i32) -> Option<Self> {
+    pub fn new(year: i32, month: i32, day: i32) -> Option<Self> {
         let exists = (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
         exists.then_some(Self { year, month, day })
     }
 
     /// So many months later; days that the month has not become its last.
-    pub(super) fn plus_months(self, months: i32) -> Option<Self> {
+    pub fn plus_months(self, months: i32) -> Option<Self> {
         let all = i64::from(self.year) * 12 + i64::from(self.month) - 1 + i64::from(months);
         let year = i32::try_from(all.div_euclid(12)).ok()?;
         let month = i32::try_from(all.rem_euclid(12)).ok()? + 1;
@@ -76,7 +77,7 @@ impl Civil {
     }
 
     /// From 1.
-    pub(super) fn day_of_year(self) -> i32 {
+    pub fn day_of_year(self) -> i32 {
         let first = Self {
             month: 1,
             day: 1,
@@ -89,7 +90,8 @@ impl Civil {
     }
 }
 
-pub(super) fn days_in_month(year: i32, month: i32) -> i32 {
+/// Days of a month.
+pub fn days_in_month(year: i32, month: i32) -> i32 {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {
         2 if leap => 29,
@@ -100,21 +102,21 @@ pub(super) fn days_in_month(year: i32, month: i32) -> i32 {
 }
 
 /// 0 is Monday.
-pub(super) fn weekday(days: i32) -> i32 {
+pub fn weekday(days: i32) -> i32 {
     // 1970-01-01 was a Thursday.
     let weekday = (i64::from(days) + 3).rem_euclid(7);
     i32::try_from(weekday).unwrap_or(0)
 }
 
 /// Week of the ISO year.
-pub(super) fn week_of_year(days: i32) -> i32 {
+pub fn week_of_year(days: i32) -> i32 {
     // The week belongs to the year of its Thursday.
     let thursday = days.saturating_sub(weekday(days)).saturating_add(3);
     (Civil::of_days(thursday).day_of_year() - 1) / 7 + 1
 }
 
 /// Days and microseconds of the day.
-pub(super) fn split(micros: i64) -> (i32, i64) {
+pub fn split(micros: i64) -> (i32, i64) {
     let days = micros.div_euclid(DAY);
     // 2^63 microseconds are less than 2^31 days.
     (i32::try_from(days).unwrap_or(0), micros.rem_euclid(DAY))
