@@ -50,6 +50,33 @@ static TYPES: LazyLock<Vec<DataType>> = LazyLock::new(|| {
     ]
 });
 
+/// Arrays and maps in each other.
+static NESTED: LazyLock<Vec<DataType>> = LazyLock::new(|| {
+    use DataType::*;
+    let array = |element| Array {
+        element: Box::new(element),
+        contains_null: true,
+    };
+    let map = |key, value| Map {
+        key: Box::new(key),
+        value: Box::new(value),
+        value_contains_null: true,
+    };
+    let field = |data_type| StructField {
+        name: "f".to_owned(),
+        data_type,
+        nullable: true,
+        field_id: None,
+        exists_default: None,
+    };
+    let wide = Decimal(catalyst::Decimal {
+        precision: 38,
+        scale: 2,
+    });
+    let entry = Struct(vec![field(array(wide)), field(map(Integer, array(Boolean)))]);
+    vec![array(array(Short)), map(String, entry), array(Struct(vec![field(Binary)]))]
+});
+
 fn decode(mut decoder: RowDecoder, data: &[u8], step: usize) -> Option<Vec<RecordBatch>> {
     let mut batches = Vec::new();
     for piece in data.chunks(step) {
@@ -66,7 +93,7 @@ firesteel_fuzz::target!(|data: &[u8]| {
     let step = data.first().map_or(1, |byte| usize::from(*byte) + 1);
     let data = data.get(1..).unwrap_or_default();
     let some = [TYPES[11].clone(), TYPES[4].clone(), TYPES[10].clone()];
-    for types in [&TYPES[..], &some, &[]] {
+    for types in [&TYPES[..], &NESTED, &some, &[]] {
         let decoder = || RowDecoder::new(types).expect("known types");
         let whole = decode(decoder(), data, usize::MAX);
         let pieces = decode(decoder(), data, step);

@@ -39,8 +39,7 @@ const REASONS: [(&str, &str); 5] = [
 ];
 
 /// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
-const NOT_NATIVE: [&str; 23] = [
-    "a column of type array<bigint>",
+const NOT_NATIVE: [&str; 20] = [
     "AggregateInPandasExec",
     "ArrowAggregatePythonExec",
     "CollectSet",
@@ -50,8 +49,6 @@ const NOT_NATIVE: [&str; 23] = [
     "FlatMapGroupsInBatchExec",
     "FlatMapGroupsInPandasExec",
     "generated code without operators",
-    "GenerateExec",
-    "GetArrayItem",
     "HiveGenericUDF",
     "HiveSimpleUDF",
     "HyperLogLogPlusPlus",
@@ -60,7 +57,6 @@ const NOT_NATIVE: [&str; 23] = [
     "RaiseError",
     "ScalaUDF",
     "ShuffleExchangeExec$",
-    "Size",
     "SQLMetric",
     "TableCacheQueryStageExec",
 ];

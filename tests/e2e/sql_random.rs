@@ -37,8 +37,18 @@ const VERIFIED: Application = Application {
 };
 
 /// Parts of all reasons for which tasks of these queries are left to the JVM.
-pub(crate) const NOT_NATIVE: [&str; 7] = [
-    "GenerateExec",
+pub(crate) const NOT_NATIVE: [&str; 15] = [
+    // By arrays and structs.
+    "IN of",
+    "Max of",
+    "Min of",
+    "a range of",
+    "comparison of",
+    "sorting by",
+    "ArrayTransform",
+    // What ANSI mode fails with.
+    "a map with a null key",
+    "an element that is not there",
     "PythonRDD$::toLocalIteratorAndServe",
     "RDDScanExec",
     "a join by the bits of floats",

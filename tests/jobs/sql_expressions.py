@@ -172,6 +172,13 @@ TO = ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "dec
 TEXTS = {"num": ["tinyint", "smallint", "int", "bigint"], "dec": ["float", "double", "decimal(3,1)", "decimal(15,2)", "decimal(38,18)"], "flag": ["boolean"], "day": ["date"], "time": ["timestamp", "timestamp_ntz"]}
 
 
+# Arrays of columns: with nulls in them, null themselves, and empty.
+ARRAYS = ["array(i32, i32b, small)", "if(b, array(i32, null, i32b, 0, i32), null)", "if(b2, array(s, s2, part, null, s), cast(array() as array<string>))", "array(d15, null, d15b, d15)", "if(b, array(d38, d38), if(b2, array(d38), null))", "array(dt, dt2, null)", "array(ts, null)",
+          "array(b, b2, null, b)", "array(bin, null, bin)", "array(i64, i64b)", "array(i8, i8b, null)", "array(f64, f64b, null)", "array(f32, f32b)", "array(array(i32, null), null, if(b, array(i32b), null))", "array(named_struct('x', i32, 'y', s), null)", "cast(array() as array<int>)"]
+ELEMENTS = [(ARRAYS[0], "small"), (ARRAYS[1], "i32"), (ARRAYS[2], "part"), (ARRAYS[3], "d15b"), (ARRAYS[4], "d38"), (ARRAYS[5], "dt"), (ARRAYS[7], "b2"), (ARRAYS[8], "bin"), (ARRAYS[11], "f64b"), (ARRAYS[11], "0.0D"), (ARRAYS[11], "double('NaN')"), (ARRAYS[12], "f32b")]
+MAPS = ["map(1, i32, 2, i32b)", "if(b, map('a', s, 'b', s2, 'c', null), null)", "map(date'2000-02-29', array(i32, null), date'1970-01-01', null)", "if(b2, map(i64, named_struct('x', s)), cast(map() as map<bigint,struct<x:string>>))", "map('k', map(1, f64))"]
+
+
 def groups():
     """Expressions by group. Those of casts may be refused by the analyzer."""
     found = {
@@ -204,6 +211,15 @@ def groups():
         "structs": ["named_struct('a', i32, 'b', s).b", "named_struct('a', i32, 'b', s)", "struct(d15, dt)", "if(b, named_struct('x', i32, 'y', s), null).y"],
         "hashes": ["hash(i32)", "hash(i64, s)", "hash(f64, f32)", "hash(d15, d38)", "hash(b, i8, i16, dt, ts, bin)", "xxhash64(i32)", "xxhash64(i64, s)", "xxhash64(f64, f32)", "xxhash64(d15, d38)", "xxhash64(b, i8, i16, dt, ts, bin)", "xxhash64(s, part)", "md5(bin)", "md5(cast(s as binary))"],
         "normal": ["struct(f64 + 0, -f64)"],
+        "arrays": ARRAYS + [f"{function}({a})" for a in ARRAYS for function in ["size", "sort_array", "array_distinct", "array_min", "array_max"]] + [f"sort_array({a}, false)" for a in ARRAYS]
+                  + [f"array_contains({a}, {of})" for a, of in ELEMENTS] + [f"concat({a}, array({of}), {a})" for a, of in ELEMENTS] + [f"flatten(array({a}, {a}))" for a in ARRAYS[:4]] + [f"{a} is null" for a in ARRAYS[:2]]
+                  + [f"slice({a}, {n}, {m})" for a in ARRAYS[:3] for n, m in [(1, 2), (2, 9), (-1, 1), (-2, 5), (4, 1), (-9, 3), (1, 0)]] + [f"slice({ARRAYS[0]}, small, i8)", f"hash({ARRAYS[1]}, {ARRAYS[2]}, {ARRAYS[5]})", "hash(array(f64, f32), array(d15, null), array(named_struct('x', dt, 'y', array(ts))))"]
+                  + [f"array_position({a}, {of})" for a, of in ELEMENTS] + [f"reverse({a})" for a in ARRAYS] + ["array_repeat(s, 2)", "array_repeat(i32, small)", "array_repeat(array(dt, null), i8)", "split(s, 'a')", "split(s, ' ')", "split(concat(s, '|', s2, '||'), '\\\\|')", "split(s, 'b', -1)", "sequence(small, 3)", "sequence(i8, i8b)", "sequence(7, 1, -2)",
+                     "sequence(5, cast(small as int), 3)", "sequence(1L, 9L, 4L)", "sequence(i16, i16, i16b)"]
+                  + [f"array_join({ARRAYS[2]}, '-')", f"array_join({ARRAYS[2]}, part)", "array_join(array(s, null, s2), ', ')", "if(b, array(i32), array(i32b, null))", "coalesce(if(b, array(s), null), array(s2))", "case when b then array(array(i32), null) end"],
+        "elements": [f"{a}[{n}]" for a in ARRAYS for n in ["0", "1", "2"]] + [f"{ARRAYS[0]}[{n}]" for n in ["small", "i8", "i16", "-1", "7"]] + [f"element_at({a}, {n})" for a in ARRAYS for n in ["1", "-1", "3"]] + [f"element_at({ARRAYS[2]}, small)", f"element_at({ARRAYS[1]}, 0)"]
+                    + [f"try_element_at({a}, {n})" for a in ARRAYS[:4] for n in ["2", "-3", "9", "small"]] + ["array(named_struct('x', i32, 'y', s), null, named_struct('x', i32b, 'y', s2)).y", "if(b, array(named_struct('x', i32)), null).x", "array(named_struct('x', i32))[0].x"],
+        "maps": MAPS + [f"{function}({m})" for m in MAPS for function in ["size", "map_keys", "map_values", "map_entries"]] + [f"{MAPS[0]}[{k}]" for k in ["1", "2", "small"]] + [f"element_at({MAPS[1]}, {k})" for k in ["'a'", "part", "'x'"]] + [f"{MAPS[1]}['b']", f"element_at({MAPS[2]}, dt)", f"{MAPS[3]}[i64]", "map(s, 1, s2, 2)", "map(i32, s, i32b, s2)['x']"],
     }
     found["moments"] = [f"unix_{unit}(ts)" for unit in ["micros", "millis", "seconds"]] + ["unix_date(dt)", "date_from_unix_date(small)", "timestamp_millis(i32)", "timestamp_seconds(i32)", "timestamp_micros(small)", "make_date(2000 + small, small + 5, small + 20)"]
     found["moments"] += ["ts - ts2", "ntz - ntz", "dt - dt2", "ts + interval 1 month", "ntz - interval 13 months", "extract(second from ts)", "extract(second from ntz)", "from_utc_timestamp(ts, 'Europe/Berlin')", "to_utc_timestamp(ts, '+01:30')", "from_utc_timestamp(ts, null)"]
@@ -260,8 +276,10 @@ def text(value):
         return "NaN" if math.isnan(value) else value.hex()
     if isinstance(value, (bytes, bytearray)):
         return "x" + bytes(value).hex()
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return [text(item) for item in value]
+    if isinstance(value, dict):
+        return [[text(key), text(of)] for key, of in value.items()]
     return None if value is None else str(value)
 
 

@@ -26,8 +26,15 @@ LITERALS = {
     "decimal(10,2)": ["0.00", "1.00", "2.50", "-99999999.99", "99999999.99"],
     "decimal(38,10)": ["0", "1", "-9999999999999999999999999999.9999999999", "0.0000000001"],
     "binary": ["X''", "X'00'", "X'FF00'", "X'616263'"],
+    "array<int>": ["array()", "array(1)", "array(1, NULL, 3)", "array(NULL, NULL)", "array(3, 1, 2, 1)"],
+    "array<string>": ["array()", "array('a')", "array('b', NULL, 'a', '')", "array('a longer text that is no view in itself', 'ab')"],
+    "struct<a:int,b:string>": ["named_struct('a', 1, 'b', 'x')", "named_struct('a', NULL, 'b', NULL)", "named_struct('a', 2, 'b', 'a longer text that is no view in itself')"],
+    "array<struct<a:bigint,b:array<double>>>": ["array()", "array(named_struct('a', 1L, 'b', array(1.5D, NULL, double('NaN'), -0.0D)), NULL)", "array(named_struct('a', NULL, 'b', NULL), named_struct('a', 7L, 'b', array()))"],
+    "map<string,int>": ["map()", "map('a', 1)", "map('a', 1, 'b', NULL)", "map('a longer text that is no view in itself', 7, '', -1)"],
 }
-TYPES = list(LITERALS)
+# No keys of groups, joins and sorts: Spark compares no maps, and of arrays of floats what is equal is computed with lambdas.
+ONLY_CARRIED = ["map<string,int>", "array<struct<a:bigint,b:array<double>>>"]
+TYPES = [of for of in LITERALS if of not in ONLY_CARRIED]
 
 # What depends on the time zone of the session.
 CLOCKS = {
@@ -93,6 +100,13 @@ FIXED = [
     "SELECT id FROM range(2) UNION ALL SELECT (SELECT max(id) FROM range(9))",
     "SELECT a.x, b.id FROM (SELECT (SELECT min(id) FROM range(1, 3)) AS x) a RIGHT JOIN range(3) b ON a.x = b.id",
     "SELECT count(*) FROM (SELECT 1 WHERE (SELECT max(id) FROM range(3)) IS NOT NULL)",
+    # Rows that are made of a row.
+    "SELECT a.id, p, x FROM range(3) a LATERAL VIEW OUTER posexplode(IF(id = 1, array(), array(id, NULL, -id))) AS p, x",
+    "SELECT id, k, v FROM range(3) LATERAL VIEW explode(map(id, 'x', id + 1, NULL)) AS k, v",
+    "SELECT t.i, a, b FROM VALUES (1, array(named_struct('a', 1, 'b', 'x'), NULL)), (2, NULL), (3, array()) AS t(i, s) LATERAL VIEW OUTER inline(s) AS a, b",
+    "SELECT id, x, y FROM range(4) LATERAL VIEW stack(2, id, 'a', id * 2) AS x, y",
+    "SELECT * FROM VALUES (1,'x'),(1,'x'),(1,'x'),(2,NULL),(2,NULL) INTERSECT ALL SELECT * FROM VALUES (1,'x'),(1,'x'),(2,NULL),(3,'z')",
+    "SELECT * FROM VALUES (1,'x'),(1,'x'),(1,'x'),(2,NULL),(2,NULL) EXCEPT ALL SELECT * FROM VALUES (1,'x'),(1,'x'),(2,NULL),(3,'z')",
 ]
 
 # Views of data frames that Python makes; all have these columns.
@@ -199,7 +213,7 @@ class Maker:
         forms = [
             self.bare, self.bare, self.filtered, self.projected, self.united, self.united, self.combined, self.joined, self.joined, self.joined, self.kept, self.kept, self.grouped,
             self.grouped, self.distinct, self.ordered, self.limited, self.lateral, self.scalar, self.spread, self.shared,
-            self.alone, self.windowed, self.windowed,
+            self.alone, self.windowed, self.windowed, self.exploded, self.exploded, self.carried, self.nested,
         ]
         return self.pick(forms)(depth, None)
 
@@ -304,6 +318,9 @@ class Maker:
             place = self.rng.randrange(len(source.types))
             column, of = f"{name}.c{place}", source.types[place]
             choices = [("count(*)", "bigint"), (f"count({column})", "bigint"), (f"count(DISTINCT {column})", "bigint"), (f"min({column})", of), (f"max({column})", of)]
+            choices.append((f"size(collect_list({column}))", "int"))
+            if of in ("int", "string"):
+                choices.append((f"sort_array(collect_list({column}))", f"array<{of}>"))
             if of in ("int", "tinyint"):
                 choices += [(f"sum({column})", "bigint"), (f"avg({column})", "double")]
             # What is made of a sum depends on the order of addition, too: none is nested.
@@ -323,6 +340,78 @@ class Maker:
         by = f" GROUP BY {', '.join(f'{name}.c{n}' for n in keys)}" if keys else ""
         having = " HAVING count(*) > 1" if self.chance(0.1) else ""
         return Query(f"SELECT {named} FROM {source.text}{by}{having}", types, sums=sums)
+
+    def array(self, name, types, of):
+        """An array of some of the columns of this type, and of literals of it."""
+        columns = [f"{name}.c{n}" for n, own in enumerate(types) if own == of]
+        items = [self.pick(columns) if columns and self.chance(0.6) else self.literal(of) for _ in range(self.rng.randint(1, 4))]
+        array = f"array({', '.join(items)})"
+        return self.pick([array, array, array, f"IF({self.predicate(name, types)}, {array}, NULL)", f"IF({self.predicate(name, types)}, {array}, CAST(array() AS array<{of}>))"])
+
+    def exploded(self, depth, _):
+        """Several rows of each row."""
+        source = self.source(None, depth)
+        name = self.alias(source)
+        place = self.rng.randrange(len(source.types))
+        of = source.types[place]
+        kept, kept_types = f"{name}.c{place} AS c0", [of]
+        if self.chance(0.3):
+            kept, kept_types = None, []
+        outer = self.pick(["", "", "OUTER "])
+        array = self.array(name, source.types, of)
+        other = self.pick(TYPES)
+        view, columns, types = self.pick([
+            (f"explode({array})", ["x"], [of]),
+            (f"posexplode({array})", ["p", "x"], ["int", of]),
+            (f"explode(map(1, {name}.c{place}, 2, {self.literal(of)}))", ["k", "v"], ["int", of]),
+            (f"inline(IF({self.predicate(name, source.types)}, array(named_struct('a', {name}.c{place}, 'b', {self.literal(other)}), NULL), NULL))", ["a", "b"], [of, other]),
+            (f"stack(2, {name}.c{place}, {self.literal(other)}, {self.literal(of)}, {self.literal(other)})", ["x", "y"], [of, other]),
+        ])
+        alias = self.name()
+        named = [f"{alias}.{column} AS c{n}" for n, column in enumerate(columns, len(kept_types))]
+        items = ", ".join([kept] * bool(kept) + named)
+        return Query(f"SELECT {items} FROM {source.text} LATERAL VIEW {outer}{view} {alias} AS {', '.join(columns)}", kept_types + types, source.ordered)
+
+    def carried(self, depth, _):
+        """Nested columns that nothing is done by, under what moves rows."""
+        if depth > 0:
+            return self.filtered(depth, None)
+        types = [self.pick(["int", "string"])] + self.rng.sample(ONLY_CARRIED, self.rng.randint(1, 2))
+        source = self.source(types, 2)
+        name = self.alias(source)
+        columns = ", ".join(f"{name}.c{n} AS c{n}" for n in range(len(types)))
+        firsts = ", ".join(f"first({name}.c{n}) AS c{n}" for n in range(1, len(types)))
+        # The order of rows behind a shuffle is not fixed, nor is what comes first.
+        text = self.pick([
+            f"SELECT /*+ REPARTITION(3) */ {columns} FROM {source.text}",
+            f"SELECT /*+ REPARTITION(3, c0) */ {columns} FROM {source.text}",
+            f"SELECT {columns} FROM {source.text} JOIN VALUES (1, 'a'), (2, 'b') r(i, s) ON {name}.c0 = r.{'i' if types[0] == 'int' else 's'}",
+            f"SELECT /*+ MERGE(r) */ {columns} FROM {source.text} LEFT JOIN (SELECT id FROM range(3)) r ON {name}.c0 = r.id",
+            f"SELECT {columns} FROM {source.text} UNION ALL SELECT * FROM VALUES ({', '.join(self.literal(of) for of in types)})",
+            f"SELECT r.id, {columns} FROM range(2) r CROSS JOIN {source.text}",
+            f"SELECT c0, {firsts} FROM (SELECT {columns} FROM {source.text} ORDER BY c0 LIMIT 1) {name} GROUP BY c0",
+        ])
+        return Query(text, types)
+
+    def nested(self, depth, _):
+        """Functions of arrays, maps and structs."""
+        ints, texts, structs = "array<int>", "array<string>", "array<struct<a:bigint,b:array<double>>>"
+        types = [ints, texts, structs, "map<string,int>", "struct<a:int,b:string>", "int", "string"]
+        source = self.source(types, 2)
+        name = self.alias(source)
+        i, t, s, m, r, n, x = (f"{name}.c{place}" for place in range(7))
+        small = self.rng.randint(-3, 3)
+        choices = [
+            (f"size({self.pick([i, t, s, m])})", "int"), (f"{i}[{abs(small)}]", "int"), (f"element_at({i}, {small or 1})", "int"), (f"try_element_at({t}, {small or 1})", "string"),
+            (f"element_at({m}, {x})", "int"), (f"{m}['a']", "int"), (f"array_contains({i}, {n})", "boolean"), (f"array_contains({t}, {x})", "boolean"), (f"sort_array({i}, {self.pick(['true', 'false'])})", ints),
+            (f"sort_array({t})", texts), (f"array_distinct({i})", ints), (f"array_join({t}, ', ')", "string"), (f"concat({i}, array({n}), {i})", ints), (f"slice({t}, {small or 1}, {self.rng.randint(0, 3)})", texts),
+            (f"array_min({i})", "int"), (f"array_max({t})", "string"), (f"flatten(array({i}, {i}))", ints), (f"map_keys({m})", texts), (f"map_values({m})", ints), (f"{r}.a", "int"), (f"{r}.b", "string"),
+            (f"transform({s}, e -> e.a)[0]", "bigint"), (f"{s}[0].a", "bigint"), (f"element_at({s}.a, 1)", "bigint"), (f"size({s}.b[0])", "int"), (f"{i} IS NULL", "boolean"), (f"coalesce({i}, array({n}))", ints),
+            (f"named_struct('a', {n}, 'b', {x})", "struct<a:int,b:string>"), (f"map_entries({m})[0].value", "int"), (f"hash({i}, {r}, {t})", "int"), (f"map({n}, {x})[{n}]", "string"),
+        ]
+        chosen = self.rng.sample(choices, 4)
+        items = ", ".join(f"{item} AS c{place}" for place, (item, _) in enumerate(chosen))
+        return Query(f"SELECT {items} FROM {source.text}", [of for _, of in chosen], source.ordered)
 
     def distinct(self, depth, _):
         source = self.source(None, depth)
@@ -442,6 +531,10 @@ def text(value, zeros, rounded):
         return f"{value:.9e}" if rounded else value.hex()
     if isinstance(value, (bytes, bytearray)):
         return "x" + bytes(value).hex()
+    if isinstance(value, dict):
+        return [[text(key, zeros, rounded), text(of, zeros, rounded)] for key, of in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [text(of, zeros, rounded) for of in value]
     return None if value is None else f"{type(value).__name__} {value}"
 
 

@@ -99,6 +99,8 @@ pub enum AggregateKind {
         /// Buffers without rows are left out when buffers are merged, as from Spark 4.3 on.
         skips_empty: bool,
     },
+    /// The values that are not null, as an array. Buffer: a row of that array.
+    CollectList,
     /// `BloomFilterAggregate`. Buffer: the filter.
     BloomFilter {
         /// Items expected.
@@ -262,6 +264,24 @@ impl AggregateFunction {
                 };
                 (kind, child()?, DataType::Double)
             }
+            "CollectList" => {
+                only(&[
+                    "child",
+                    "mutableAggBufferOffset",
+                    "inputAggBufferOffset",
+                    "bufferElementType",
+                    "ignoreNulls",
+                ])?;
+                if object.get("ignoreNulls").is_some() && !object.flag("ignoreNulls") {
+                    return Err(Unsupported::of_use("CollectList with nulls"));
+                }
+                let args = child()?;
+                let data_type = DataType::Array {
+                    element: Box::new(of_child(&args)?),
+                    contains_null: false,
+                };
+                (AggregateKind::CollectList, args, data_type)
+            }
             "BloomFilterAggregate" => {
                 only(&[
                     "child",
@@ -332,7 +352,10 @@ impl fmt::Display for AggregateExpression {
                 estimated_items,
                 bits,
             } => write!(f, "BloomFilter[{estimated_items} {bits}]")?,
-            kind @ (AggregateKind::Count | AggregateKind::Min | AggregateKind::Max) => {
+            kind @ (AggregateKind::Count
+            | AggregateKind::Min
+            | AggregateKind::Max
+            | AggregateKind::CollectList) => {
                 write!(f, "{kind:?}")?;
             }
         }

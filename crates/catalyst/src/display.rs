@@ -122,6 +122,15 @@ impl fmt::Display for OperatorKind {
                 list(partition),
                 list(order)
             ),
+            Self::Generate {
+                generator,
+                outer,
+                required,
+                ..
+            } => {
+                let outer = if *outer { "outer " } else { "" };
+                write!(f, "Generate {outer}{generator} of ({})", list(required))
+            }
             Self::Limit { limit, offset, .. } => write!(f, "Limit {limit} offset {offset}"),
             Self::BroadcastHashJoin {
                 join,

@@ -5,6 +5,7 @@ use crate::unsafe_row;
 
 /// Rows inside plans.
 pub fn plan_row(data: &[u8]) {
+    let _ = crate::unsafe_row::read_array(data, &crate::types::DataType::Short);
     let decimal = |precision| {
         DataType::Decimal(Decimal {
             precision,

@@ -21,6 +21,7 @@ mod error;
 mod expr;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod generate;
 mod inputs;
 mod join;
 mod lineage;
@@ -42,6 +43,7 @@ mod window;
 pub use aggregate::{AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Moment};
 pub use error::Unsupported;
 pub use expr::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, list};
+pub use generate::Generator;
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
 pub use join::{BuildSide, EquiJoin, JoinType};
 pub use literal::Literal;

@@ -181,6 +181,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 | "ExpandExec"
                 | "BaseLimitExec"
                 | "GlobalLimitExec"
+                | "GenerateExec"
                 | "window.WindowExec",
                 "doExecute",
             ) => {

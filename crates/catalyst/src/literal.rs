@@ -166,6 +166,12 @@ fn read_array(reader: &Reader<'_>, object: Object<'_>, of: &DataType) -> Result<
             .into_iter()
             .map(|value| Literal::read(reader, value, of))
             .collect(),
+        "UnsafeArrayData" => {
+            let body = body(object);
+            // The size of the array and the number of its elements.
+            let bytes = body.get(8..).ok_or_else(|| object.missing("bytes"))?;
+            unsafe_row::read_array(bytes, of)
+        }
         other => Err(Unsupported::Class(other.to_owned())),
     }
 }

@@ -3,6 +3,7 @@
 use crate::aggregate::{AggregateExpression, place_buffers};
 use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, Expr, read_attributes, read_sort_orders};
+use crate::generate::generate;
 use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
@@ -17,6 +18,7 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
         "WindowGroupLimitExec" | "WindowGroupLimitEvaluatorFactory" => {
             return group_limit(reader, plan, child);
         }
+        "GenerateExec" => return generate(reader, plan, child),
         _ => {}
     }
     let mut metrics = of_operator(reader, plan)?;

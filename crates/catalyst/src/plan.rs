@@ -5,6 +5,7 @@ use javaser::arena::NodeId;
 use crate::aggregate::AggregateExpression;
 use crate::error::Unsupported;
 use crate::expr::{Attribute, Expr, SortOrder};
+use crate::generate::Generator;
 use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::metrics::Metric;
 use crate::scan::FileSourceScan;
@@ -276,6 +277,19 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
+    /// `Generate`: columns of the input, and those that a generator makes, in as many rows as it makes.
+    Generate {
+        /// What is made of each row.
+        generator: Generator,
+        /// Whether a row of which nothing is made comes out once, with nulls.
+        outer: bool,
+        /// Columns of the input that come out.
+        required: Vec<Attribute>,
+        /// The generator's columns.
+        generated: Vec<Attribute>,
+        /// Input.
+        child: Box<Operator>,
+    },
 }
 
 /// A shuffle that is read.
@@ -347,6 +361,7 @@ impl Operator {
             | OperatorKind::TopK { child, .. }
             | OperatorKind::Window { child, .. }
             | OperatorKind::WindowGroupLimit { child, .. }
+            | OperatorKind::Generate { child, .. }
             | OperatorKind::BroadcastHashJoin {
                 streamed: child, ..
             }

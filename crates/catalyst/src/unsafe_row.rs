@@ -25,6 +25,49 @@ pub(crate) fn read(row: &[u8], types: &[DataType]) -> Result<Vec<Literal>> {
         .collect()
 }
 
+/// Elements of an array of numbers: their number, a bit set of nulls in words of 8 bytes, and the elements as wide as
+/// their type. Plans have no others in this form.
+pub(crate) fn read_array(array: &[u8], element: &DataType) -> Result<Vec<Literal>> {
+    let short = || Unsupported::of_use("an array that ends early");
+    let count = array.first_chunk().map(|count| i64::from_le_bytes(*count));
+    let count = count.and_then(|count| usize::try_from(count).ok());
+    // Each element takes a byte at least.
+    let count = count.filter(|count| *count < array.len());
+    let count = count.ok_or_else(short)?;
+    let width = match element {
+        DataType::Boolean | DataType::Byte => 1,
+        DataType::Short => 2,
+        DataType::Integer | DataType::Date | DataType::YearMonthInterval | DataType::Float => 4,
+        DataType::Long
+        | DataType::Double
+        | DataType::Timestamp
+        | DataType::TimestampNtz
+        | DataType::DayTimeInterval => 8,
+        other => {
+            return Err(Unsupported::of_use(format!(
+                "an array of {other} in a plan"
+            )));
+        }
+    };
+    let first = 8 + count.div_ceil(64) * 8;
+    (0..count)
+        .map(|index| {
+            let nulls = array.get(8 + index / 8).ok_or_else(short)?;
+            let bytes = array.get(first + index * width..);
+            let bytes = bytes.and_then(|bytes| bytes.get(..width));
+            let bytes = bytes.ok_or_else(short)?;
+            if nulls >> (index % 8) & 1 == 1 {
+                return Ok(Literal::Null);
+            }
+            let mut slot = [0; 8];
+            slot.iter_mut()
+                .zip(bytes)
+                .for_each(|(to, from)| *to = *from);
+            read_field(array, slot, element)
+        })
+        .collect()
+}
+
 fn read_field(row: &[u8], slot: [u8; 8], data_type: &DataType) -> Result<Literal> {
     let [a, b, c, d, e, f, g, h] = slot;
     let long = i64::from_le_bytes(slot);
@@ -117,6 +160,19 @@ mod tests {
         row
     }
 
+    #[test]
+    fn elements_are_as_wide_as_their_type() {
+        let mut array = 3_i64.to_le_bytes().to_vec();
+        array.extend([2, 0, 0, 0, 0, 0, 0, 0]);
+        for value in [7_i16, 0, -1, 0] {
+            array.extend(value.to_le_bytes());
+        }
+        let expected = [Literal::Short(7), Literal::Null, Literal::Short(-1)];
+        assert_eq!(read_array(&array, &DataType::Short).unwrap(), expected);
+        assert!(read_array(&array, &DataType::Long).is_err());
+        assert!(read_array(&array, &DataType::String).is_err());
+    }
+
     proptest! {
         #[test]
         fn what_was_written_is_read(number: i64, text: Option<String>, digits: i128) {
@@ -128,6 +184,7 @@ mod tests {
 
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+            let _ = read_array(&bytes, &DataType::Integer);
             let _ = read(&bytes, &[DataType::Long, DataType::String, wide(), DataType::Binary]);
         }
     }

@@ -11,6 +11,7 @@ mod exchange;
 mod exec;
 pub mod expr;
 mod filter;
+mod generate;
 mod join;
 mod leaves;
 mod limit;

@@ -10,7 +10,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use super::exec::{OperatorExec, StartFn};
 use super::metrics::Measured;
 use super::plan::Task;
-use super::{aggregate, filter, join, leaves, limit, project, scan, sort, union, window};
+use super::{aggregate, filter, generate, join, leaves, limit, project, scan, sort, union, window};
 use catalyst::Metric;
 use catalyst::Unsupported;
 use catalyst::{Attribute, Expr, ExprId, ExprKind};
@@ -309,6 +309,16 @@ impl Lowering {
             } => {
                 let operator = (&partition[..], &order[..], *rank, *limit, &**child);
                 window::group_limit(self, operator, inputs, demand)?
+            }
+            OperatorKind::Generate {
+                generator,
+                outer,
+                required,
+                generated,
+                child,
+            } => {
+                let operator = (generator, *outer, &required[..], &generated[..]);
+                generate::generate(self, operator, child, inputs, demand)?
             }
         };
         lowered.metrics = operator.metrics.clone().into();

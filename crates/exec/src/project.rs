@@ -15,6 +15,7 @@ use catalyst::Inputs;
 use catalyst::Operator;
 use catalyst::Unsupported;
 use catalyst::{Attribute, Expr, ExprId};
+use rows::types::ToArrow as _;
 
 /// Lowers a projection. Columns that are not needed above are not computed.
 pub(super) fn project(
@@ -62,11 +63,11 @@ pub(super) fn expand(
     let mut lists = Vec::new();
     for projection in projections {
         let same = projection.iter().zip(output);
-        if projection.len() != output.len()
-            || same
-                .clone()
-                .any(|(expr, column)| expr.data_type != column.data_type)
-        {
+        let mut all_same = projection.len() == output.len();
+        for (expr, column) in same {
+            all_same &= expr.data_type.to_arrow()? == column.data_type.to_arrow()?;
+        }
+        if !all_same {
             return Err(Unsupported::of_use("an expansion to other types"));
         }
         let list = projection.iter().map(|expr| lower(expr, input));

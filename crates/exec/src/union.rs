@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType as ArrowType;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::exec::{OperatorExec, Start};
 use super::lower::{Demand, Lowered, Lowering, Result};
 use catalyst::Attribute;
-use catalyst::DataType;
 use catalyst::Unsupported;
 use catalyst::{Columns, Operator};
 use catalyst::{Inputs, TaskInputs};
+use rows::types::ToArrow as _;
 
 fn other_shape() -> Unsupported {
     Unsupported::of_use("inputs of another shape")
@@ -36,17 +37,17 @@ pub(super) fn union(
     let children = children.iter().zip(inputs);
     let children = children.map(|(child, inputs)| lowering.operator(child, inputs, demand));
     let children = children.collect::<Result<Vec<_>>>()?;
-    let types = |of: &[Attribute]| -> Vec<DataType> {
-        of.iter().map(|column| column.data_type.clone()).collect()
+    // Parts of columns may be null in one input only, and have other names.
+    let types = |of: &[Attribute]| -> Result<Vec<ArrowType>> {
+        of.iter()
+            .map(|column| column.data_type.to_arrow())
+            .collect()
     };
-    let types = output.known().map(types);
+    let expected = output.known().map(types).transpose()?;
     for child in &children {
         let child = child.columns.known();
-        let same = match (child, &types) {
-            (Some(child), Some(types)) => child
-                .iter()
-                .map(|column| &column.data_type)
-                .eq(types.iter()),
+        let same = match (child, &expected) {
+            (Some(child), Some(expected)) => types(child)? == *expected,
             (None, None) => true,
             _ => false,
         };

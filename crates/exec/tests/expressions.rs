@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, RecordBatch, StructArray};
 use arrow::datatypes::{
     DataType as ArrowType, Date32Type, Float32Type, Float64Type, TimestampMicrosecondType,
 };
@@ -63,9 +63,26 @@ fn adapt(array: &ArrayRef, to: &ArrowType) -> ArrayRef {
             let columns = of.columns().iter().zip(fields);
             let columns = columns.map(|(column, field)| adapt(column, field.data_type()));
             let columns: Vec<_> = columns.collect();
-            let adapted =
-                arrow::array::StructArray::new(fields.clone(), columns, of.nulls().cloned());
+            let adapted = StructArray::new(fields.clone(), columns, of.nulls().cloned());
             Arc::new(adapted)
+        }
+        (ArrowType::List(_), ArrowType::List(field)) => {
+            let of = array.as_list::<i32>();
+            let values = adapt(of.values(), field.data_type());
+            let (offsets, nulls) = (of.offsets().clone(), of.nulls().cloned());
+            Arc::new(ListArray::new(Arc::clone(field), offsets, values, nulls))
+        }
+        (ArrowType::Map(..), ArrowType::Map(field, sorted)) => {
+            let of = array.as_map();
+            let ArrowType::Struct(entry) = field.data_type() else {
+                panic!("{field}");
+            };
+            let columns = of.entries().columns().iter().zip(entry);
+            let columns = columns.map(|(column, field)| adapt(column, field.data_type()));
+            let entries = StructArray::new(entry.clone(), columns.collect(), None);
+            let (offsets, nulls) = (of.offsets().clone(), of.nulls().cloned());
+            let field = Arc::clone(field);
+            Arc::new(MapArray::new(field, offsets, entries, nulls, *sorted))
         }
         _ => arrow::compute::cast(array, to).unwrap(),
     }
@@ -104,6 +121,16 @@ fn text(array: &dyn Array, row: usize) -> String {
                 "{value:?} {:x}",
                 if value.is_nan() { 0 } else { value.to_bits() }
             )
+        }
+        ArrowType::List(_) => {
+            let elements = array.as_list::<i32>().value(row);
+            let elements = (0..elements.len()).map(|at| text(elements.as_ref(), at));
+            format!("[{}]", elements.collect::<Vec<_>>().join(", "))
+        }
+        ArrowType::Map(..) => {
+            let entries = array.as_map().value(row);
+            let entries = (0..entries.len()).map(|at| text(&entries, at));
+            format!("[{}]", entries.collect::<Vec<_>>().join(", "))
         }
         ArrowType::Struct(_) => {
             let fields = array.as_struct().columns().iter();
@@ -209,8 +236,8 @@ fn check_expression(
     Ok(outcome)
 }
 
-fn check(version: &str) {
-    let path = directory("fixtures").join(format!("expressions-{version}.jsonl.zst"));
+fn check(kind: &str, version: &str, least: usize) {
+    let path = directory("fixtures").join(format!("{kind}-{version}.jsonl.zst"));
     let packed = fs::read(path).unwrap();
     let lines = String::from_utf8(zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
     let table_of_zones = fs::read(testkit::jdk().join("lib/tzdb.dat")).unwrap();
@@ -274,7 +301,7 @@ fn check(version: &str) {
         }
     }
     println!("{version}: {compared} values compared");
-    let golden = directory("golden").join(format!("expressions-{version}.txt"));
+    let golden = directory("golden").join(format!("{kind}-{version}.txt"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&golden, &summary).unwrap();
     }
@@ -284,8 +311,17 @@ fn check(version: &str) {
         wrong.len(),
         wrong.join("\n")
     );
-    assert!(compared > 1_000_000, "{compared}");
+    assert!(compared > least, "{compared}");
     assert_eq!(fs::read_to_string(&golden).unwrap(), summary);
 }
 
-testkit::oldest_and_newest!(expressions_are_sparks, super::check);
+fn plain(version: &str) {
+    check("expressions", version, 1_000_000);
+}
+
+fn nested(version: &str) {
+    check("nested", version, 100_000);
+}
+
+testkit::oldest_and_newest!(expressions_are_sparks, super::plain);
+testkit::oldest_and_newest!(expressions_of_arrays_and_maps_are_sparks, super::nested);

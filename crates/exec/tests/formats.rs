@@ -51,6 +51,89 @@ fn rows_are_written_as_they_were_read() {
 }
 
 #[test]
+fn arrays_maps_and_structs_are_written_as_they_were_read() {
+    for fixture in Fixture::all() {
+        let (types, names, rows) = fixture.nested();
+        assert_eq!((types.len(), rows.len()), (24, 160));
+        let batch = decode(&types, &stream(&rows));
+        // Each by itself first: to know which one differs.
+        for (place, (of, name)) in types.iter().zip(&names).enumerate() {
+            let one = renamed(&batch.project(&[place]).unwrap());
+            let written = encode(std::slice::from_ref(of), &one);
+            let again = decode(std::slice::from_ref(of), &stream(&written));
+            assert_eq!(again, one, "{} {name}", fixture.version);
+        }
+        assert_rows(&encode(&types, &batch), &rows);
+        let mut encoder = RowEncoder::new(&types).unwrap();
+        // In another order, of a slice: lists begin in the middle of their values.
+        let order = [7, 0, 3, 3];
+        let encoded = encoder.encode_rows(&batch.slice(20, 8), &order).unwrap();
+        let expected: Vec<_> = order
+            .iter()
+            .map(|row| &rows[20 + *row as usize][..])
+            .collect();
+        assert_eq!(encoded.rows().collect::<Vec<_>>(), expected);
+        // Of a stream in pieces, some columns only.
+        let all = stream(&rows);
+        let places = [17, 3, 21];
+        let decoder = RowDecoder::of_places(&types, &places).unwrap();
+        let some = decode_blocks(decoder, all.chunks(777));
+        assert_eq!(some, renamed(&batch.project(&places).unwrap()));
+        // Taken one by one and put together again.
+        let order = UInt32Array::from_iter_values((0..160).rev());
+        let turned = take_record_batch(&batch, &order).unwrap();
+        let turned = take_record_batch(&turned, &order).unwrap();
+        assert_rows(&encode(&types, &turned), &rows);
+    }
+}
+
+#[test]
+fn hashes_of_arrays_are_sparks() {
+    for fixture in Fixture::all() {
+        let (types, names, rows) = fixture.nested();
+        let batch = decode(&types, &stream(&rows));
+        let lines = fixture.lines("nested-hash");
+        assert_eq!(lines.len(), 19);
+        for line in lines {
+            let place = names.iter().position(|name| *name == line[0]).unwrap();
+            let columns = [ArrayRef::clone(batch.column(place))];
+            let hashes = rows::murmur3::hash_columns(&columns, 160, 42).unwrap();
+            assert_eq!(hashes, ints(&line[1]), "{} {}", fixture.version, line[0]);
+        }
+    }
+}
+
+#[test]
+fn damaged_arrays_are_refused() {
+    let of = data_type("array<array<int>>");
+    // One row of an array of 1000 arrays that are all the same.
+    let inner = [4_u64.to_le_bytes(), [0; 8], [1; 8], [2; 8]].concat();
+    let (header, count) = (8 + 16 * 8, 1000_u64);
+    let mut array = count.to_le_bytes().to_vec();
+    array.resize(header, 0);
+    let place = (header as u64 + count * 8) << 32 | inner.len() as u64;
+    array.extend(place.to_le_bytes().repeat(1000));
+    array.extend(inner);
+    let row = |array: &[u8]| {
+        let slot = 16_u64 << 32 | array.len() as u64;
+        [&[0; 8][..], &slot.to_le_bytes(), array].concat()
+    };
+    let read = |bytes: Vec<u8>| {
+        let mut decoder = RowDecoder::new(std::slice::from_ref(&of)).unwrap();
+        decoder.push(stream(&[bytes]).into());
+        decoder.next().and_then(|_| decoder.finish())
+    };
+    let error = read(row(&array)).unwrap_err().to_string();
+    assert!(error.contains("lie in each other"), "{error}");
+    for count in [u64::MAX, 1 << 40, 9] {
+        let mut array = array.clone();
+        array.truncate(64);
+        array[..8].copy_from_slice(&count.to_le_bytes());
+        assert!(read(row(&array)).is_err(), "{count}");
+    }
+}
+
+#[test]
 fn streams_are_cut_anywhere() {
     for fixture in Fixture::all() {
         let (types, rows) = (fixture.types(), fixture.rows());
@@ -554,6 +637,7 @@ proptest::proptest! {
             DataType::String,
             data_type("decimal(38,2)"),
             data_type("struct<a:int,b:struct<c:string>>"),
+            data_type("array<struct<a:array<string>,b:map<int,decimal(38,2)>>>"),
         ];
         let read = |bytes: &[u8]| {
             let mut decoder = RowDecoder::new(&types).unwrap();
@@ -563,7 +647,7 @@ proptest::proptest! {
         };
         read(&bytes);
         // As one row.
-        bytes.resize(bytes.len().max(40), 0);
+        bytes.resize(bytes.len().max(48), 0);
         read(&stream(std::slice::from_ref(&bytes)));
         // A relation with other bytes in the middle.
         let fixture = Fixture::all().nth(version.into()).unwrap();

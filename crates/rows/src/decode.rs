@@ -15,7 +15,9 @@ use crate::types::schema_of_types;
 use catalyst::DataType;
 use catalyst::Unsupported;
 
+mod bits;
 mod builder;
+mod elements;
 
 use builder::ColumnBuilder;
 

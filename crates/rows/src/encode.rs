@@ -1,5 +1,7 @@
 //! From columns to rows.
 
+mod elements;
+
 use arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
@@ -9,6 +11,7 @@ use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray, RecordBatch};
 use arrow::datatypes::{ByteViewType, DataType as ArrowType};
 use datafusion_common::Result;
 
+use self::elements::{add_array_sizes, write_arrays};
 use super::layout::{Column, Slot, WIDE_DECIMAL, fixed_bytes, null_bytes};
 use crate::error::bail_out;
 use catalyst::DataType;
@@ -205,16 +208,19 @@ impl RowEncoder {
     /// Room for rows of these sizes, with the sizes written.
     fn allocate(&mut self) -> Result<()> {
         self.starts.clear();
-        let mut end = 0;
+        let (mut end, mut most) = (0, 0);
         for size in &self.sizes {
             self.starts.push(end);
             end += PREFIX + *size as usize;
+            most = most.max(*size);
         }
         self.starts.push(end);
+        if i32::try_from(most).is_err() {
+            return Err(bail_out("a row of more than 2 GiB"));
+        }
         self.bytes.clear();
         self.bytes.resize(end, 0);
         for (size, start) in self.sizes.iter().zip(&self.starts) {
-            let size = i32::try_from(*size).map_err(|_| bail_out("a row of more than 2 GiB"))?;
             put(&mut self.bytes, *start, &size.to_be_bytes());
         }
         Ok(())
@@ -246,6 +252,10 @@ fn same_type(declared: &ArrowType, found: &ArrowType) -> bool {
                     .iter()
                     .zip(found)
                     .all(|(a, b)| same_type(a.data_type(), b.data_type()))
+        }
+        (ArrowType::List(declared), ArrowType::List(found))
+        | (ArrowType::Map(declared, _), ArrowType::Map(found, _)) => {
+            same_type(declared.data_type(), found.data_type())
         }
         _ => declared == found,
     }
@@ -279,6 +289,7 @@ fn add_sizes(
                     }
                 }
             }
+            Slot::Array(_) | Slot::Map(_) => add_array_sizes(column, array, sources, sizes)?,
             _ => {}
         }
     }
@@ -360,6 +371,7 @@ fn write(
             Slot::String => rows.write_bytes(array.as_string_view(), cursors),
             Slot::Binary => rows.write_bytes(array.as_binary_view(), cursors),
             Slot::Struct(fields) => rows.write_structs(fields, cursors)?,
+            Slot::Array(_) | Slot::Map(_) => write_arrays(column, &mut rows, cursors)?,
         }
     }
     Ok(())

@@ -35,6 +35,22 @@ pub(crate) enum Slot {
     Binary,
     /// Place of a row.
     Struct(Box<[Column]>),
+    /// Place of an array.
+    Array(Box<Column>),
+    /// Place of an array of keys and one of values.
+    Map(Box<[Column; 2]>),
+}
+
+impl Slot {
+    /// Bytes of an element of an array.
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            Self::Boolean | Self::Byte => 1,
+            Self::Short => 2,
+            Self::Integer | Self::Float => 4,
+            _ => 8,
+        }
+    }
 }
 
 /// A column of a row.
@@ -69,7 +85,11 @@ impl Column {
             DataType::Struct(fields) => {
                 Slot::Struct(Self::all(fields.iter().map(|field| &field.data_type))?)
             }
-            DataType::CalendarInterval | DataType::Array { .. } | DataType::Map { .. } => {
+            DataType::Array { element, .. } => Slot::Array(Box::new(Self::of(element)?)),
+            DataType::Map { key, value, .. } => {
+                Slot::Map(Box::new([Self::of(key)?, Self::of(value)?]))
+            }
+            DataType::CalendarInterval => {
                 return Err(Unsupported::of_use(format!("a row with {data_type}")));
             }
         };
@@ -86,6 +106,11 @@ impl Column {
 /// Bytes of the bit set of nulls.
 pub(crate) fn null_bytes(columns: usize) -> usize {
     columns.div_ceil(64) * 8
+}
+
+/// Bytes of an array before its elements: their number and the bit set of nulls.
+pub(crate) fn header_bytes(elements: usize) -> usize {
+    8 + null_bytes(elements)
 }
 
 /// Bytes of a row without anything behind the slots.

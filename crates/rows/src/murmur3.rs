@@ -5,7 +5,8 @@ use arrow::array::types::{
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
     TimestampMicrosecondType,
 };
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array};
+use arrow::compute::take;
 use arrow::datatypes::{DataType as ArrowType, IntervalUnit, TimeUnit};
 use datafusion_common::Result;
 
@@ -53,6 +54,8 @@ pub fn is_hashed(data_type: &ArrowType) -> bool {
         | ArrowType::Duration(TimeUnit::Microsecond)
         | ArrowType::Interval(IntervalUnit::YearMonth) => true,
         ArrowType::Struct(fields) => fields.iter().all(|field| is_hashed(field.data_type())),
+        ArrowType::List(element) => is_hashed(element.data_type()),
+        // Spark hashes maps only if it is told to.
         _ => false,
     }
 }
@@ -114,7 +117,38 @@ fn fold(column: &dyn Array, hashes: &mut [u32]) -> Result<()> {
                 own.get(row).copied().unwrap_or(seed)
             });
         }
+        ArrowType::List(_) => fold_lists(column.as_list(), hashes)?,
         other => return Err(bail_out(format!("a hash of {other}"))),
+    }
+    Ok(())
+}
+
+/// An element's hash is the seed of the next: first elements of all rows first.
+fn fold_lists(lists: &ListArray, hashes: &mut [u32]) -> Result<()> {
+    let offsets = lists.value_offsets();
+    for place in 0.. {
+        let (mut rows, mut elements, mut own) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, (ends, seed)) in offsets.windows(2).zip(&*hashes).enumerate() {
+            // Offsets are not negative.
+            if let [start, end] = *ends
+                && place < end - start
+                && lists.is_valid(row)
+            {
+                rows.push(row);
+                elements.push((start + place) as u32);
+                own.push(*seed);
+            }
+        }
+        if rows.is_empty() {
+            break;
+        }
+        let elements = take(lists.values(), &UInt32Array::from(elements), None)?;
+        fold(elements.as_ref(), &mut own)?;
+        for (row, hash) in rows.into_iter().zip(own) {
+            if let Some(kept) = hashes.get_mut(row) {
+                *kept = hash;
+            }
+        }
     }
     Ok(())
 }

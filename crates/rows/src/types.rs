@@ -48,15 +48,32 @@ impl ToArrow for DataType {
             Self::YearMonthInterval => ArrowType::Interval(IntervalUnit::YearMonth),
             Self::DayTimeInterval => ArrowType::Duration(TimeUnit::Microsecond),
             Self::Struct(fields) if !fields.is_empty() => ArrowType::Struct(struct_fields(fields)?),
-            Self::Decimal(_)
-            | Self::CalendarInterval
-            | Self::Array { .. }
-            | Self::Map { .. }
-            | Self::Struct(_) => {
+            Self::Array { element, .. } => ArrowType::List(list_field(element.to_arrow()?)),
+            Self::Map { key, value, .. } => {
+                let entries = map_fields(key.to_arrow()?, value.to_arrow()?);
+                let entries = Field::new("entries", ArrowType::Struct(entries), false);
+                ArrowType::Map(Arc::new(entries), false)
+            }
+            Self::Decimal(_) | Self::CalendarInterval | Self::Struct(_) => {
                 return Err(Unsupported::of_use(format!("a column of type {self}")));
             }
         })
     }
+}
+
+/// The field of a list's elements. What Spark says of nulls is not relied on.
+#[must_use]
+pub fn list_field(element: ArrowType) -> Arc<Field> {
+    Arc::new(Field::new("item", element, true))
+}
+
+/// The fields of a map's entries: keys are never null.
+#[must_use]
+pub fn map_fields(key: ArrowType, value: ArrowType) -> Fields {
+    Fields::from(vec![
+        Field::new("key", key, false),
+        Field::new("value", value, true),
+    ])
 }
 
 fn struct_fields(fields: &[StructField]) -> Result<Fields, Unsupported> {

@@ -85,6 +85,7 @@ impl fmt::Display for Expr {
                 f.write_str(function.name())?;
                 match function {
                     super::Function::Like { escape } => write!(f, "[{escape}]")?,
+                    super::Function::GetArrayStructFields { ordinal } => write!(f, "[{ordinal}]")?,
                     super::Function::Murmur3Hash { seed } => write!(f, "[{seed}]")?,
                     super::Function::XxHash64 { seed } => write!(f, "[{seed}]")?,
                     _ => {}

@@ -1,6 +1,7 @@
 //! The functions that are known, with where their parts are in Spark's classes.
 
 use super::arithmetic::integral;
+use super::nested;
 use crate::types::{DataType, Decimal};
 
 /// Where a class has its arguments.
@@ -54,6 +55,18 @@ pub(super) enum Result {
     Integral,
     /// Fields `precision` and `scale`.
     MakeDecimal,
+    /// An array of the first argument's type.
+    ArrayOf,
+    /// A map of the types of the first two arguments.
+    MapOf,
+    /// The elements of the array or the values of the map that the first argument is.
+    Element,
+    /// An array of the keys of the map that the first argument is.
+    Keys,
+    /// An array of the values of the map that the first argument is.
+    Values,
+    /// An array of structs of the keys and values of the map that the first argument is.
+    Entries,
 }
 
 /// Whether a result may be null.
@@ -95,6 +108,11 @@ macro_rules! functions {
                 /// What takes the meaning from `%` and `_`.
                 escape: char,
             },
+            /// `GetArrayStructFields`: a field of all structs of an array.
+            GetArrayStructFields {
+                /// Place of the field.
+                ordinal: usize,
+            },
             /// `Murmur3Hash`
             Murmur3Hash {
                 /// Where it starts.
@@ -114,6 +132,7 @@ macro_rules! functions {
                 match self {
                     $(Self::$name => stringify!($name),)*
                     Self::Like { .. } => "Like",
+                    Self::GetArrayStructFields { .. } => "GetArrayStructFields",
                     Self::Murmur3Hash { .. } => "Murmur3Hash",
                     Self::XxHash64 { .. } => "XxHash64",
                 }
@@ -141,7 +160,9 @@ impl Function {
     pub fn arity(self) -> std::ops::RangeInclusive<usize> {
         match (self, spec(self.name()).map(|spec| spec.args)) {
             (Self::Like { .. }, _) => 2..=2,
+            (Self::GetArrayStructFields { .. }, _) => 1..=1,
             // The characters to trim are optional.
+            (Self::Sequence, _) => 2..=3,
             (Self::StringTrim | Self::StringTrimLeft | Self::StringTrimRight, _) => 1..=2,
             (_, Some(Args::Fields(fields))) => fields.len()..=fields.len(),
             (_, Some(Args::Children) | None) => 1..=usize::MAX,
@@ -154,6 +175,11 @@ impl Function {
             Self::Like { .. } => Result::Boolean,
             Self::Murmur3Hash { .. } => Result::Integer,
             Self::XxHash64 { .. } => Result::Long,
+            Self::GetArrayStructFields { ordinal } => {
+                return args
+                    .first()
+                    .and_then(|of| nested::field_of_elements(of, ordinal));
+            }
             _ => spec(self.name())?.result,
         };
         match result {
@@ -169,6 +195,12 @@ impl Function {
             Result::Arg(place) => args.get(place).cloned(),
             Result::Arithmetic | Result::Rounded => args.first().cloned(),
             Result::Integral => args.first().map(integral),
+            Result::ArrayOf
+            | Result::MapOf
+            | Result::Element
+            | Result::Keys
+            | Result::Values
+            | Result::Entries => nested::result_of(result, args),
             Result::Field | Result::MakeDecimal => None,
         }
     }
@@ -402,6 +434,50 @@ functions! {
     Hex CHILD, NONE, Result::String, Nullable::Any;
     /// Digits to the base of 2.
     Bin CHILD, NONE, Result::String, Nullable::Any;
+    /// An array of the arguments.
+    CreateArray Args::Children, NONE, Result::ArrayOf, Nullable::Never, ignored &["useStringTypeWhenEmpty", "defaultElementType"];
+    /// A map of the arguments: keys and values in turn.
+    CreateMap Args::Children, NONE, Result::MapOf, Nullable::Never, ignored &["useStringTypeWhenEmpty", "defaultElementType", "dataType", "mapBuilder", "keys", "values"];
+    /// `array[n]`, from 0.
+    GetArrayItem Args::Fields(&["child", "ordinal"]), Context::Fails("failOnError"), Result::Element, Nullable::Always;
+    /// `map[key]`
+    GetMapValue Args::Fields(&["child", "key"]), NONE, Result::Element, Nullable::Always, ignored &["LinearExecutor$module"];
+    /// `element_at(array, n)`, from 1, or from the end if it is negative; `element_at(map, key)`.
+    ElementAt PAIR, Context::Fails("failOnError"), Result::Element, Nullable::Always, ignored &["LinearExecutor$module", "defaultValueOutOfBound"];
+    /// Number of elements; -1 of null in the legacy mode.
+    Size CHILD, Context::Nulls("legacySizeOfNull"), Result::Integer, Nullable::Any;
+    /// Whether the array has the value.
+    ArrayContains PAIR, NONE, Result::Boolean, Nullable::Always;
+    /// Keys of a map.
+    MapKeys CHILD, NONE, Result::Keys, Nullable::Any;
+    /// Values of a map.
+    MapValues CHILD, NONE, Result::Values, Nullable::Any;
+    /// Entries of a map.
+    MapEntries CHILD, NONE, Result::Entries, Nullable::Any, ignored &["internalDataType"];
+    /// Elements in their order.
+    SortArray Args::Fields(&["base", "ascendingOrder"]), NONE, Result::Arg(0), Nullable::Any;
+    /// Elements once each.
+    ArrayDistinct CHILD, NONE, Result::Arg(0), Nullable::Any, ignored &["canUseSpecializedHashSet"];
+    /// Elements as text, with a text between them.
+    ArrayJoin Args::Fields(&["array", "delimiter"]), NONE, Result::String, Nullable::Any, ignored &["nullReplacement"];
+    /// `slice(array, start, length)`
+    Slice Args::Fields(&["x", "start", "length"]), NONE, Result::Arg(0), Nullable::Any;
+    /// The smallest element that is not null.
+    ArrayMin CHILD, NONE, Result::Element, Nullable::Always;
+    /// The largest element that is not null.
+    ArrayMax CHILD, NONE, Result::Element, Nullable::Always;
+    /// An array of the first as often as the second says.
+    ArrayRepeat PAIR, NONE, Result::ArrayOf, Nullable::Any;
+    /// The place of a value in an array, from 1; 0 if it is not there.
+    ArrayPosition PAIR, NONE, Result::Long, Nullable::Any;
+    /// Elements of an array, or characters, from the last to the first.
+    Reverse CHILD, NONE, Result::Arg(0), Nullable::Any;
+    /// Parts of a text between matches of a regular expression.
+    StringSplit Args::Fields(&["str", "regex", "limit"]), NONE, Result::ArrayOf, Nullable::Any, ignored &["collationId", "legacySplitTruncate"];
+    /// Numbers from the first to the second.
+    Sequence Args::Fields(&["start", "stop"]), NONE, Result::ArrayOf, Nullable::Any, zoned true, ignored &["stepOpt", "throwable"];
+    /// An array of what arrays have.
+    Flatten CHILD, NONE, Result::Element, Nullable::Always;
 
     /// Whether a bloom filter may have a hash.
     BloomFilterMightContain Args::Fields(&["bloomFilterExpression", "valueExpression"]), NONE, Result::Boolean, Nullable::Always, ignored &["bloomFilter"];

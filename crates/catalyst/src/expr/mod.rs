@@ -3,6 +3,7 @@
 mod arithmetic;
 mod display;
 mod function;
+mod nested;
 mod read;
 
 use javatime::TimeZone;

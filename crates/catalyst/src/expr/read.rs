@@ -5,7 +5,7 @@ use javatime::TimeZone;
 
 use super::arithmetic::{decimal_result, integral, rounded};
 use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, spec};
-use super::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder};
+use super::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, nested};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
@@ -59,6 +59,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "GetStructField" => struct_field(reader, object),
         "CreateNamedStruct" => named_struct(reader, object),
         "Like" => like(reader, object),
+        "GetArrayStructFields" => fields_of_elements(reader, object),
         "Murmur3Hash" | "XxHash64" => hash(reader, object),
         name => match spec(name) {
             Some(spec) => function(reader, object, spec),
@@ -168,6 +169,20 @@ fn like(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
 }
 
 #[inline(never)]
+fn fields_of_elements(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["child", "field", "ordinal", "numFields", "containsNull"])?;
+    let child = Expr::read(reader, object.value("child")?)?;
+    let ordinal = usize::try_from(object.int("ordinal")?).map_err(|_| object.missing("ordinal"))?;
+    let of = nested::field_of_elements(&child.data_type, ordinal);
+    let of = of.ok_or_else(|| object.missing("ordinal"))?;
+    Ok(call(
+        Function::GetArrayStructFields { ordinal },
+        vec![child],
+        of,
+    ))
+}
+
+#[inline(never)]
 fn hash(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&["children", "seed"])?;
     let args = Expr::read_all(reader, object.elements("children")?)?;
@@ -213,6 +228,17 @@ fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr
     if object.get("trimStr").is_some() {
         let characters = Expr::read_option(reader, object.option("trimStr")?)?;
         args.extend(characters);
+    }
+    if object.get("stepOpt").is_some() {
+        args.extend(Expr::read_option(reader, object.option("stepOpt")?)?);
+    }
+    for absent in ["nullReplacement", "defaultValueOutOfBound"] {
+        if object.get(absent).is_some() && !nested::is_absent(reader, object, absent)? {
+            return Err(Unsupported::of_use(format!(
+                "{} with {absent}",
+                object.name()
+            )));
+        }
     }
     let mut loss = reader.allow_precision_loss;
     let flag = |name, yes, no| Ok(Some(if object.bool(name)? { yes } else { no }));
@@ -322,6 +348,15 @@ fn result_type(
             (other, _) => other.clone(),
         },
         ResultType::Integral => integral(&arg(0)?.data_type),
+        of @ (ResultType::ArrayOf
+        | ResultType::MapOf
+        | ResultType::Element
+        | ResultType::Keys
+        | ResultType::Values
+        | ResultType::Entries) => {
+            let types: Vec<_> = args.iter().map(|arg| arg.data_type.clone()).collect();
+            nested::result_of(of, &types).ok_or_else(no_argument)?
+        }
         ResultType::MakeDecimal => DataType::Decimal(Decimal {
             precision: u8::try_from(object.int("precision")?)
                 .map_err(|_| object.missing("precision"))?,

@@ -5,6 +5,7 @@ use datafusion_common::Result;
 
 use super::boolean::MinMaxBoolean;
 use super::bytes::MinMaxBytes;
+use super::collect::CollectList;
 use super::decimal::{AverageDecimal, SumDecimal};
 use super::first::FirstLast;
 use super::minmax::min_max;
@@ -65,12 +66,16 @@ impl Factory {
             None => DataType::Null,
         };
         let buffer = function.input_buffer.iter();
-        let factory = Self {
+        let mut factory = Self {
             kind: function.kind,
             input,
             result: function.data_type.clone(),
             buffer: buffer.map(|column| column.data_type.clone()).collect(),
         };
+        // It need not say what it has.
+        if function.kind == AggregateKind::CollectList && factory.buffer.is_empty() {
+            factory.buffer.push(DataType::Binary);
+        }
         if factory.expected_buffer()? != factory.buffer {
             return Err(Unsupported::of_use(format!(
                 "{:?} of another buffer",
@@ -145,6 +150,10 @@ impl Factory {
                 input.to_arrow()?;
                 vec![input.clone(), DataType::Boolean]
             }
+            (AggregateKind::CollectList, input) => {
+                input.to_arrow()?;
+                vec![DataType::Binary]
+            }
             (AggregateKind::CentralMoment { .. }, DataType::Double) => {
                 vec![DataType::Double; 3]
             }
@@ -193,6 +202,7 @@ impl Factory {
                 },
                 _,
             ) => Box::new(Moments::new(moment, null_on_divide_by_zero, skips_empty)),
+            (AggregateKind::CollectList, input) => Box::new(CollectList::new(input)?),
             (AggregateKind::BloomFilter { .. }, _) => {
                 return Err(bail_out("BloomFilterAggregate"));
             }

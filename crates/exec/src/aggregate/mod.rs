@@ -3,6 +3,7 @@
 mod accumulator;
 mod boolean;
 mod bytes;
+mod collect;
 mod common;
 mod decimal;
 mod first;
@@ -106,7 +107,7 @@ pub(super) fn aggregate(
         let kind = aggregate.function.kind;
         matches!(
             kind,
-            AggregateKind::First { .. } | AggregateKind::Last { .. }
+            AggregateKind::First { .. } | AggregateKind::Last { .. } | AggregateKind::CollectList
         )
     };
     let below = Demand {
@@ -124,6 +125,9 @@ pub(super) fn aggregate(
     let keys = keys.collect::<Result<Vec<_>>>()?;
     if grouping.iter().any(|key| key.data_type == DataType::Null) {
         return Err(Unsupported::of_use("a grouping by nulls"));
+    }
+    if grouping.iter().any(|key| has_maps(&key.data_type)) {
+        return Err(Unsupported::of_use("a grouping by maps"));
     }
     let mut distinct = Vec::new();
     let functions = aggregates.iter();
@@ -176,6 +180,16 @@ pub(super) fn aggregate(
     let start = move |start: &Start<'_>| run(Arc::clone(&plan), start);
     let name = "HashAggregateExec";
     Lowered::unary(name, output_columns.to_vec(), child, Arc::new(start))
+}
+
+/// Whether there are maps in it: the order of their entries is no part of what they are.
+fn has_maps(of: &DataType) -> bool {
+    match of {
+        DataType::Map { .. } => true,
+        DataType::Array { element, .. } => has_maps(element),
+        DataType::Struct(fields) => fields.iter().any(|field| has_maps(&field.data_type)),
+        _ => false,
+    }
 }
 
 fn function(

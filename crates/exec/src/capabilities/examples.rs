@@ -4,6 +4,7 @@ use javaser::Limits;
 use javaser::arena::Graph;
 
 use catalyst::Function;
+use catalyst::Generator;
 use catalyst::Inputs;
 use catalyst::Literal;
 use catalyst::RankLike;
@@ -163,6 +164,16 @@ fn plain() -> Vec<(Operator, Inputs)> {
             order: vec![order(&key)],
             rank: RankLike::Rank,
             limit: 1,
+            child: child(),
+        },
+        OperatorKind::Generate {
+            generator: Generator::Stack {
+                rows: 1,
+                values: vec![key.clone()],
+            },
+            outer: false,
+            required: Vec::new(),
+            generated: columns.to_vec(),
             child: child(),
         },
     ];

@@ -196,6 +196,7 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::TopK { .. } => "TakeOrderedAndProjectExec",
         OperatorKind::Window { .. } => "WindowExec",
         OperatorKind::WindowGroupLimit { .. } => "WindowGroupLimitExec",
+        OperatorKind::Generate { .. } => "GenerateExec",
     }
 }
 
@@ -227,6 +228,7 @@ fn function_name(kind: AggregateKind) -> &'static str {
             Moment::VariancePop => "VariancePop",
         },
         AggregateKind::BloomFilter { .. } => "BloomFilterAggregate",
+        AggregateKind::CollectList => "CollectList",
     }
 }
 
@@ -253,6 +255,7 @@ fn functions() -> Vec<AggregateKind> {
         AggregateKind::Last {
             ignore_nulls: false,
         },
+        AggregateKind::CollectList,
         moment(Moment::StddevSamp),
         moment(Moment::StddevPop),
         moment(Moment::VarianceSamp),
@@ -321,6 +324,6 @@ mod tests {
         let text = of("string");
         assert!(text.scanned && text.rows && text.sort_key && text.group_key && text.shuffled_key);
         let list = of("array<int>");
-        assert!(!list.scanned && !list.rows && !list.sort_key);
+        assert!(list.scanned && list.rows && !list.sort_key);
     }
 }

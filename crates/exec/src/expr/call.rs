@@ -144,6 +144,34 @@ impl Lowering<'_> {
                 _ => Err(refuse()),
             },
             F::Round | F::BRound => self.round(function, args, mode, expr),
+            F::CreateArray
+            | F::CreateMap
+            | F::GetArrayItem
+            | F::GetArrayStructFields { .. }
+            | F::GetMapValue
+            | F::ElementAt
+            | F::Size
+            | F::ArrayContains
+            | F::MapKeys
+            | F::MapValues
+            | F::MapEntries
+            | F::SortArray
+            | F::ArrayDistinct
+            | F::ArrayJoin
+            | F::Slice
+            | F::ArrayMin
+            | F::ArrayMax
+            | F::ArrayRepeat
+            | F::ArrayPosition
+            | F::Reverse
+            | F::Sequence
+            | F::StringSplit
+            | F::Flatten => {
+                super::nested::lower(function, mode, &types(args)?, &to, self.all(args)?)
+            }
+            F::Concat if matches!(to, ArrowType::List(_)) => {
+                super::nested::lower(function, mode, &types(args)?, &to, self.all(args)?)
+            }
             F::Substring
             | F::Upper
             | F::Lower

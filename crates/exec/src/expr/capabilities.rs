@@ -149,6 +149,9 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
         F::TruncDate | F::RLike => args.get(1) == Some(&DataType::String),
         F::TruncTimestamp => first == Some(&DataType::String),
         F::BloomFilterMightContain => first == Some(&DataType::Binary),
+        F::StringSplit => *args == [DataType::String, DataType::String, DataType::Integer],
+        // Whatever the values are.
+        F::CreateMap => args.get(1) == Some(&DataType::Integer),
         _ => true,
     }
 }
@@ -163,11 +166,67 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
         Function::TruncDate => vec![(1, text("year"), DataType::String)],
         Function::TruncTimestamp => vec![(0, text("year"), DataType::String)],
         Function::RLike => vec![(1, text("a"), DataType::String)],
+        Function::StringSplit => vec![
+            (1, text("a"), DataType::String),
+            (2, Literal::Integer(-1), DataType::Integer),
+        ],
         Function::BloomFilterMightContain => {
             vec![(0, Literal::Binary(FILTER.to_vec()), DataType::Binary)]
         }
         _ => Vec::new(),
     }
+}
+
+/// Whether it is a function of arrays or maps. What takes any type, as `If`, is shown for types without parts only.
+fn takes_parts(function: Function) -> bool {
+    use Function as F;
+    matches!(
+        function,
+        F::GetArrayItem
+            | F::GetMapValue
+            | F::ElementAt
+            | F::Size
+            | F::ArrayContains
+            | F::MapKeys
+            | F::MapValues
+            | F::MapEntries
+            | F::SortArray
+            | F::ArrayDistinct
+            | F::ArrayJoin
+            | F::ArrayMin
+            | F::ArrayMax
+            | F::ArrayPosition
+            | F::Concat
+            | F::Reverse
+            | F::Slice
+    )
+}
+
+fn array_of(element: &DataType) -> DataType {
+    DataType::Array {
+        element: Box::new(element.clone()),
+        contains_null: true,
+    }
+}
+
+/// Arguments with arrays and maps of a type.
+fn with_parts(of: &DataType) -> Vec<Vec<DataType>> {
+    let map = || DataType::Map {
+        key: Box::new(of.clone()),
+        value: Box::new(DataType::Integer),
+        value_contains_null: true,
+    };
+    let int = DataType::Integer;
+    vec![
+        vec![array_of(of)],
+        vec![array_of(of), of.clone()],
+        vec![array_of(of), int.clone()],
+        vec![array_of(of), DataType::Boolean],
+        vec![array_of(of), DataType::String],
+        vec![array_of(of), int.clone(), int],
+        vec![map()],
+        vec![map(), of.clone()],
+    ]
 }
 
 fn call(function: Function, args: Vec<Expr>, mode: EvalMode, to: &DataType) -> Expr {
@@ -192,6 +251,14 @@ fn function(function: Function) -> Vec<Capability> {
         tried.push(vec![left.clone(), DataType::Integer, left.clone()]);
     }
     tried.push(vec![DataType::String; 3]);
+    tried.push(vec![DataType::String, DataType::String, DataType::Integer]);
+    if takes_parts(function) {
+        all.iter().for_each(|of| tried.extend(with_parts(of)));
+    }
+    if function == Function::Flatten {
+        let arrays = all.iter().map(|of| vec![array_of(&array_of(of))]);
+        tried.extend(arrays);
+    }
     tried.retain(|types| function.arity().contains(&types.len()) && is_sent(function, types));
     let takes_any_number = *function.arity().end() == usize::MAX;
     let fixed = constants(function);

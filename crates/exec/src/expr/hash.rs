@@ -101,7 +101,7 @@ fn md5_text(bytes: &[u8]) -> String {
 }
 
 fn is_hashed(of: &ArrowType) -> bool {
-    !matches!(of, ArrowType::Struct(_)) && is_murmur3_hashed(of)
+    !of.is_nested() && is_murmur3_hashed(of)
 }
 
 fn each(arg: &Arg, hashes: &mut [u64], hash: impl Fn(usize, u64) -> u64) {

@@ -20,6 +20,7 @@ mod like;
 mod literal;
 mod logic;
 mod moments;
+mod nested;
 mod regex;
 mod strings;
 mod zone;
@@ -283,7 +284,7 @@ fn same_type(left: &DataType, right: &DataType) -> Result<ArrowType, Unsupported
 }
 
 /// A field of structs, which is null where they are.
-fn field(array: &ArrayRef, ordinal: usize) -> datafusion_common::Result<ArrayRef> {
+pub(super) fn field(array: &ArrayRef, ordinal: usize) -> datafusion_common::Result<ArrayRef> {
     let structs = array.as_struct_opt();
     let structs = structs.ok_or_else(|| bail_out("a struct of another type"))?;
     let field = structs.columns().get(ordinal);

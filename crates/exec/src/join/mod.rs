@@ -33,7 +33,7 @@ use catalyst::{Attribute, Expr, ExprKind, Function};
 use catalyst::{Broadcast, Operator};
 use catalyst::{BuildSide, EquiJoin, JoinType};
 use rows::error::bail_out;
-use rows::types::schema_of;
+use rows::types::{ToArrow as _, schema_of};
 use rows::{Relation, RelationKind, RelationTable};
 
 /// A join with a broadcast side.
@@ -317,7 +317,9 @@ fn has_floats(of: &DataType) -> bool {
     match of {
         DataType::Float | DataType::Double => true,
         DataType::Struct(fields) => fields.iter().any(|field| has_floats(&field.data_type)),
-        DataType::Array { .. } | DataType::Map { .. } => true,
+        DataType::Array { element, .. } => has_floats(element),
+        // Which are not compared at all.
+        DataType::Map { .. } => true,
         _ => false,
     }
 }
@@ -331,9 +333,11 @@ fn comparable_keys(keys: Option<&EquiJoin>) -> Result<()> {
     if !all.all(is_one_of_bits) {
         return Err(Unsupported::of_use("a join by the bits of floats"));
     }
-    let mut pairs = keys.left_keys.iter().zip(&keys.right_keys);
-    if !pairs.all(|(left, right)| left.data_type == right.data_type) {
-        return Err(Unsupported::of_use("join keys of different types"));
+    // Parts of keys may be null on one side only.
+    for (left, right) in keys.left_keys.iter().zip(&keys.right_keys) {
+        if left.data_type.to_arrow()? != right.data_type.to_arrow()? {
+            return Err(Unsupported::of_use("join keys of different types"));
+        }
     }
     Ok(())
 }

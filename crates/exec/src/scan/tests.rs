@@ -6,7 +6,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Date32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    Array as _, ArrayRef, BooleanArray, Date32Array, Int64Array, ListArray, MapArray, RecordBatch,
+    StringArray, StructArray,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType as ArrowType, Field};
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -268,4 +273,94 @@ fn row_groups_are_left_out_by_their_statistics() {
     assert_eq!(of(Function::LessThan, turned, 19_499), 500);
     assert_eq!(of(Function::EqualTo, in_order, 4000), 1500);
     assert_eq!(of(Function::EqualTo, in_order, -1), 0);
+}
+
+/// A file of one column of rows with these values of text, in lists whose elements have a name.
+fn write_lists(name: &str, element: &str) -> Written {
+    let path = std::env::temp_dir().join(format!("scan-{name}-{}.parquet", std::process::id()));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![
+        Some("a"),
+        None,
+        Some("c"),
+        Some("d"),
+    ]));
+    let field = Arc::new(Field::new(element, ArrowType::Utf8, true));
+    let offsets = OffsetBuffer::from_lengths([2, 0, 0, 2]);
+    let nulls = Some(vec![true, true, false, true].into());
+    let lists: ArrayRef = Arc::new(ListArray::new(
+        field,
+        offsets.clone(),
+        Arc::clone(&texts),
+        nulls,
+    ));
+    let keys: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
+    let entry = vec![
+        Field::new("key", ArrowType::Int64, false),
+        Field::new("value", ArrowType::Utf8, true),
+    ];
+    let entries = StructArray::new(entry.into(), vec![Arc::clone(&keys), texts], None);
+    let field = Arc::new(Field::new("key_value", entries.data_type().clone(), false));
+    let maps: ArrayRef = Arc::new(MapArray::new(field, offsets, entries, None, false));
+    let fields = vec![
+        Field::new("Unread", ArrowType::Int64, false),
+        Field::new("Lists", lists.data_type().clone(), true),
+        Field::new("maps", maps.data_type().clone(), true),
+    ];
+    let nulls = Some(vec![true, true, true, false].into());
+    let columns = vec![Arc::clone(&keys), lists, maps];
+    let structs: ArrayRef = Arc::new(StructArray::new(fields.into(), columns, nulls));
+    let batch =
+        RecordBatch::try_from_iter([("other", Arc::clone(&structs)), ("s", structs), ("n", keys)]);
+    let batch = batch.unwrap();
+    let file = File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let size = std::fs::metadata(&path).unwrap().len();
+    Written {
+        path,
+        size: i64::try_from(size).unwrap(),
+    }
+}
+
+#[test]
+fn parts_of_columns_go_by_name() {
+    let field = |name: &str, data_type| StructField {
+        name: name.to_owned(),
+        data_type,
+        nullable: true,
+        field_id: None,
+        exists_default: None,
+    };
+    let lists = DataType::Array {
+        element: Box::new(DataType::String),
+        contains_null: true,
+    };
+    let maps = DataType::Map {
+        key: Box::new(LONG),
+        value: Box::new(DataType::String),
+        value_contains_null: true,
+    };
+    let of = DataType::Struct(vec![field("maps", maps), field("lists", lists.clone())]);
+    let file = write_lists("nested", "element");
+    let whole = [(0, file.size)];
+    let columns = [("n", LONG), ("s", of.clone())];
+    let (rows, _) = read(scan(&columns, false), &file, &whole).unwrap();
+    let expected = [
+        "1 {c0: {1: a, 2: null}, c1: [a, null]}",
+        "2 {c0: {}, c1: []}",
+        "3 {c0: {}, c1: null}",
+        "4 null",
+    ];
+    assert_eq!(rows, expected);
+    let refused = |of: DataType, file: &Written, case_sensitive| {
+        let found = read(scan(&[("s", of)], case_sensitive), file, &[(0, file.size)]);
+        matches!(found, Err(RunError::BailOut(_)))
+    };
+    assert!(refused(of.clone(), &file, true), "other names of fields");
+    let more = DataType::Struct(vec![field("lists", lists), field("absent", LONG)]);
+    assert!(refused(more, &file, false), "a field that is not there");
+    // As others write them.
+    let file = write_lists("item", "item");
+    assert!(refused(of, &file, false), "a list of another form");
 }

@@ -12,7 +12,7 @@ KINDS = {
     "Scan parquet": "FileSourceScan", "Filter": "Filter", "Project": "Project", "HashAggregate": "HashAggregate",
     "SortAggregate": "SortAggregate", "ObjectHashAggregate": "ObjectHashAggregate", "Sort": "Sort", "BroadcastHashJoin": "BroadcastHashJoin",
     "SortMergeJoin": "SortMergeJoin", "ShuffledHashJoin": "ShuffledHashJoin", "BroadcastNestedLoopJoin": "BroadcastNestedLoopJoin",
-    "Scan OneRowRelation": "OneRowRelation",
+    "Scan OneRowRelation": "OneRowRelation", "Generate": "Generate",
     "Union": "Union", "Coalesce": "Coalesce", "Expand": "Expand", "Exchange": "ShuffleWrite", "TakeOrderedAndProject": "TopK",
 }
 JOINS = {"LeftSemi", "LeftAnti", "LeftOuter", "RightOuter", "FullOuter", "Inner"}

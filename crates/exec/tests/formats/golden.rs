@@ -62,6 +62,15 @@ impl Fixture {
         decode(&self.types(), &stream(&self.rows()))
     }
 
+    /// Types, names and rows of arrays, maps and structs.
+    pub(crate) fn nested(&self) -> (Vec<DataType>, Vec<&str>, Vec<Vec<u8>>) {
+        let lines = self.lines("nested-type");
+        let types = lines.iter().map(|line| data_type(&line[1])).collect();
+        let names = lines.iter().map(|line| &line[0][..]).collect();
+        let rows = self.lines("nested-row").iter();
+        (types, names, rows.map(|line| from_hex(&line[0])).collect())
+    }
+
     /// Some columns of all rows.
     pub(crate) fn project(&self, names: &[&str]) -> RecordBatch {
         let columns: Vec<_> = names.iter().map(|name| self.column(name)).collect();
@@ -90,13 +99,26 @@ pub(crate) fn ints(list: &str) -> Vec<i32> {
 
 /// From `DataType.catalogString`.
 pub(crate) fn data_type(text: &str) -> DataType {
+    let inner = |start| {
+        text.strip_prefix(start)
+            .and_then(|text| text.strip_suffix('>'))
+    };
+    if let Some(element) = inner("array<") {
+        return DataType::Array {
+            element: Box::new(data_type(element)),
+            contains_null: true,
+        };
+    }
+    if let Some(entry) = inner("map<") {
+        let mut parts = split(entry).into_iter().map(data_type).map(Box::new);
+        return DataType::Map {
+            key: parts.next().unwrap(),
+            value: parts.next().unwrap(),
+            value_contains_null: true,
+        };
+    }
     if let Some(fields) = text.strip_prefix("struct<") {
         let fields = fields.strip_suffix('>').unwrap();
-        let mut depth = 0;
-        let split = fields.split(|c| {
-            depth += i32::from("<(".contains(c)) - i32::from(">)".contains(c));
-            c == ',' && depth == 0
-        });
         let field = |text: &str| {
             let (name, of) = text.split_once(':').unwrap();
             StructField {
@@ -107,7 +129,7 @@ pub(crate) fn data_type(text: &str) -> DataType {
                 exists_default: None,
             }
         };
-        return DataType::Struct(split.map(field).collect());
+        return DataType::Struct(split(fields).into_iter().map(field).collect());
     }
     if let Some(decimal) = text.strip_prefix("decimal(") {
         let (precision, scale) = decimal.trim_end_matches(')').split_once(',').unwrap();
@@ -137,6 +159,16 @@ pub(crate) fn data_type(text: &str) -> DataType {
     simple
         .find(|of| of.to_string() == text)
         .unwrap_or_else(|| panic!("{text}"))
+}
+
+/// At commas that are not within brackets.
+fn split(text: &str) -> Vec<&str> {
+    let mut depth = 0;
+    let parts = text.split(|c| {
+        depth += i32::from("<(".contains(c)) - i32::from(">)".contains(c));
+        c == ',' && depth == 0
+    });
+    parts.collect()
 }
 
 pub(crate) fn stream(rows: &[Vec<u8>]) -> Vec<u8> {

@@ -8,12 +8,14 @@ use arrow::array::{
     Int64Array, IntervalYearMonthArray, NullArray, StringViewArray, StructArray,
     TimestampMicrosecondArray,
 };
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType as ArrowType, IntervalUnit, TimeUnit};
 use datafusion_common::Result;
 
 use super::super::layout::{Column, Slot, fixed_bytes, null_bytes};
 use super::RowSpan;
+use super::bits::Bits;
+use super::elements::{Lists, Maps};
 use crate::error::bail_out;
 
 /// Text of at most so many bytes is in the view itself.
@@ -30,7 +32,8 @@ pub(super) struct ColumnBuilder<'c> {
     values: Values<'c>,
 }
 
-enum Values<'c> {
+/// Values of a column or of the elements of arrays.
+pub(super) enum Values<'c> {
     Null,
     Boolean(Bits),
     Byte(Vec<i8>),
@@ -46,43 +49,24 @@ enum Values<'c> {
         fields: Vec<ColumnBuilder<'c>>,
         spans: Vec<RowSpan>,
     },
+    Array(Lists<'c>),
+    Map(Box<Maps<'c>>),
 }
 
 /// The row of a null struct: nothing is at its place.
-const NOWHERE: RowSpan = RowSpan {
+pub(super) const NOWHERE: RowSpan = RowSpan {
     offset: u32::MAX,
     size: 0,
 };
 
 impl<'c> ColumnBuilder<'c> {
     pub(super) fn new(column: &'c Column, index: usize, columns: usize, rows: usize) -> Self {
-        let values = match &column.slot {
-            Slot::Null => Values::Null,
-            Slot::Boolean => Values::Boolean(Bits::with_capacity(rows)),
-            Slot::Byte => Values::Byte(Vec::with_capacity(rows)),
-            Slot::Short => Values::Short(Vec::with_capacity(rows)),
-            Slot::Integer => Values::Integer(Vec::with_capacity(rows)),
-            Slot::Long => Values::Long(Vec::with_capacity(rows)),
-            Slot::Float => Values::Float(Vec::with_capacity(rows)),
-            Slot::Double => Values::Double(Vec::with_capacity(rows)),
-            Slot::Decimal => Values::Decimal(Vec::with_capacity(rows)),
-            Slot::WideDecimal => Values::WideDecimal(Vec::with_capacity(rows)),
-            Slot::String | Slot::Binary => Values::Views(Vec::with_capacity(rows)),
-            Slot::Struct(fields) => Values::Struct {
-                fields: fields
-                    .iter()
-                    .enumerate()
-                    .map(|(index, field)| Self::new(field, index, fields.len(), rows))
-                    .collect(),
-                spans: Vec::new(),
-            },
-        };
         Self {
             arrow: &column.arrow,
             null: (index / 8, index % 8),
             slot: null_bytes(columns) + index * 8,
             valid: Bits::with_capacity(rows),
-            values,
+            values: Values::new(column, rows),
         }
     }
 
@@ -140,37 +124,85 @@ impl<'c> ColumnBuilder<'c> {
                 let fixed = fixed_bytes(fields.len());
                 own.clear();
                 for span in spans {
-                    if is_null(span) {
-                        own.push(NOWHERE);
-                        continue;
-                    }
-                    let (offset, size) = variable(span, slot(span))
-                        .filter(|(_, size)| *size >= fixed)
-                        .ok_or_else(|| bail_out("a struct outside of its row"))?;
-                    // Within a block of at most 2 GiB.
-                    own.push(RowSpan {
-                        offset: offset as u32,
-                        size: size as u32,
+                    own.push(match is_null(span) {
+                        true => NOWHERE,
+                        false => struct_at(span, slot(span), fixed)?,
                     });
                 }
                 for field in fields {
                     field.append(block, number, own)?;
                 }
             }
+            Values::Array(lists) => {
+                for span in spans {
+                    match is_null(span) {
+                        true => lists.push_null()?,
+                        false => lists.push(block, span, slot(span))?,
+                    }
+                }
+                lists.append(block, number)?;
+            }
+            Values::Map(maps) => {
+                for span in spans {
+                    match is_null(span) {
+                        true => maps.push_null()?,
+                        false => maps.push(block, span, slot(span))?,
+                    }
+                }
+                maps.append(block, number)?;
+            }
         }
         Ok(())
     }
 
     pub(super) fn finish(self, buffers: &Arc<[Buffer]>) -> Result<ArrayRef> {
-        let rows = self.valid.len;
-        let nulls = self.valid.finish_nulls();
+        self.values.finish(self.arrow, self.valid, buffers)
+    }
+}
+
+impl<'c> Values<'c> {
+    pub(super) fn new(column: &'c Column, rows: usize) -> Self {
+        match &column.slot {
+            Slot::Null => Self::Null,
+            Slot::Boolean => Self::Boolean(Bits::with_capacity(rows)),
+            Slot::Byte => Self::Byte(Vec::with_capacity(rows)),
+            Slot::Short => Self::Short(Vec::with_capacity(rows)),
+            Slot::Integer => Self::Integer(Vec::with_capacity(rows)),
+            Slot::Long => Self::Long(Vec::with_capacity(rows)),
+            Slot::Float => Self::Float(Vec::with_capacity(rows)),
+            Slot::Double => Self::Double(Vec::with_capacity(rows)),
+            Slot::Decimal => Self::Decimal(Vec::with_capacity(rows)),
+            Slot::WideDecimal => Self::WideDecimal(Vec::with_capacity(rows)),
+            Slot::String | Slot::Binary => Self::Views(Vec::with_capacity(rows)),
+            Slot::Struct(fields) => Self::Struct {
+                fields: fields
+                    .iter()
+                    .enumerate()
+                    .map(|(index, field)| ColumnBuilder::new(field, index, fields.len(), rows))
+                    .collect(),
+                spans: Vec::new(),
+            },
+            Slot::Array(element) => Self::Array(Lists::new(element, rows)),
+            Slot::Map(entry) => Self::Map(Box::new(Maps::new(entry, rows))),
+        }
+    }
+
+    /// All values; `valid` says which are not null.
+    pub(super) fn finish(
+        self,
+        arrow: &ArrowType,
+        valid: Bits,
+        buffers: &Arc<[Buffer]>,
+    ) -> Result<ArrayRef> {
+        let rows = valid.len;
+        let nulls = valid.finish_nulls();
         let wrong = || bail_out("a column of another type");
-        Ok(match self.values {
-            Values::Null => Arc::new(NullArray::new(rows)),
-            Values::Boolean(bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
-            Values::Byte(values) => Arc::new(Int8Array::new(values.into(), nulls)),
-            Values::Short(values) => Arc::new(Int16Array::new(values.into(), nulls)),
-            Values::Integer(values) => match self.arrow {
+        Ok(match self {
+            Self::Null => Arc::new(NullArray::new(rows)),
+            Self::Boolean(bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
+            Self::Byte(values) => Arc::new(Int8Array::new(values.into(), nulls)),
+            Self::Short(values) => Arc::new(Int16Array::new(values.into(), nulls)),
+            Self::Integer(values) => match arrow {
                 ArrowType::Int32 => Arc::new(Int32Array::new(values.into(), nulls)),
                 ArrowType::Date32 => Arc::new(Date32Array::new(values.into(), nulls)),
                 ArrowType::Interval(IntervalUnit::YearMonth) => {
@@ -178,7 +210,7 @@ impl<'c> ColumnBuilder<'c> {
                 }
                 _ => return Err(wrong()),
             },
-            Values::Long(values) => match self.arrow {
+            Self::Long(values) => match arrow {
                 ArrowType::Int64 => Arc::new(Int64Array::new(values.into(), nulls)),
                 ArrowType::Timestamp(TimeUnit::Microsecond, zone) => Arc::new(
                     TimestampMicrosecondArray::new(values.into(), nulls)
@@ -189,14 +221,14 @@ impl<'c> ColumnBuilder<'c> {
                 }
                 _ => return Err(wrong()),
             },
-            Values::Float(values) => Arc::new(Float32Array::new(values.into(), nulls)),
-            Values::Double(values) => Arc::new(Float64Array::new(values.into(), nulls)),
-            Values::Decimal(values) | Values::WideDecimal(values) => Arc::new(
-                Decimal128Array::new(values.into(), nulls).with_data_type(self.arrow.clone()),
-            ),
-            Values::Views(views) => finish_views(self.arrow, views, buffers, nulls)?,
-            Values::Struct { fields, .. } => {
-                let ArrowType::Struct(names) = self.arrow else {
+            Self::Float(values) => Arc::new(Float32Array::new(values.into(), nulls)),
+            Self::Double(values) => Arc::new(Float64Array::new(values.into(), nulls)),
+            Self::Decimal(values) | Self::WideDecimal(values) => {
+                Arc::new(Decimal128Array::new(values.into(), nulls).with_data_type(arrow.clone()))
+            }
+            Self::Views(views) => finish_views(arrow, views, buffers, nulls)?,
+            Self::Struct { fields, .. } => {
+                let ArrowType::Struct(names) = arrow else {
                     return Err(wrong());
                 };
                 let arrays = fields
@@ -205,6 +237,8 @@ impl<'c> ColumnBuilder<'c> {
                     .collect::<Result<_>>()?;
                 Arc::new(StructArray::try_new(names.clone(), arrays, nulls)?)
             }
+            Self::Array(lists) => lists.finish(arrow, nulls, buffers)?,
+            Self::Map(maps) => maps.finish(arrow, nulls, buffers)?,
         })
     }
 }
@@ -248,9 +282,21 @@ fn slot(block: &[u8], at: usize) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
+/// The row of a struct, which has these fixed bytes at least.
+pub(super) fn struct_at(span: &RowSpan, slot: u64, fixed: usize) -> Result<RowSpan> {
+    let (offset, size) = variable(span, slot)
+        .filter(|(_, size)| *size >= fixed)
+        .ok_or_else(|| bail_out("a struct outside of its row"))?;
+    // Within a block of at most 2 GiB.
+    Ok(RowSpan {
+        offset: offset as u32,
+        size: size as u32,
+    })
+}
+
 /// Start in the block and length of what a slot tells the place of, if that is within the row.
 #[inline]
-fn variable(span: &RowSpan, slot: u64) -> Option<(usize, usize)> {
+pub(super) fn variable(span: &RowSpan, slot: u64) -> Option<(usize, usize)> {
     let (offset, length) = (slot >> 32, slot & u64::from(u32::MAX));
     if offset + length > u64::from(span.size) {
         return None;
@@ -281,7 +327,7 @@ pub(super) fn view(block: &[u8], number: u32, at: usize, length: usize) -> Optio
 
 /// Two's complement of at most 16 bytes.
 #[inline]
-fn big_endian(bytes: &[u8]) -> Option<i128> {
+pub(super) fn big_endian(bytes: &[u8]) -> Option<i128> {
     if bytes.len() > 16 {
         return None;
     }
@@ -292,53 +338,4 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
             .iter()
             .fold(start, |digits: i128, byte| digits << 8 | i128::from(*byte)),
     )
-}
-
-/// Bits in the making.
-struct Bits {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl Bits {
-    fn with_capacity(bits: usize) -> Self {
-        Self {
-            words: Vec::with_capacity(bits.div_ceil(64) + 1),
-            len: 0,
-        }
-    }
-
-    #[inline]
-    fn extend(&mut self, spans: &[RowSpan], bit: impl Fn(&RowSpan) -> bool) {
-        for chunk in spans.chunks(64) {
-            let mut word = 0;
-            for (shift, span) in chunk.iter().enumerate() {
-                word |= u64::from(bit(span)) << shift;
-            }
-            self.push(word, chunk.len());
-        }
-    }
-
-    /// The low `count` bits of a word, 1 to 64.
-    #[inline]
-    fn push(&mut self, word: u64, count: usize) {
-        let used = self.len % 64;
-        if let (1.., Some(last)) = (used, self.words.last_mut()) {
-            *last |= word << used;
-            if used + count > 64 {
-                self.words.push(word >> (64 - used));
-            }
-        } else {
-            self.words.push(word);
-        }
-        self.len += count;
-    }
-
-    fn finish(self) -> BooleanBuffer {
-        BooleanBuffer::new(Buffer::from_vec(self.words), 0, self.len)
-    }
-
-    fn finish_nulls(self) -> Option<NullBuffer> {
-        Some(NullBuffer::new(self.finish())).filter(|nulls| nulls.null_count() > 0)
-    }
 }

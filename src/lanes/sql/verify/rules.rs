@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use catalyst::{
     AggregateExpression, AggregateKind, AggregateMode, AggregateStrategy, Attribute, BuildSide,
-    DataType, EquiJoin, Expr, ExprId, ExprKind, FrameUnit, JoinType, MAX_LONG_DIGITS, Operator,
-    OperatorKind, Output, Partitioning, RankLike, SortOrder, Stage, WindowExpression,
+    DataType, EquiJoin, Expr, ExprId, ExprKind, FrameUnit, Generator, JoinType, MAX_LONG_DIGITS,
+    Operator, OperatorKind, Output, Partitioning, RankLike, SortOrder, Stage, WindowExpression,
     WindowFunction,
 };
 
@@ -364,6 +364,12 @@ impl Facts {
                 }
                 facts
             }
+            OperatorKind::Generate {
+                generator,
+                generated,
+                child,
+                ..
+            } => Self::of(child).generated(generator, generated),
             OperatorKind::Expand { projections, child } => {
                 let child = Self::of(child);
                 let mut facts = Self {
@@ -407,7 +413,11 @@ impl Facts {
             DataType::Float => Slot::Float,
             DataType::Double => Slot::Double,
             DataType::Decimal(decimal) if decimal.precision > MAX_LONG_DIGITS => Slot::Variable,
-            DataType::String | DataType::Binary | DataType::Struct(_) => Slot::Variable,
+            DataType::String
+            | DataType::Binary
+            | DataType::Struct(_)
+            | DataType::Array { .. }
+            | DataType::Map { .. } => Slot::Variable,
             _ => Slot::Fixed,
         };
         let look = self.loose.get(&of.id).copied().unwrap_or(Determined::Exact);
@@ -548,6 +558,24 @@ impl Facts {
         facts
     }
 
+    /// A generator makes more rows of some than of others, in their order.
+    fn generated(self, generator: &Generator, generated: &[Attribute]) -> Self {
+        let mut facts = self.all_rows();
+        for arg in generator.args() {
+            facts.decided_by(arg);
+        }
+        let looks = generator.args().into_iter().map(|arg| facts.look(arg));
+        let look = looks.max().unwrap_or(Determined::Exact);
+        for column in generated {
+            let look = match is_float(&column.data_type) {
+                false if look != Determined::Exact => Determined::Free,
+                _ => look,
+            };
+            facts.loosen(column.id, look);
+        }
+        facts
+    }
+
     fn aggregated(
         self,
         strategy: AggregateStrategy,
@@ -560,6 +588,8 @@ impl Facts {
             groups.decided_by(expr);
         }
         let mut loose = Vec::new();
+        // Where the buffers of a function are among what comes out of partial ones.
+        let mut at = grouping.len();
         for aggregate in aggregates {
             let function = &aggregate.function;
             let look = groups.look_of_aggregate(aggregate);
@@ -568,6 +598,13 @@ impl Facts {
                     for column in &function.input_buffer {
                         loose.push((column.id, typed(look, &column.data_type)));
                     }
+                    // A list does not say which column is its own.
+                    if function.kind == AggregateKind::CollectList
+                        && let Some(column) = result.get(at).and_then(Expr::to_attribute)
+                    {
+                        loose.push((column.id, look));
+                    }
+                    at += function.input_buffer.len().max(1);
                 }
                 AggregateMode::Final | AggregateMode::Complete => {
                     loose.push((aggregate.result_id, typed(look, &function.data_type)));
@@ -614,14 +651,21 @@ impl Facts {
             return Determined::Free;
         }
         match function.kind {
-            AggregateKind::First { .. } | AggregateKind::Last { .. } if !self.ordered => {
+            AggregateKind::First { .. }
+            | AggregateKind::Last { .. }
+            | AggregateKind::CollectList
+                if !self.ordered =>
+            {
                 Determined::Free
             }
+            // Lists of sums are not looked into.
+            AggregateKind::CollectList if inputs != Determined::Exact => Determined::Free,
             // Which values are null is known of sums.
             AggregateKind::Count if inputs != Determined::Free => Determined::Exact,
             AggregateKind::First { .. }
             | AggregateKind::Last { .. }
             | AggregateKind::Count
+            | AggregateKind::CollectList
             | AggregateKind::BloomFilter { .. } => inputs,
             // Of two zeros, or of several kinds of NaN, either may be the least.
             AggregateKind::CentralMoment { .. } => inputs.max(Determined::Moment),

@@ -79,8 +79,18 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
     from.to_arrow()?;
     match (from, to) {
         // Fields may differ in names and nullability.
-        (T::Struct(_), T::Struct(_)) if from.to_arrow()? == to_arrow => {
+        (T::Struct(_), T::Struct(_))
+        | (T::Array { .. }, T::Array { .. })
+        | (T::Map { .. }, T::Map { .. })
+            if from.to_arrow()? == to_arrow =>
+        {
             Ok(Arc::clone(&casting.child))
+        }
+        (T::Struct(_) | T::Array { .. } | T::Map { .. }, _)
+        | (_, T::Struct(_) | T::Array { .. } | T::Map { .. })
+            if *from != T::Null =>
+        {
+            Err(casting.refuse())
         }
         (T::Null, _) => Ok(nulls(casting, to_arrow)),
         // Hive has it so. ANSI does not allow it.

@@ -11,6 +11,7 @@ use datafusion_common::Result;
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
 use parquet::file::metadata::FileMetaData;
 
+use super::nested::{Finder, arranged, leaves_of};
 use catalyst::ParquetOptions;
 use catalyst::Unsupported;
 use catalyst::{DataType, StructField};
@@ -22,7 +23,11 @@ pub(super) fn check(field: &StructField) -> std::result::Result<(), Unsupported>
     if field.field_id.is_some() {
         return Err(Unsupported::of_use("columns of files by their ids"));
     }
-    match field.data_type {
+    check_type(&field.data_type)
+}
+
+fn check_type(of: &DataType) -> std::result::Result<(), Unsupported> {
+    match of {
         DataType::Boolean
         | DataType::Byte
         | DataType::Short
@@ -36,10 +41,13 @@ pub(super) fn check(field: &StructField) -> std::result::Result<(), Unsupported>
         | DataType::Date
         | DataType::Timestamp
         | DataType::TimestampNtz => Ok(()),
-        _ => Err(Unsupported::of_use(format!(
-            "a scan of {}",
-            field.data_type
-        ))),
+        DataType::Array { element, .. } => check_type(element),
+        DataType::Map { key, value, .. } => {
+            check_type(key)?;
+            check_type(value)
+        }
+        DataType::Struct(fields) if !fields.is_empty() => fields.iter().try_for_each(check),
+        _ => Err(Unsupported::of_use(format!("a scan of {of}"))),
     }
 }
 
@@ -58,10 +66,69 @@ pub(super) struct Columns {
 struct Column {
     /// Its place in the batches that are read; `None` if the file does not have it.
     place: Option<usize>,
+    parts: Parts,
+}
+
+/// What a column is made of.
+#[derive(Debug)]
+enum Parts {
+    None(Leaf),
+    /// A list, map or struct.
+    Nested {
+        data_type: DataType,
+        /// Whether dates and timestamps in it may be of another calendar.
+        check_old: bool,
+        case_sensitive: bool,
+    },
+}
+
+/// A column without parts, or a part without parts of a column.
+#[derive(Debug)]
+pub(super) struct Leaf {
     /// Type that it is to have.
     data_type: ArrowType,
     /// Values before this one may be of another calendar.
     oldest: Option<i64>,
+}
+
+impl Leaf {
+    pub(super) fn of(of: &DataType, check_old: bool) -> Result<Self> {
+        let data_type = of.to_arrow();
+        Ok(Self {
+            data_type: data_type.map_err(|reason| bail_out(reason.to_string()))?,
+            oldest: match of {
+                DataType::Date if check_old => Some(GREGORIAN_DAY),
+                DataType::Timestamp | DataType::TimestampNtz if check_old => Some(MODERN_MICROS),
+                _ => None,
+            },
+        })
+    }
+
+    /// What was read, with the type that it is to have.
+    pub(super) fn arranged(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        let array = if array.data_type() == &self.data_type {
+            Arc::clone(array)
+        } else {
+            let options = CastOptions {
+                safe: false,
+                ..CastOptions::default()
+            };
+            cast_with_options(array, &self.data_type, &options)?
+        };
+        if let Some(oldest) = self.oldest
+            && is_older(&array, oldest)
+        {
+            return Err(bail_out("a date or timestamp of another calendar"));
+        }
+        Ok(array)
+    }
+}
+
+fn is_nested(of: &DataType) -> bool {
+    matches!(
+        of,
+        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_)
+    )
 }
 
 /// 1582-10-15, since when both calendars are the same, in days.
@@ -80,39 +147,57 @@ impl Columns {
         let inferred = parquet_to_arrow_schema(descriptor, None)?;
         let mut types: Vec<Arc<Field>> = inferred.fields().iter().cloned().collect();
         let check_old = may_be_of_another_calendar(file, options);
-        let mut found = Vec::new();
+        let (mut found, mut leaves) = (Vec::new(), Vec::new());
         for field in fields {
             let place = find_root(&inferred, &field.name, options.case_sensitive)?;
             if place.is_none() && field.exists_default.is_some() {
                 return Err(bail_out("a file without a column that has a default"));
             }
-            let data_type = field.data_type.to_arrow();
-            let data_type = data_type.map_err(|reason| bail_out(reason.to_string()))?;
-            if let Some(own) = place.and_then(|place| types.get_mut(place)) {
-                let Some(read_as) = read_as(own.data_type(), &field.data_type) else {
-                    let (own, field) = (own.data_type(), &field.data_type);
-                    return Err(bail_out(format!("a column of {own} in Parquet as {field}")));
-                };
-                *own = Arc::new(own.as_ref().clone().with_data_type(read_as));
-            }
-            let oldest = match field.data_type {
-                DataType::Date if check_old => Some(GREGORIAN_DAY),
-                DataType::Timestamp | DataType::TimestampNtz if check_old => Some(MODERN_MICROS),
-                _ => None,
+            let own = place.and_then(|place| Some((place, types.get_mut(place)?)));
+            let parts = if is_nested(&field.data_type) {
+                if let Some((place, own)) = own {
+                    let parts = descriptor.root_schema().get_fields();
+                    let of = parts.get(place);
+                    let of = of.ok_or_else(|| bail_out("a column that is not there"))?;
+                    let mut finder = Finder {
+                        case_sensitive: options.case_sensitive,
+                        next: parts.iter().take(place).map(|part| leaves_of(part)).sum(),
+                        leaves: Vec::new(),
+                    };
+                    let read_as = finder.find(of, own.data_type(), &field.data_type)?;
+                    *own = Arc::new(own.as_ref().clone().with_data_type(read_as));
+                    leaves.extend(finder.leaves);
+                }
+                Parts::Nested {
+                    data_type: field.data_type.clone(),
+                    check_old,
+                    case_sensitive: options.case_sensitive,
+                }
+            } else {
+                if let Some((place, own)) = own {
+                    let Some(read_as) = read_as(own.data_type(), &field.data_type) else {
+                        let (own, field) = (own.data_type(), &field.data_type);
+                        return Err(bail_out(format!("a column of {own} in Parquet as {field}")));
+                    };
+                    *own = Arc::new(own.as_ref().clone().with_data_type(read_as));
+                    let all = 0..descriptor.num_columns();
+                    leaves
+                        .extend(all.filter(|leaf| descriptor.get_column_root_idx(*leaf) == place));
+                }
+                Parts::None(Leaf::of(&field.data_type, check_old)?)
             };
-            found.push((place, data_type, oldest));
+            found.push((place, parts));
         }
-        let mut roots: Vec<usize> = found.iter().filter_map(|(place, ..)| *place).collect();
+        let mut roots: Vec<usize> = found.iter().filter_map(|(place, _)| *place).collect();
         roots.sort_unstable();
         roots.dedup();
-        let columns = found.into_iter().map(|(place, data_type, oldest)| Column {
+        let columns = found.into_iter().map(|(place, parts)| Column {
             place: place.and_then(|place| roots.binary_search(&place).ok()),
-            data_type,
-            oldest,
+            parts,
         });
         Ok(Self {
             columns: columns.collect(),
-            mask: ProjectionMask::roots(descriptor, roots.iter().copied()),
+            mask: ProjectionMask::leaves(descriptor, leaves),
             schema: Arc::new(Schema::new(types)),
         })
     }
@@ -121,7 +206,11 @@ impl Columns {
     pub(super) fn checks_old(&self, but: &[usize]) -> bool {
         let mut columns = self.columns.iter().enumerate();
         columns.any(|(place, column)| {
-            column.place.is_some() && column.oldest.is_some() && !but.contains(&place)
+            let checks = match &column.parts {
+                Parts::None(leaf) => leaf.oldest.is_some(),
+                Parts::Nested { check_old, .. } => *check_old,
+            };
+            column.place.is_some() && checks && !but.contains(&place)
         })
     }
 
@@ -135,26 +224,29 @@ impl Columns {
 impl Column {
     fn of(&self, read: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let Some(place) = self.place else {
-            return Ok(new_null_array(&self.data_type, rows));
+            return Ok(new_null_array(&self.data_type()?, rows));
         };
         let Some(array) = read.get(place) else {
             return Err(bail_out("a column that was not read"));
         };
-        let array = if array.data_type() == &self.data_type {
-            Arc::clone(array)
-        } else {
-            let options = CastOptions {
-                safe: false,
-                ..CastOptions::default()
-            };
-            cast_with_options(array, &self.data_type, &options)?
-        };
-        if let Some(oldest) = self.oldest
-            && is_older(&array, oldest)
-        {
-            return Err(bail_out("a date or timestamp of another calendar"));
+        match &self.parts {
+            Parts::None(leaf) => leaf.arranged(array),
+            Parts::Nested {
+                data_type,
+                check_old,
+                case_sensitive,
+            } => arranged(array, data_type, *check_old, *case_sensitive),
         }
-        Ok(array)
+    }
+
+    fn data_type(&self) -> Result<ArrowType> {
+        match &self.parts {
+            Parts::None(leaf) => Ok(leaf.data_type.clone()),
+            Parts::Nested { data_type, .. } => {
+                let arrow = data_type.to_arrow();
+                arrow.map_err(|reason| bail_out(reason.to_string()))
+            }
+        }
     }
 }
 
@@ -204,7 +296,7 @@ pub(super) fn find_root(
 
 /// What a column is to be read as: of the types that Arrow can read it as, the one from which Spark's type is had.
 /// `None` if Spark refuses it, or converts it in a way that is not known here.
-fn read_as(own: &ArrowType, wanted: &DataType) -> Option<ArrowType> {
+pub(super) fn read_as(own: &ArrowType, wanted: &DataType) -> Option<ArrowType> {
     let as_it_is = || Some(own.clone());
     match (own, wanted) {
         (ArrowType::Boolean, DataType::Boolean)

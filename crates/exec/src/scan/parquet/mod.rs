@@ -5,6 +5,7 @@ mod file;
 mod footer;
 mod footer_check;
 mod late;
+mod nested;
 mod prune;
 
 use std::sync::Arc;

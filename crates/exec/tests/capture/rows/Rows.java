@@ -49,6 +49,34 @@ public class Rows {
         "id",
     };
 
+    /** Arrays, maps and structs of every kind, with nulls, empty ones and long ones. */
+    private static final String[] NESTED = {
+        "if(id % 7 = 0, null, transform(sequence(1, int(id % 11)), x -> if(x % 4 = 3, null, x % 3 = 0))) as b",
+        "if(id % 5 = 1, null, transform(sequence(1, int(id % 13)), x -> if(x % 5 = 3, null, cast(x * 37 % 256 - 128 as tinyint)))) as y",
+        "if(id % 5 = 2, null, transform(sequence(1, int(id % 13)), x -> if(x % 5 = 3, null, cast(x * 7919 % 65536 - 32768 as smallint)))) as s",
+        "if(id % 5 = 3, null, slice(transform(sequence(1, int(id) + 1), x -> if(x % 6 = 3, null, hash(x, id))), 1, int(id % 70))) as i",
+        "if(id % 5 = 4, null, slice(transform(sequence(1, int(id) + 1), x -> if(x % 6 = 3, null, xxhash64(x, id))), 1, int(id % 9))) as l",
+        "if(id % 5 = 0, null, slice(array(float('NaN'), -float('0'), float('0'), null, float('Infinity'), float(id) / 7), 1, int(id % 7))) as f",
+        "if(id % 5 = 0, null, slice(array(double('NaN'), -double('0'), double('0'), null, double('-Infinity'), double(id) / 7), 1, int(id % 7))) as d",
+        "if(id % 6 = 0, null, slice(array(cast(id * 1.25 - 70 as decimal(7,2)), null, cast(-1 as decimal(7,2))), 1, int(id % 4))) as n",
+        "if(id % 6 = 0, null, slice(array(cast(0 as decimal(38,2)), null, cast('-999999999999999999999999999999999999.99' as decimal(38,2)), cast(id as decimal(38,2)), cast(xxhash64(id) as decimal(38,2))), 1, int(id % 6))) as w",
+        "if(id % 6 = 0, null, slice(array('', null, 'a', 'twelve bytes', 'thirteen bytes', repeat('long text ', int(id % 30))), 1, int(id % 7))) as t",
+        "if(id % 6 = 0, null, slice(array(x'', null, x'ff00fe', cast(repeat(string(id), int(id % 9)) as binary)), 1, int(id % 5))) as z",
+        "if(id % 6 = 0, null, slice(array(date'0001-01-01', null, date_add(date'1992-01-01', int(id) * 17)), 1, int(id % 4))) as dt",
+        "if(id % 6 = 0, null, slice(array(timestamp'0001-01-01 00:00:00', null, timestamp_micros(xxhash64(id) % 10000000000000)), 1, int(id % 4))) as ts",
+        "if(id % 6 = 0, null, slice(array(make_ym_interval(int(id) - 50, 1), null), 1, int(id % 3))) as ym",
+        "if(id % 6 = 0, null, slice(array(make_dt_interval(int(id) - 50, 1), null), 1, int(id % 3))) as dy",
+        "if(id % 9 = 0, null, slice(array(null, null, null), 1, int(id % 4))) as nu",
+        "if(id % 8 = 0, null, slice(array(array(int(id), null), null, array(), sequence(1, int(id % 40))), 1, int(id % 5))) as aa",
+        "if(id % 8 = 0, null, slice(array(named_struct('a', int(id), 'b', if(id % 3 = 0, null, repeat('x', int(id % 20))), 'c', cast(id as decimal(38,2)), 'd', array(id, null)), null, named_struct('a', cast(null as int), 'b', 'y', 'c', cast(null as decimal(38,2)), 'd', cast(null as array<bigint>))), 1, int(id % 4))) as st",
+        "if(id % 8 = 1, null, slice(array(map('k', 1, string(id), null), null, cast(map() as map<string,int>)), 1, int(id % 4))) as am",
+        "case id % 9 when 0 then null when 1 then cast(map() as map<int,string>) when 2 then map(1, 'one', 2, null, 3, repeat('x', int(id))) else map(int(id), string(id)) end as m",
+        "case id % 7 when 0 then null else map(string(id), array(cast(id as decimal(30,3)), null), 'other', null) end as ma",
+        "case id % 7 when 0 then null else map(named_struct('k', id), map(int(id), if(id % 2 = 0, null, named_struct('v', string(id))))) end as mm",
+        "if(id % 8 = 0, null, named_struct('a', if(id % 3 = 0, null, array(int(id), null)), 'b', if(id % 4 = 1, null, map(id, repeat('x', int(id % 20)))), 'c', cast(id as tinyint))) as sa",
+        "id",
+    };
+
     public static void main(String[] args) throws Exception {
         out = new PrintWriter(new OutputStreamWriter(new FileOutputStream(args[0]), StandardCharsets.UTF_8));
         SparkSession spark = SparkSession.builder().master("local[2]").config("spark.ui.enabled", "false")
@@ -63,6 +91,14 @@ public class Rows {
             if (!field.name().equals("nu")) hashes(table, field.name());
         }
         hashes(table, String.join(",", table.columns()));
+        Dataset<Row> nested = spark.range(0, 160, 1, 3).selectExpr(NESTED).cache();
+        nested.count();
+        for (StructField field : nested.schema().fields()) line("nested-type", field.name(), field.dataType().catalogString());
+        for (byte[] row : rows(nested)) line("nested-row", hex(row));
+        for (StructField field : nested.schema().fields()) {
+            // Spark hashes no maps.
+            if (!field.dataType().catalogString().contains("map<")) hashes("nested-hash", nested, field.name());
+        }
         checksums(rows(table));
         relations(table);
         ranges(table, "d", true, true);
@@ -107,10 +143,12 @@ public class Rows {
         return rows;
     }
 
-    private static void hashes(Dataset<Row> table, String columns) {
+    private static void hashes(Dataset<Row> table, String columns) { hashes("hash", table, columns); }
+
+    private static void hashes(String name, Dataset<Row> table, String columns) {
         StringJoiner all = new StringJoiner(",");
         for (Row row : table.selectExpr("hash(" + columns + ")").collectAsList()) all.add(String.valueOf(row.get(0)));
-        line("hash", columns, all);
+        line(name, columns, all);
     }
 
     /** As a map task of three reduce partitions has them, the last one empty. Releases before 4.1 have none. */

@@ -1,0 +1,68 @@
+//! Types of what has parts: arrays, maps and structs.
+
+use super::function::Result as ResultType;
+use super::{Expr, ExprKind};
+use crate::error::Result;
+use crate::literal::Literal;
+use crate::object::{Object, Reader};
+use crate::types::{DataType, StructField};
+
+/// Type of the result of a function of arguments of these types. Whether parts may be null is not looked at: they may.
+pub(super) fn result_of(result: ResultType, args: &[DataType]) -> Option<DataType> {
+    let array = |element: &DataType| DataType::Array {
+        element: Box::new(element.clone()),
+        contains_null: true,
+    };
+    let first = args.first()?;
+    Some(match (result, first) {
+        (ResultType::ArrayOf, of) => array(of),
+        (ResultType::MapOf, key) => DataType::Map {
+            key: Box::new(key.clone()),
+            value: Box::new(args.get(1)?.clone()),
+            value_contains_null: true,
+        },
+        (ResultType::Element, DataType::Array { element, .. }) => DataType::clone(element),
+        (ResultType::Element | ResultType::Values, DataType::Map { value, .. }) => match result {
+            ResultType::Values => array(value),
+            _ => DataType::clone(value),
+        },
+        (ResultType::Keys, DataType::Map { key, .. }) => DataType::Array {
+            element: key.clone(),
+            contains_null: false,
+        },
+        (ResultType::Entries, DataType::Map { key, value, .. }) => {
+            let field = |name: &str, of: &DataType| StructField {
+                name: name.to_owned(),
+                data_type: of.clone(),
+                nullable: true,
+                field_id: None,
+                exists_default: None,
+            };
+            array(&DataType::Struct(vec![
+                field("key", key),
+                field("value", value),
+            ]))
+        }
+        _ => return None,
+    })
+}
+
+/// The array of a field of the structs in an array.
+pub(super) fn field_of_elements(of: &DataType, ordinal: usize) -> Option<DataType> {
+    let DataType::Array { element, .. } = of else {
+        return None;
+    };
+    let DataType::Struct(fields) = &**element else {
+        return None;
+    };
+    Some(DataType::Array {
+        element: Box::new(fields.get(ordinal)?.data_type.clone()),
+        contains_null: true,
+    })
+}
+
+/// Whether there is nothing in a field that is a Scala `Option` of an expression, or a null.
+pub(super) fn is_absent(reader: &Reader<'_>, object: Object<'_>, field: &str) -> Result<bool> {
+    let value = Expr::read_option(reader, object.option(field)?)?;
+    Ok(value.is_none_or(|value| value.kind == ExprKind::Literal(Literal::Null)))
+}

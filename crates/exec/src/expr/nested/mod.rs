@@ -1,0 +1,184 @@
+//! Functions of arrays, maps and structs.
+
+mod lookup;
+mod make;
+mod order;
+mod sequence;
+mod text;
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::DataType as ArrowType;
+use arrow::row::{RowConverter, Rows, SortField};
+use datafusion_common::{DataFusionError, Result as RunResult};
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::kernel::Arg;
+use catalyst::{EvalMode, Function, Unsupported};
+use rows::error::bail_out;
+use rows::normalized;
+use rows::types::list_field;
+
+/// A function of arrays or maps.
+pub(super) fn lower(
+    function: Function,
+    mode: Option<EvalMode>,
+    types: &[ArrowType],
+    to: &ArrowType,
+    args: Vec<Arc<dyn PhysicalExpr>>,
+) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
+    use ArrowType as T;
+    use Function as F;
+    let fails = mode != Some(EvalMode::Legacy);
+    let refused = || {
+        let types: Vec<_> = types.iter().map(ToString::to_string).collect();
+        Unsupported::of_use(format!("{}({})", function.name(), types.join(", ")))
+    };
+    Ok(match (function, types) {
+        (F::CreateArray, _) => {
+            let T::List(element) = to else {
+                return Err(refused());
+            };
+            if types.iter().any(|of| of != element.data_type()) {
+                return Err(refused());
+            }
+            make::array(to, args)
+        }
+        (F::CreateMap, [key, value, ..]) if types.len().is_multiple_of(2) => {
+            let alike = types
+                .chunks(2)
+                .all(|pair| pair == [key.clone(), value.clone()]);
+            // Of floats it depends on the version which of them are the same.
+            if !alike || !is_ordered(key) || key.is_floating() {
+                return Err(refused());
+            }
+            make::map(to, args)
+        }
+        (F::Concat, [T::List(_), ..]) if types.iter().all(|of| of == to) => make::concat(to, args),
+        (F::Flatten, [T::List(inner)]) if inner.data_type() == to && list_of(to).is_some() => {
+            make::flatten(to, args)
+        }
+        (F::Slice, [T::List(_), T::Int32, T::Int32]) => make::slice(to, args),
+        (F::MapKeys | F::MapValues | F::MapEntries, [T::Map(..)]) => {
+            make::parts_of_map(function, to, args)
+        }
+        (F::GetArrayStructFields { ordinal }, [T::List(_)]) => {
+            make::fields_of_elements(ordinal, to, args)
+        }
+        (F::Size, [T::List(_) | T::Map(..)]) => lookup::size(!fails, args),
+        (F::GetArrayItem, [T::List(_), T::Int8 | T::Int16 | T::Int32]) => {
+            lookup::item(fails, true, to, args)
+        }
+        (F::ElementAt, [T::List(_), T::Int32]) => lookup::item(fails, false, to, args),
+        (F::GetMapValue | F::ElementAt, [T::Map(entry, _), key]) => match entry.data_type() {
+            T::Struct(entry)
+                if entry.first().is_some_and(|own| own.data_type() == key) && is_ordered(key) =>
+            {
+                lookup::value(function, to, args)
+            }
+            _ => return Err(refused()),
+        },
+        (F::ArrayContains, [T::List(element), of])
+            if element.data_type() == of && is_ordered(of) =>
+        {
+            lookup::contains(args)
+        }
+        // Of two zeros the order depends on how Spark sorts.
+        (F::SortArray, [T::List(element), T::Boolean])
+            if is_ordered(element.data_type()) && !element.data_type().is_floating() =>
+        {
+            order::sorted(to, args)
+        }
+        (F::ArrayDistinct, [T::List(element)])
+            if is_ordered(element.data_type()) && !element.data_type().is_floating() =>
+        {
+            order::distinct(to, args)
+        }
+        (F::ArrayMin | F::ArrayMax, [T::List(element)]) if is_ordered(element.data_type()) => {
+            order::extreme(function == F::ArrayMin, to, args)
+        }
+        (F::ArrayRepeat, [of, T::Int32]) if list_of(to) == Some(of) => make::repeated(to, args),
+        (F::Reverse, [T::List(_)]) => order::reversed(to, args),
+        (F::ArrayPosition, [T::List(element), of])
+            if element.data_type() == of && is_ordered(of) =>
+        {
+            lookup::position(args)
+        }
+        (F::Sequence, [first, ..]) if types.iter().all(|of| of == first) => {
+            sequence::lower(first, to, args).ok_or_else(refused)?
+        }
+        (F::StringSplit, [T::Utf8View, T::Utf8View, T::Int32]) => {
+            text::split(to, args).ok_or_else(refused)?
+        }
+        (F::ArrayJoin, [T::List(element), T::Utf8View]) if element.data_type() == &T::Utf8View => {
+            text::joined(args)
+        }
+        _ => return Err(refused()),
+    })
+}
+
+/// Whether values are ordered and compared as Arrow's rows are, if floats are normalized.
+fn is_ordered(of: &ArrowType) -> bool {
+    !of.is_nested() && !of.is_null()
+}
+
+fn list_of(of: &ArrowType) -> Option<&ArrowType> {
+    match of {
+        ArrowType::List(element) => Some(element.data_type()),
+        _ => None,
+    }
+}
+
+fn other() -> DataFusionError {
+    bail_out("an argument of another type")
+}
+
+fn list(arg: &Arg, rows: usize) -> RunResult<ListArray> {
+    let column = arg.column(rows)?;
+    column.as_list_opt::<i32>().cloned().ok_or_else(other)
+}
+
+fn map(arg: &Arg, rows: usize) -> RunResult<MapArray> {
+    let column = arg.column(rows)?;
+    column.as_map_opt().cloned().ok_or_else(other)
+}
+
+/// Where the elements of a row are.
+fn range(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
+    // Offsets are not negative and grow.
+    match (offsets.get(row), offsets.get(row + 1)) {
+        (Some(start), Some(end)) => *start as usize..*end as usize,
+        _ => 0..0,
+    }
+}
+
+/// An array of lists of so many of the values each.
+fn lists(
+    of: &ArrowType,
+    lengths: impl IntoIterator<Item = usize>,
+    values: ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> RunResult<ArrayRef> {
+    let ArrowType::List(element) = of else {
+        return Err(other());
+    };
+    if i32::try_from(values.len()).is_err() {
+        return Err(bail_out("too many elements of arrays"));
+    }
+    let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
+    let field = list_field(element.data_type().clone());
+    Ok(Arc::new(ListArray::try_new(field, offsets, values, nulls)?))
+}
+
+/// Values as bytes of which the order is Spark's.
+fn comparable(
+    values: &ArrayRef,
+    options: arrow::compute::SortOptions,
+) -> RunResult<(RowConverter, Rows)> {
+    let field = SortField::new_with_options(values.data_type().clone(), options);
+    let converter = RowConverter::new(vec![field])?;
+    let rows = converter.convert_columns(&[normalized(values)])?;
+    Ok((converter, rows))
+}
