@@ -461,6 +461,34 @@ def texts():
         seed("lines", bytes([cut, step, kind]) + b"one\ntwo\r\nthree\rabfour\n\n\xef\xbb\xbf")
 
 
+def event_logs():
+    """Each kind of event by itself, and the events of stages together."""
+    seen = set()
+    for version in ("3.5.9", "4.3.0"):
+        stages = {}
+        for line in lines(fuzz.parent / f"crates/qualify/tests/fixtures/{version}.jsonl.zst"):
+            event = json.loads(line)
+            kind = event["Event"].split(".")[-1]
+            stage = event.get("Stage Info", event).get("Stage ID")
+            if stage is not None:
+                stages.setdefault(stage, []).append(line)
+            if kind not in seen and len(line) <= LARGEST:
+                seen.add(kind)
+                seed("event_log", line.encode())
+        for parts in sorted(stages.values(), key=len)[:40]:
+            seed("event_log", "\n".join(parts).encode())
+    plan = {"nodeName": "Project", "simpleString": "Project [cast(a#1 as string) AS b#2, hour(c#3), ... 2 more fields]", "children": [
+        {"nodeName": "Scan parquet ", "simpleString": "FileScan parquet [a#1,c#3]", "metadata": {"ReadSchema": "struct<a:bigint,c:timestamp>", "Location": "X[file:/a]"},
+         "metrics": [{"name": "number of output rows", "accumulatorId": 7}]}]}
+    start = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": 1, "description": "q", "sparkPlanInfo": plan,
+             "physicalPlanDescription": "(2) Project\nOutput [3]: [cast(a#1 as string) AS b#2, hour(c#3), d#4]\n", "modifiedConfigs": {"spark.sql.session.timeZone": "UTC"}}
+    stage = {"Stage ID": 1, "Stage Name": "collect", "RDD Info": [], "Accumulables": [{"ID": 7}]}
+    events = [start, {"Event": "SparkListenerStageSubmitted", "Stage Info": stage, "Properties": {"spark.sql.execution.id": "1"}},
+              {"Event": "SparkListenerTaskEnd", "Stage ID": 1, "Task Metrics": {"Executor Run Time": 5}}, {"Event": "SparkListenerStageCompleted", "Stage Info": stage},
+              {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd", "executionId": 1}]
+    seed("event_log", "\n".join(map(json.dumps, events)).encode())
+
+
 recorded_frames()
 made_frames()
 block_names()
@@ -475,3 +503,4 @@ parquet()
 time_zones()
 archives()
 texts()
+event_logs()

@@ -58,7 +58,7 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
 
 /// The time zones of the JDK whose JVM would run what is delegated. Without them, expressions in zones with rules are
 /// delegated.
-fn time_zones() -> Zones {
+pub(crate) fn time_zones() -> Zones {
     let read = || -> Result<Zones, String> {
         let jdk = Jdk::find_on_this_machine().map_err(|error| error.to_string())?;
         let path = jdk.time_zones();

@@ -59,6 +59,15 @@ fn sections() -> Vec<Section> {
                 .collect(),
         },
         Section {
+            title: "Functions of windows",
+            note: "Besides the aggregate functions.",
+            header: header(["Spark's class"]),
+            rows: plans::window_functions()
+                .into_iter()
+                .map(|name| vec![name.to_owned()])
+                .collect(),
+        },
+        Section {
             title: "Types",
             note: "What columns of a type can be. int stands for what arrays, maps and structs are of; shuffles are joined by sorting if both sides are large.",
             header: header([

@@ -1,5 +1,5 @@
-//! The command line: `firesteel executor | doctor | decode | capabilities | conf`, and the `java` launcher that the
-//! same binary is under that name.
+//! The command line: `firesteel executor | doctor | decode | capabilities | conf | qualify`, and the `java` launcher
+//! that the same binary is under that name.
 
 mod capabilities;
 mod conf;
@@ -7,6 +7,7 @@ mod decode;
 mod doctor;
 mod java;
 mod page;
+mod qualify;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -57,6 +58,8 @@ enum Command {
     },
     /// Show the properties that Firesteel knows, or what it does with those of a job.
     Conf(conf::ConfArgs),
+    /// Show how much of jobs of plain Spark would run natively, by their event logs.
+    Qualify(qualify::QualifyArgs),
 }
 
 #[derive(Args)]
@@ -106,6 +109,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Command::Decode(args) => decode::main(&args.file, args.compact),
         Command::Capabilities { format } => capabilities::main(format),
         Command::Conf(args) => conf::main(&args),
+        Command::Qualify(args) => qualify::main(&args),
     }
 }
 

@@ -29,7 +29,7 @@ const QUERIES: Application = Application {
 };
 
 /// What a user sets.
-fn carried() -> Vec<String> {
+pub(crate) fn carried() -> Vec<String> {
     let jar = testkit::firesteel().join("jars/firesteel-plan.jar");
     [
         "--jars",

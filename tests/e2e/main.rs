@@ -30,6 +30,7 @@ mod places;
 mod process;
 mod pyspark_modules;
 mod python_lane;
+mod qualify;
 mod remote_files;
 mod report;
 mod shuffle_service;

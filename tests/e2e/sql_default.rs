@@ -39,7 +39,7 @@ const REASONS: [(&str, &str); 5] = [
 ];
 
 /// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
-const NOT_NATIVE: [&str; 20] = [
+const NOT_NATIVE: [&str; 19] = [
     "AggregateInPandasExec",
     "ArrowAggregatePythonExec",
     "CollectSet",

@@ -10,6 +10,7 @@ use catalyst::Literal;
 use catalyst::RankLike;
 use catalyst::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind, ShuffleRead};
 use catalyst::{Attribute, Expr, ExprId, ExprKind, SortOrder};
+use catalyst::{Bound, Frame, FrameUnit, WindowExpression, WindowFunction};
 use catalyst::{BuildSide, EquiJoin, JoinType};
 use catalyst::{DataType, StructField};
 use catalyst::{FileFormat, FileSourceScan, ParquetOptions};
@@ -343,4 +344,54 @@ pub(super) fn with_broadcast(
         },
     };
     Some(operator(kind, output))
+}
+
+/// A window with each function that is no aggregate, by the name of Spark's class.
+pub(super) fn windows() -> Vec<(&'static str, Operator)> {
+    let columns = [column(0, &DataType::Integer)];
+    let key = Expr::attribute(column(0, &DataType::Integer));
+    let offset = |offset| WindowFunction::Offset {
+        input: key.clone(),
+        offset,
+        default: None,
+        ignore_nulls: false,
+    };
+    let functions = [
+        ("RowNumber", WindowFunction::RowNumber),
+        ("Rank", WindowFunction::Rank),
+        ("DenseRank", WindowFunction::DenseRank),
+        ("PercentRank", WindowFunction::PercentRank),
+        ("CumeDist", WindowFunction::CumeDist),
+        ("NTile", WindowFunction::NTile { buckets: 2 }),
+        ("Lead", offset(1)),
+        ("Lag", offset(-1)),
+        (
+            "NthValue",
+            WindowFunction::NthValue {
+                input: key.clone(),
+                offset: 1,
+                ignore_nulls: false,
+            },
+        ),
+    ];
+    let windows = functions.into_iter().map(|(name, function)| {
+        let output = column(1, &function.data_type());
+        let expression = WindowExpression {
+            function,
+            frame: Frame {
+                unit: FrameUnit::Rows,
+                lower: Bound::UnboundedPreceding,
+                upper: Bound::CurrentRow,
+            },
+            output: output.clone(),
+        };
+        let kind = OperatorKind::Window {
+            expressions: vec![expression],
+            partition: vec![key.clone()],
+            order: vec![order(&key)],
+            child: local(0, &columns),
+        };
+        (name, operator(kind, [&columns[..], &[output]].concat()))
+    });
+    windows.collect()
 }

@@ -3,7 +3,7 @@
 mod examples;
 
 use self::examples::{
-    all_joins, column, examples, field, grouping, local, operator, order, scan, shuffled,
+    all_joins, column, examples, field, grouping, local, operator, order, scan, shuffled, windows,
     with_broadcast,
 };
 use super::aggregate;
@@ -117,6 +117,18 @@ pub fn aggregates() -> Vec<AggregateCapability> {
         }
     }
     found
+}
+
+/// Functions of windows that are no aggregates.
+#[must_use]
+pub fn window_functions() -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for (name, operator) in windows() {
+        if is_lowered(&operator, &Inputs::Leaf(0)) && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// What can be done with values of each type.
@@ -311,6 +323,14 @@ mod tests {
             "Inner RightOuter"
         );
         assert!(types("SortMergeJoinExec", None).contains("FullOuter"));
+    }
+
+    #[test]
+    fn functions_of_windows_are_found() {
+        let found = window_functions();
+        for name in ["RowNumber", "Rank", "Lead", "Lag", "NthValue"] {
+            assert!(found.contains(&name), "{name} of {found:?}");
+        }
     }
 
     #[test]

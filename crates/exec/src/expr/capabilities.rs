@@ -18,7 +18,7 @@ pub struct Capability {
     pub modes: Vec<EvalMode>,
 }
 
-/// A conversion of `Cast`, in UTC.
+/// A conversion of `Cast`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CastCapability {
     /// What is converted.
@@ -30,6 +30,11 @@ pub struct CastCapability {
 }
 
 const MODES: [EvalMode; 3] = [EvalMode::Legacy, EvalMode::Ansi, EvalMode::Try];
+
+/// The time zone of what is listed without one.
+fn utc() -> TimeZone {
+    TimeZone::new("UTC", &Zones::default())
+}
 
 /// The types that are tried.
 pub(crate) fn types() -> Vec<DataType> {
@@ -84,9 +89,15 @@ fn is_lowered(types: &[DataType], build: impl Fn(Vec<Expr>) -> Option<Expr>) -> 
     build(columns).is_some_and(|expr| lower(&expr, &input).is_ok())
 }
 
-/// Conversions of `Cast` from each type to each other.
+/// Conversions of `Cast` from each type to each other, in UTC.
 #[must_use]
 pub fn casts() -> Vec<CastCapability> {
+    casts_in(&utc())
+}
+
+/// The same in sessions of that time zone.
+#[must_use]
+pub fn casts_in(zone: &TimeZone) -> Vec<CastCapability> {
     let all = types();
     let pairs = all
         .iter()
@@ -101,7 +112,7 @@ pub fn casts() -> Vec<CastCapability> {
                     let kind = ExprKind::Cast {
                         child: Box::new(columns.into_iter().next()?),
                         mode,
-                        time_zone: Some(TimeZone::new("UTC", &Zones::default())),
+                        time_zone: Some(zone.clone()),
                     };
                     Some(of_type(kind, to))
                 })
@@ -229,18 +240,24 @@ fn with_parts(of: &DataType) -> Vec<Vec<DataType>> {
     ]
 }
 
-fn call(function: Function, args: Vec<Expr>, mode: EvalMode, to: &DataType) -> Expr {
+fn call(
+    function: Function,
+    args: Vec<Expr>,
+    mode: EvalMode,
+    zone: &TimeZone,
+    to: &DataType,
+) -> Expr {
     let kind = ExprKind::Call {
         function,
         args,
         mode: Some(mode),
-        time_zone: Some(TimeZone::new("UTC", &Zones::default())),
+        time_zone: Some(zone.clone()),
     };
     of_type(kind, to)
 }
 
 /// Types of the arguments, up to three, that a function is computed for.
-fn function(function: Function) -> Vec<Capability> {
+fn function(function: Function, zone: &TimeZone) -> Vec<Capability> {
     let all = types();
     let mut tried: Vec<Vec<DataType>> = all.iter().map(|of| vec![of.clone()]).collect();
     for left in &all {
@@ -276,7 +293,7 @@ fn function(function: Function) -> Vec<Capability> {
                             nullable: false,
                         };
                     }
-                    Some(call(function, columns, mode, to))
+                    Some(call(function, columns, mode, zone, to))
                 })
             })
         });
@@ -296,9 +313,15 @@ fn function(function: Function) -> Vec<Capability> {
     found
 }
 
-/// Functions with the types of their arguments.
+/// Functions with the types of their arguments, in UTC.
 #[must_use]
 pub fn functions() -> Vec<Capability> {
+    functions_in(&utc())
+}
+
+/// The same in sessions of that time zone.
+#[must_use]
+pub fn functions_in(zone: &TimeZone) -> Vec<Capability> {
     let parameters = [
         Function::Like { escape: '\\' },
         Function::Murmur3Hash { seed: 42 },
@@ -306,7 +329,7 @@ pub fn functions() -> Vec<Capability> {
     ];
     let functions = Function::ALL.iter().chain(&parameters);
     functions
-        .flat_map(|name| function(*name))
+        .flat_map(|name| function(*name, zone))
         .chain(others())
         .collect()
 }
@@ -399,6 +422,29 @@ mod tests {
         assert!(!has("Md5", &["string"]));
         assert!(has("CaseWhen", &["boolean", "string", "string"]));
         assert!(!has("In", &["void", "void"]));
+    }
+
+    #[test]
+    fn time_zones_that_are_not_known_are_refused() {
+        let unknown = functions_in("");
+        let has = |all: &[Capability], name: &str, of: &str| {
+            all.iter()
+                .any(|found| found.name == name && found.arguments == [of])
+        };
+        assert!(has(&unknown, "Year", "date") && has(&unknown, "Hour", "timestamp_ntz"));
+        assert!(!has(&unknown, "Hour", "timestamp"));
+        for zone in [UTC, "+01:00"] {
+            assert!(has(&functions_in(zone), "Hour", "timestamp"), "{zone}");
+        }
+        let date = |casts: Vec<CastCapability>| {
+            let mut casts = casts.into_iter();
+            casts
+                .find(|cast| cast.from == "date" && cast.to == "timestamp")
+                .unwrap()
+                .modes
+        };
+        assert_eq!(date(casts_in("")), []);
+        assert_eq!(date(casts_in("UTC")), MODES);
     }
 
     #[test]

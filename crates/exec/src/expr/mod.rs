@@ -41,7 +41,7 @@ use rows::error::bail_out;
 use rows::types::ToArrow as _;
 use rows::types::{column_name, schema_of};
 
-pub use capabilities::{Capability, CastCapability, casts, functions};
+pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, functions_in};
 pub use literal::scalar;
 
 /// An expression over batches that have the columns `input`, in that order. Its results have exactly the Arrow type of
