@@ -157,7 +157,7 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
             matches!(first, Some(DataType::Integer | DataType::Long))
         }
         F::Round | F::BRound => args.get(1) == Some(&DataType::Integer),
-        F::TruncDate | F::RLike => args.get(1) == Some(&DataType::String),
+        F::TruncDate | F::RLike | F::DateFormatClass => args.get(1) == Some(&DataType::String),
         F::TruncTimestamp => first == Some(&DataType::String),
         F::BloomFilterMightContain => first == Some(&DataType::Binary),
         F::StringSplit => *args == [DataType::String, DataType::String, DataType::Integer],
@@ -176,6 +176,7 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
         Function::Round | Function::BRound => vec![(1, Literal::Integer(0), DataType::Integer)],
         Function::TruncDate => vec![(1, text("year"), DataType::String)],
         Function::TruncTimestamp => vec![(0, text("year"), DataType::String)],
+        Function::DateFormatClass => vec![(1, text("yyyy"), DataType::String)],
         Function::RLike => vec![(1, text("a"), DataType::String)],
         Function::StringSplit => vec![
             (1, text("a"), DataType::String),

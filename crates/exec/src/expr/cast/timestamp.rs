@@ -98,17 +98,28 @@ fn zone_of(text: &[u8]) -> Result<Zone, ()> {
         .map_err(|_| ())
 }
 
-fn local(parts: [i32; 7]) -> Option<i64> {
+/// The local time. One that is just beyond 64 bits may be an instant that is not, which is left to Spark.
+fn local(parts: [i32; 7]) -> Parsed<i64> {
     let [year, month, day, hour, minute, second, micros] = parts;
-    let days = Civil::new(year, month, day)?.days()?;
+    let Some(days) = Civil::new(year, month, day).and_then(Civil::days) else {
+        return Ok(None);
+    };
     if hour > 23 || minute > 59 || second > 59 {
-        return None;
+        return Ok(None);
     }
     let seconds = i64::from(hour * 3600 + minute * 60 + second);
     let of_day = seconds * SECOND + i64::from(micros);
-    // The first day that there is begins before the first microsecond.
     let local = i128::from(days) * i128::from(DAY) + i128::from(of_day);
-    i64::try_from(local).ok()
+    match i64::try_from(local) {
+        Ok(local) => Ok(Some(local)),
+        Err(_)
+            if local.unsigned_abs()
+                < u128::from(i64::MAX.unsigned_abs()) + u128::from(DAY.unsigned_abs()) =>
+        {
+            Err(())
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 /// The instant of a text. Times of today, and zones with rules in the text, are left to Spark.
@@ -117,7 +128,7 @@ pub(super) fn parse(text: &str, zone: &Zone) -> Parsed<i64> {
         return Ok(None);
     };
     let own = stamp.zone.map(zone_of).transpose()?;
-    let local = local(stamp.parts);
+    let local = local(stamp.parts)?;
     Ok(local.and_then(|local| own.as_ref().unwrap_or(zone).instant(local)))
 }
 
@@ -127,7 +138,7 @@ pub(super) fn parse_local(text: &str) -> Parsed<i64> {
         return Ok(None);
     };
     stamp.zone.map(zone_of).transpose()?;
-    Ok(local(stamp.parts))
+    local(stamp.parts)
 }
 
 #[cfg(test)]
@@ -180,6 +191,7 @@ mod tests {
             "12:30",
             "1970-01-01 00:00:00 Europe/Paris",
             "1970-01-01 00:00:00+19:00",
+            "294247-01-10 04:00:54.775808",
             "1970-01-01 00:00:00.5.5",
             "1970-01-01 00:00:00 x",
         ] {
