@@ -12,6 +12,7 @@ use wire::envelope::RpcAddress;
 
 use super::super::driver_link::failure_text;
 use super::super::error::ExecutorError;
+use crate::config::declared::CRYPTO_CIPHER;
 use crate::launch::DriverUrl;
 use crate::rpc::{DriverEndpoint, Event, RpcConf};
 use crate::transport::{AskError, AuthenticationError};
@@ -33,7 +34,7 @@ const FOREIGN: [&str; 4] = [
 const DISTRUST: [&str; 3] = [
     "Expected SaslMessage",
     "Unknown challenge message",
-    "spark.network.crypto.",
+    CRYPTO_CIPHER.key,
 ];
 
 /// Whether a connection failed because the other end was not who it should be.
