@@ -68,14 +68,11 @@ pub enum ExecutorError {
         why: String,
     },
     /// The driver is not who it should be, or thinks so of us.
-    #[error(
-        "The driver at {driver} and this executor do not trust each other: {why}. Check that spark.authenticate, spark.authenticate.secret and \
-         spark.network.crypto.* are the same for both"
-    )]
+    #[error("The driver at {driver} and this executor do not trust each other: {why}")]
     Authentication {
         /// `host:port`
         driver: String,
-        /// Who refused, and why.
+        /// Who refused, why, and which settings to look at.
         why: String,
     },
     /// The driver could not read our message, as one of another version cannot.

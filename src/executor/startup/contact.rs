@@ -145,7 +145,10 @@ impl Contact {
         if DISTRUST.iter().any(|words| text.contains(words)) {
             return ExecutorError::Authentication {
                 driver: self.name.clone(),
-                why: line,
+                why: format!(
+                    "{line}: check that spark.authenticate, spark.authenticate.secret and spark.network.crypto.* are the \
+                     same for both"
+                ),
             };
         }
         ExecutorError::NoAnswer {
