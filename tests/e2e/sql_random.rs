@@ -37,7 +37,7 @@ const VERIFIED: Application = Application {
 };
 
 /// Parts of all reasons for which tasks of these queries are left to the JVM.
-pub(crate) const NOT_NATIVE: [&str; 15] = [
+pub(crate) const NOT_NATIVE: [&str; 16] = [
     // By arrays and structs.
     "IN of",
     "Max of",
@@ -52,6 +52,7 @@ pub(crate) const NOT_NATIVE: [&str; 15] = [
     "PythonRDD$::toLocalIteratorAndServe",
     "RDDScanExec",
     "a join by the bits of floats",
+    "a merge by float",
     "generated code without operators",
     // Both are of nested loop joins that are full outer joins.
     "a shuffle with JavaSerializer",

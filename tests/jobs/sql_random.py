@@ -84,7 +84,7 @@ FIXED = [
     "SELECT a.id, v.* FROM range(3) a JOIN from_pandas v ON a.id = v.c0",
     "SELECT count(*) FROM VALUES (1,'x'),(2,'y') v(a,b) CROSS JOIN range(3)",
     # The first rows of all, in the middle of a plan.
-    "SELECT a.c0, b.c0 AS x FROM (SELECT * FROM VALUES (3, 'x'), (1, 'y'), (2, 'z') t(c0, c1) ORDER BY c0 LIMIT 2 OFFSET 1) a JOIN range(4) b ON a.c0 = b.id",
+    "SELECT a.c0, b.id AS x FROM (SELECT * FROM VALUES (3, 'x'), (1, 'y'), (2, 'z') t(c0, c1) ORDER BY c0 LIMIT 2 OFFSET 1) a JOIN range(4) b ON a.c0 = b.id",
     "SELECT count(*), max(c0) FROM (SELECT id AS c0 FROM range(0, 100, 1, 3) ORDER BY id DESC LIMIT 7)",
     "SELECT * FROM (SELECT id % 3 AS k, id FROM range(0, 20, 1, 4) ORDER BY id LIMIT 5) UNION ALL SELECT * FROM (SELECT id, id + 1 FROM range(3) ORDER BY id DESC LIMIT 1)",
     "SELECT c0, count(*) FROM (SELECT /*+ REPARTITION(1) */ * FROM (SELECT id AS c0 FROM range(0, 9, 1, 3) ORDER BY id DESC LIMIT 4)) GROUP BY c0",

@@ -83,7 +83,7 @@ fn parts(text: &[u8]) -> Parsed<Stamp<'_>> {
     if let Some(of) = parts.get_mut(part) {
         *of = value;
     }
-    parts[0] = sign * parts[0];
+    parts[0] *= sign;
     Ok(Some(Stamp { parts, zone }))
 }
 
