@@ -37,7 +37,7 @@ const VERIFIED: Application = Application {
 };
 
 /// Parts of all reasons for which tasks of these queries are left to the JVM.
-pub(crate) const NOT_NATIVE: [&str; 16] = [
+pub(crate) const NOT_NATIVE: [&str; 19] = [
     // By arrays and structs.
     "IN of",
     "Max of",
@@ -46,9 +46,12 @@ pub(crate) const NOT_NATIVE: [&str; 16] = [
     "comparison of",
     "sorting by",
     "ArrayTransform",
+    "a row with array",
+    "an array of string in a plan",
     // What ANSI mode fails with.
     "a map with a null key",
     "an element that is not there",
+    "EmptyRDD",
     "PythonRDD$::toLocalIteratorAndServe",
     "RDDScanExec",
     "a join by the bits of floats",
