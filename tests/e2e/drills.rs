@@ -265,18 +265,11 @@ fn paths_as_names(hold: &mut Hold, version: &str) {
     socket
         .set_read_timeout(Some(Duration::from_secs(10)))
         .unwrap();
-    for name in [
-        text,
-        &format!("test_{text}"),
-        "test_/a",
-        "test_/../../../../outside",
-        &format!("broadcast_1_{text}"),
-        "rdd_1_1/../../../outside",
-        "test_a\0",
-    ] {
+    let app_id = hold.hello.app_id.clone();
+    let mut upload = |app_id: &str, name: &str| {
         let mut body = vec![1];
         for part in [
-            b"app".as_slice(),
+            app_id.as_bytes(),
             b"0",
             name.as_bytes(),
             &metadata,
@@ -293,10 +286,26 @@ fn paths_as_names(hold: &mut Hold, version: &str) {
         socket.read_exact(&mut length).unwrap();
         let mut reply = vec![0; u64::from_be_bytes(length) as usize - 8];
         socket.read_exact(&mut reply).unwrap();
-        let reply = String::from_utf8_lossy(&reply);
+        String::from_utf8_lossy(&reply).into_owned()
+    };
+    for name in [
+        text,
+        &format!("test_{text}"),
+        "test_/a",
+        "test_/../../../../outside",
+        &format!("broadcast_1_{text}"),
+        "rdd_1_1/../../../outside",
+        "test_a\0",
+    ] {
+        let reply = upload(&app_id, name);
         assert!(reply.contains("UnrecognizedBlockId"), "{name:?}: {reply}");
         assert!(!outside.exists(), "{name:?} was written");
     }
+    let reply = upload("another-app", "test_a");
+    assert!(
+        reply.contains("has no blocks of application another-app"),
+        "{reply}"
+    );
 }
 
 /// Where the first executor serves blocks.
