@@ -62,7 +62,8 @@ pub(crate) const NOT_NATIVE: [&str; 19] = [
     "null instead of an object",
 ];
 
-/// What is made of local rows that nobody names, and looked into all the same: the first rows of a bare table in an order.
+/// What is made of local rows that nobody names, and looked into all the same: the first rows of a bare table in an
+/// order.
 pub(crate) const UNKNOWN_COLUMNS: &str = "rows of unknown columns";
 
 pub(crate) fn arguments(work: &Path, settings: &[&str]) -> Vec<String> {

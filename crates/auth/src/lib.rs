@@ -1,6 +1,7 @@
 //! Who is at the other end of one of Spark's connections, and the ciphers that hide what is said on it.
 //!
-//! Everything here turns bytes into bytes: there are no sockets, clocks or threads. Both ends of each protocol are here.
+//! Everything here turns bytes into bytes: there are no sockets, clocks or threads. Both ends of each protocol are
+//! here.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Text files as Hadoop's record readers read them: [`Lines`] of a part of a file, and [`Compression`] by a file's name.
+//! Text files as Hadoop's record readers read them: [`Lines`] of a part of a file, and [`Compression`] by a file's
+//! name.
 
 #![forbid(unsafe_code)]
 
