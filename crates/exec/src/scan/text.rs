@@ -59,7 +59,7 @@ impl TextScan {
         let compression = Compression::of(&part.path);
         match compression {
             Compression::Unsupported => return Err(bail_out("files of that compression")),
-            // Hadoop can begin within a file of bzip2. What it does with a part of others is nothing that Spark asks for.
+            // Hadoop can begin within a file of bzip2. Of others Spark asks for no parts.
             Compression::Gzip | Compression::Deflate | Compression::Bzip2
                 if part.start != 0 || part.length != part.file_size =>
             {
