@@ -234,8 +234,9 @@ def sql_text(run, root):
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
     spark.conf.set("spark.sql.shuffle.partitions", "3")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "300k")
-    for day in ["2024-01-05", "2024-02-29"]:
-        write(run, root, f"days/day={day}/lines.txt", f"{day}\n\n äöü€\r\nlast".encode())
+    # Files of one size come in the order of their directories' hashes, which has the server's port in it.
+    for day, end in [("2024-01-05", ""), ("2024-02-29", "\nand more")]:
+        write(run, root, f"days/day={day}/lines.txt", f"{day}\n\n äöü€\r\nlast{end}".encode())
     large = spark.read.text(f"{root}/large")
     large.createOrReplaceTempView("large")
     lengths = spark.sql("select length(value) % 7 as n, count(*), min(value), max(substring(value, 6, 4)) from large group by 1 order by 1")
@@ -331,6 +332,8 @@ def main(result, scratch, services, class_path, kind, *only):
                     run.run(name, lambda themes, body=body, root=root: body(themes, root), metrics)
                     if body is parquet:
                         run.result["metrics"][name] = of_columns(run.result["metrics"][name])
+                    if body is sql_text and exact:
+                        run.result["metrics"][name] = without_numbers(run.result["metrics"][name], BLOCK_SIZES)
         run.count_tasks()
         run.result["version"] = spark.version
         run.write(result)

@@ -15,7 +15,7 @@ use crate::object::{Object, Reader};
 use crate::operators::{broadcast_join, broadcast_sides, left_is_streamed, shuffled_join, unary};
 use crate::output::{plan_output, union_output};
 use crate::plan::{Columns, LeafId, Operator, OperatorKind};
-use crate::scan::{self, read_broadcast};
+use crate::scan::{self, FileFormat, FileSourceScan, read_broadcast};
 use crate::shuffle;
 use javaser::Closure;
 
@@ -189,7 +189,10 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 let child = self.rdd(child, Hint::plan(plan.object("child")?))?;
                 self.over(plan, child)
             }
-            ("FileSourceScanExec", "doExecute") => self.scan(closure.arg(reader, 0)?, child),
+            ("FileSourceScanExec", "doExecute") => match closure.arg(reader, 0)? {
+                rows if rows.name() == "SQLMetric" => self.scan_of_rows(&closure, hint, child),
+                plan => self.scan(plan, child),
+            },
             ("FileSourceScanExec", "doExecuteColumnar") => match hint.bare_plan() {
                 Some(plan) => self.scan(plan, child),
                 None => Err(Unsupported::of_use("a scan without its operator")),
@@ -387,19 +390,37 @@ impl<'r, 'g> Lineage<'r, 'g> {
     }
 
     fn scan(&mut self, plan: Object<'g>, rdd: Object<'g>) -> Result<Tree> {
-        if rdd.name() != "FileScanRDD" {
-            return Err(Unsupported::Class(rdd.name().to_owned()));
-        }
+        self.check_scan(rdd)?;
         let leaf = self.leaf();
-        let (scan, output, metrics) = scan::read(self.reader, leaf, plan, rdd)?;
-        Ok(Tree {
-            operator: Operator {
-                kind: OperatorKind::FileSourceScan(Box::new(scan)),
-                output: Columns::Known(output),
-                metrics,
-            },
-            inputs: Inputs::Leaf(leaf),
-        })
+        Ok(scan_tree(scan::read(self.reader, leaf, plan, rdd)?))
+    }
+
+    /// A scan by a format that makes rows as Spark keeps them. The closure has the metric for them only.
+    fn scan_of_rows(&mut self, closure: &Closure, hint: Hint<'g>, rdd: Object<'g>) -> Result<Tree> {
+        self.check_scan(rdd)?;
+        let leaf = self.leaf();
+        let found = match (hint.bare_plan(), hint.plan) {
+            (Some(plan), _) => scan::read(self.reader, leaf, plan, rdd)?,
+            (None, Some(_)) => return Err(Unsupported::of_use("a scan of another plan")),
+            (None, None) => {
+                let rows = closure.args.first().copied().unwrap_or(Value::Null);
+                let rows = Metric::read(self.reader, "numOutputRows", rows)?;
+                scan::read_rows(self.reader, leaf, hint.output, rows, rdd)?
+            }
+        };
+        match found.0.format {
+            FileFormat::Text(_) => Ok(scan_tree(found)),
+            FileFormat::Parquet(_) => {
+                Err(Unsupported::of_use("Parquet without its vectorized reader"))
+            }
+        }
+    }
+
+    fn check_scan(&self, rdd: Object<'g>) -> Result<()> {
+        match rdd.name() {
+            "FileScanRDD" => Ok(()),
+            other => Err(Unsupported::Class(other.to_owned())),
+        }
     }
 
     fn local_table(&mut self, closure: &Closure, rdd: Object<'g>, hint: &Hint<'g>) -> Result<Tree> {
@@ -521,6 +542,19 @@ impl<'r, 'g> Lineage<'r, 'g> {
             },
             inputs: Inputs::Leaf(leaf),
         })
+    }
+}
+
+/// A leaf of files.
+fn scan_tree((scan, output, metrics): (FileSourceScan, Vec<Attribute>, Vec<Metric>)) -> Tree {
+    let leaf = scan.leaf;
+    Tree {
+        operator: Operator {
+            kind: OperatorKind::FileSourceScan(Box::new(scan)),
+            output: Columns::Known(output),
+            metrics,
+        },
+        inputs: Inputs::Leaf(leaf),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the names of files say about their compression.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 /// What a file's name says about its compression. The names are those of Hadoop's codecs.
@@ -38,9 +38,29 @@ impl Compression {
         match self {
             Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
             Self::Deflate => Box::new(flate2::bufread::ZlibDecoder::new(input)),
-            Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
+            Self::Bzip2 => Box::new(AskedTwice {
+                unpacked: bzip2::bufread::MultiBzDecoder::new(input),
+                ended: false,
+            }),
             Self::None | Self::Unsupported => Box::new(input),
         }
+    }
+}
+
+/// What a file of bzip2 unpacks to. Hadoop's decoder meets the end of the file twice, which counts where checksums are
+/// read.
+struct AskedTwice<R: BufRead> {
+    unpacked: bzip2::bufread::MultiBzDecoder<R>,
+    ended: bool,
+}
+
+impl<R: BufRead> Read for AskedTwice<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.unpacked.read(buffer)?;
+        if count == 0 && !buffer.is_empty() && !std::mem::replace(&mut self.ended, true) {
+            self.unpacked.get_mut().fill_buf()?;
+        }
+        Ok(count)
     }
 }
 

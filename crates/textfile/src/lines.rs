@@ -42,7 +42,7 @@ pub struct Lines<R> {
 
 impl<R: Read> Lines<R> {
     /// Lines of the part from `start` to `end`; the input is at `start`, and is asked for `read_size` bytes at a time
-    /// at most.
+    /// at most. With `u64::MAX` for the end, the input is unpacked from a file and its end is final.
     pub fn new(input: R, delimiter: Delimiter, start: u64, end: u64, read_size: usize) -> Self {
         Self {
             input,
@@ -105,6 +105,8 @@ impl<R: Read> Lines<R> {
                 let mut text = self.buffer.split().freeze();
                 self.position += text.len() as u64;
                 self.scanned = 0;
+                // Behind a line that nothing ends Hadoop asks a plain file once more, which counts if checksums are read.
+                self.at_end = self.end == u64::MAX;
                 // The last byte was held back in case that a newline follows.
                 if self.delimiter == Delimiter::Newline && text.ends_with(b"\r") {
                     text.truncate(text.len() - 1);
@@ -252,6 +254,31 @@ mod tests {
     fn delimiters_of_several_bytes() {
         let delimiter = Delimiter::Bytes(Bytes::from_static(b"ab"));
         check(b"1ab2aab3\nabab4", &delimiter, &["1", "2a", "3\n", "", "4"]);
+    }
+
+    #[test]
+    fn the_end_of_a_plain_file_is_asked_for_once_more_behind_a_line_without_end() {
+        struct Counted<'a>(&'a [u8], &'a mut usize);
+
+        impl Read for Counted<'_> {
+            fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                let count = self.0.read(buf)?;
+                *self.1 += usize::from(count == 0);
+                Ok(count)
+            }
+        }
+
+        let ends = |text: &[u8], end: u64| {
+            let mut ends = 0;
+            let input = Counted(text, &mut ends);
+            let mut lines = Lines::new(input, Delimiter::Newline, 0, end, 16);
+            while lines.next_line().unwrap().is_some() {}
+            ends
+        };
+        assert_eq!(ends(b"a\nb\n", 4), 1);
+        assert_eq!(ends(b"a\nb", 3), 2);
+        assert_eq!(ends(b"a\nb", u64::MAX), 1);
+        assert_eq!(ends(b"", 0), 1);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use javaser::arena::Value;
 
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
-use crate::expr::{Attribute, Expr, read_attributes};
+use crate::expr::{Attribute, Expr, ExprId, read_attributes};
 use crate::metrics::{Metric, read_map};
 use crate::object::{Object, Reader};
 use crate::plan::{Broadcast, LeafId};
@@ -125,18 +125,8 @@ pub(crate) fn read(
     if operator.name() != "FileSourceScanExec" {
         return Err(Unsupported::Class(operator.name().to_owned()));
     }
-    if !rdd.elements("metadataColumns")?.is_empty() {
-        return Err(Unsupported::of_use("metadata columns of files"));
-    }
     let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
     let required_schema = read_fields(reader, operator.object("requiredSchema")?)?;
-    // Made by the reader, not read from the file.
-    if required_schema
-        .iter()
-        .any(|field| field.name.starts_with("_tmp_metadata_"))
-    {
-        return Err(Unsupported::of_use("metadata columns of files"));
-    }
     let output = read_attributes(reader, operator.elements("output")?)?;
     if output.len() != required_schema.len() + partition_schema.len() {
         return Err(Unsupported::of_use("a scan of other columns"));
@@ -151,17 +141,74 @@ pub(crate) fn read(
         )
     };
     let scan = FileSourceScan {
-        leaf,
-        required_schema,
-        partition_schema,
         partition_filters: known("partitionFilters")?,
         data_filters: known("dataFilters")?,
-        format,
-        ignore_missing_files: rdd.bool("ignoreMissingFiles")?,
-        ignore_corrupt_files: rdd.bool("ignoreCorruptFiles")?,
+        ..unfiltered(leaf, rdd, required_schema, partition_schema, format)?
     };
     let metrics = read_map(reader, operator, "scanMetrics")?;
     Ok((scan, output, metrics))
+}
+
+/// Reads a scan whose format makes rows as Spark keeps them: the closure over its RDD captured `rows`, the metric that
+/// counts them, and not the operator. `output` is what the operator above says of its columns, if there is one.
+pub(crate) fn read_rows(
+    reader: &Reader<'_>,
+    leaf: LeafId,
+    output: Option<Vec<Attribute>>,
+    rows: Metric,
+    rdd: Object<'_>,
+) -> Result<(FileSourceScan, Vec<Attribute>, Vec<Metric>)> {
+    let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
+    let mut required_schema = read_fields(reader, rdd.object("readSchema")?)?;
+    if !required_schema.ends_with(&partition_schema) {
+        return Err(Unsupported::of_use("a scan of other columns"));
+    }
+    required_schema.truncate(required_schema.len().saturating_sub(partition_schema.len()));
+    let scan = unfiltered(leaf, rdd, required_schema, partition_schema, format)?;
+    let output = output.unwrap_or_else(|| {
+        let fields = scan.required_schema.iter().chain(&scan.partition_schema);
+        // Nothing refers to them. Ids of Spark's are not negative.
+        let ids = (1..).map(|id| ExprId { id: -id, jvm_id: 0 });
+        let attributes = fields.zip(ids);
+        attributes
+            .map(|(field, id)| Attribute {
+                name: field.name.clone(),
+                data_type: field.data_type.clone(),
+                nullable: field.nullable,
+                id,
+            })
+            .collect()
+    });
+    let fields = scan.required_schema.iter().chain(&scan.partition_schema);
+    let types = fields.map(|field| &field.data_type);
+    if !types.eq(output.iter().map(|attribute| &attribute.data_type)) {
+        return Err(Unsupported::of_use("a scan of other columns"));
+    }
+    Ok((scan, output, vec![rows]))
+}
+
+fn unfiltered(
+    leaf: LeafId,
+    rdd: Object<'_>,
+    required_schema: Vec<StructField>,
+    partition_schema: Vec<StructField>,
+    format: FileFormat,
+) -> Result<FileSourceScan> {
+    // Made by the reader, not read from the file.
+    let made = |field: &StructField| field.name.starts_with("_tmp_metadata_");
+    if !rdd.elements("metadataColumns")?.is_empty() || required_schema.iter().any(made) {
+        return Err(Unsupported::of_use("metadata columns of files"));
+    }
+    Ok(FileSourceScan {
+        leaf,
+        required_schema,
+        partition_schema,
+        partition_filters: Vec::new(),
+        data_filters: Vec::new(),
+        format,
+        ignore_missing_files: rdd.bool("ignoreMissingFiles")?,
+        ignore_corrupt_files: rdd.bool("ignoreCorruptFiles")?,
+    })
 }
 
 /// A `TorrentBroadcast`.
