@@ -39,10 +39,11 @@ const REASONS: [(&str, &str); 5] = [
 ];
 
 /// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
-const NOT_NATIVE: [&str; 19] = [
+const NOT_NATIVE: [&str; 20] = [
     "AggregateInPandasExec",
     "ArrowAggregatePythonExec",
     "CollectSet",
+    "CSVFileFormat::buildReader",
     "DefaultCachedBatchSerializer",
     "EvalPythonExec",
     "FileFormatWriter$",
@@ -52,12 +53,12 @@ const NOT_NATIVE: [&str; 19] = [
     "HiveGenericUDF",
     "HiveSimpleUDF",
     "HyperLogLogPlusPlus",
+    "JsonFileFormat::buildReader",
     "JsonToStructs",
     "PivotFirst",
     "RaiseError",
     "ScalaUDF",
     "ShuffleExchangeExec$",
-    "SQLMetric",
     "TableCacheQueryStageExec",
 ];
 
