@@ -63,8 +63,6 @@ pub struct RpcSettings {
     pub network_timeout: Duration,
     /// How long an ask waits for its answer: `spark.rpc.askTimeout`, else `spark.network.timeout`.
     pub ask_timeout: Duration,
-    /// How long the look-up of an endpoint may take: `spark.rpc.lookupTimeout`, else `spark.network.timeout`.
-    pub lookup_timeout: Duration,
     /// Largest control message in bytes: `spark.rpc.message.maxSize`.
     pub max_message: u64,
 }
@@ -103,15 +101,8 @@ pub struct ShuffleServiceSettings {
 pub struct StorageSettings {
     /// Subdirectories of each local directory: `spark.diskStore.subDirectories`.
     pub sub_directories: u32,
-    /// True if shuffle files have the layout of Spark's sort shuffle on local disks, so that they can be served without
-    /// the JVM (`spark.shuffle.manager`, `spark.shuffle.sort.io.plugin.class`).
-    pub sort_shuffle_files: bool,
     /// Class of the shuffle manager: `spark.shuffle.manager`.
     pub shuffle_manager: String,
-    /// Uploads and fetches above this many bytes go through a file: `spark.network.maxRemoteBlockSizeFetchToMem`.
-    pub max_remote_block_in_memory: u64,
-    /// `spark.io.encryption.enabled`; the key comes from the driver.
-    pub io_encryption: bool,
 }
 
 /// Leaving on request.
@@ -161,8 +152,6 @@ pub struct Settings {
     pub decommission: DecommissionSettings,
     /// Watching tasks that were killed and go on, if that is wanted.
     pub task_reaper: Option<TaskReaperSettings>,
-    /// Log lines are JSON: `spark.log.structuredLogging.enabled`.
-    pub structured_logging: bool,
     /// Native lanes that may take tasks: `spark.firesteel.lanes`, by default all. The jvm lane takes what the others do
     /// not.
     pub native_lanes: Vec<LaneName>,
@@ -178,6 +167,7 @@ impl Settings {
     /// The first setting that is wrong or asks for something that is not there yet; see [`SettingError`].
     pub fn new(conf: &SparkProperties, max_jvm_memory: u64) -> Result<Self, SettingError> {
         refuse_unsupported(conf)?;
+        check(conf)?;
         let rpc = RpcSettings::new(conf)?;
         let heartbeat = HeartbeatSettings::new(conf, rpc.network_timeout)?;
         let task_reaper = TaskReaperSettings::new(conf)?;
@@ -201,7 +191,6 @@ impl Settings {
                     && conf.contains(declared::FALLBACK_STORAGE_PATH),
                 signal: conf.text(&declared::DECOMMISSION_SIGNAL),
             },
-            structured_logging: conf.switch(&declared::STRUCTURED_LOGGING)?,
             native_lanes: native_lanes(conf)?,
             jvm_from_start: jvm_from_start(conf, task_reaper),
             task_reaper,
@@ -287,6 +276,16 @@ pub fn refuse_unsupported(conf: &SparkProperties) -> Result<(), SettingError> {
     Ok(())
 }
 
+/// Settings that decide nothing here must make sense all the same, as with Spark's own executor, and so must those
+/// that are read only when something is first needed.
+fn check(conf: &SparkProperties) -> Result<(), SettingError> {
+    conf.time(&declared::LOOKUP_TIMEOUT)?;
+    conf.switch(&declared::STRUCTURED_LOGGING)?;
+    conf.size(&declared::MAX_REMOTE_BLOCK_IN_MEMORY)?;
+    conf.switch(&declared::IO_ENCRYPTION_ENABLED)?;
+    Ok(())
+}
+
 impl RpcSettings {
     /// Reads them; also possible from the launch command alone, before the driver is asked.
     ///
@@ -297,7 +296,6 @@ impl RpcSettings {
         Ok(Self {
             network_timeout,
             ask_timeout: conf.time_or(&declared::ASK_TIMEOUT, network_timeout)?,
-            lookup_timeout: conf.time_or(&declared::LOOKUP_TIMEOUT, network_timeout)?,
             max_message: conf.number::<u64>(&declared::MESSAGE_MAX_SIZE)? << 20,
         })
     }
@@ -399,15 +397,9 @@ impl StorageSettings {
         let manager = conf.text(&declared::SHUFFLE_MANAGER);
         let short = manager.to_lowercase();
         let sort = declared::SORT_SHUFFLE_NAMES.contains(&short.as_str()) || manager == SORT;
-        let plugin = conf.text(&declared::SHUFFLE_IO_PLUGIN);
-        // Blocks of more than 2 GiB do not fit a Java array and always go through a file.
-        let most = i32::MAX as u64 - 512;
         Ok(Self {
             sub_directories: conf.number(&declared::SUB_DIRECTORIES)?,
-            sort_shuffle_files: sort && plugin == declared::LOCAL_DISK_SHUFFLE,
             shuffle_manager: if sort { SORT.to_owned() } else { manager },
-            max_remote_block_in_memory: conf.size(&declared::MAX_REMOTE_BLOCK_IN_MEMORY)?.min(most),
-            io_encryption: conf.switch(&declared::IO_ENCRYPTION_ENABLED)?,
         })
     }
 }

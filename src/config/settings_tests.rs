@@ -20,7 +20,6 @@ fn the_defaults_are_sparks() -> Result<(), SettingError> {
         RpcSettings {
             network_timeout: two_minutes,
             ask_timeout: two_minutes,
-            lookup_timeout: two_minutes,
             max_message: 128 << 20
         }
     );
@@ -43,10 +42,7 @@ fn the_defaults_are_sparks() -> Result<(), SettingError> {
         settings.storage,
         StorageSettings {
             sub_directories: 64,
-            sort_shuffle_files: true,
             shuffle_manager: "org.apache.spark.shuffle.sort.SortShuffleManager".to_owned(),
-            max_remote_block_in_memory: 200 << 20,
-            io_encryption: false
         }
     );
     assert_eq!(
@@ -60,10 +56,7 @@ fn the_defaults_are_sparks() -> Result<(), SettingError> {
             signal: "PWR".to_owned()
         }
     );
-    assert_eq!(
-        (settings.structured_logging, settings.jvm_from_start),
-        (false, None)
-    );
+    assert_eq!(settings.jvm_from_start, None);
     Ok(())
 }
 
@@ -74,14 +67,8 @@ fn rpc_timeouts_fall_back_to_the_network_timeout() -> Result<(), SettingError> {
         ("spark.rpc.askTimeout", "5m"),
     ])?
     .rpc;
-    assert_eq!(
-        (
-            rpc.network_timeout.as_secs(),
-            rpc.ask_timeout.as_secs(),
-            rpc.lookup_timeout.as_secs()
-        ),
-        (800, 300, 800)
-    );
+    let seconds = (rpc.network_timeout.as_secs(), rpc.ask_timeout.as_secs());
+    assert_eq!(seconds, (800, 300));
     assert!(settings(&[("spark.rpc.message.maxSize", "2048")]).is_err());
     Ok(())
 }
@@ -154,30 +141,30 @@ fn the_shuffle_service_has_its_own_settings() -> Result<(), SettingError> {
 }
 
 #[test]
-fn foreign_shuffles_are_not_served_from_files() -> Result<(), SettingError> {
-    for (key, value, own) in [
-        ("spark.shuffle.manager", "tungsten-sort", true),
-        (
-            "spark.shuffle.manager",
-            "org.apache.spark.shuffle.sort.SortShuffleManager",
-            true,
-        ),
-        ("spark.shuffle.manager", "org.example.Other", false),
-        (
-            "spark.shuffle.sort.io.plugin.class",
-            "org.apache.spark.shuffle.KubernetesLocalDiskShuffleDataIO",
-            false,
-        ),
+fn shuffle_managers_have_short_names() -> Result<(), SettingError> {
+    const SORT: &str = "org.apache.spark.shuffle.sort.SortShuffleManager";
+    for (value, class) in [
+        ("tungsten-sort", SORT),
+        (SORT, SORT),
+        ("org.example.Other", "org.example.Other"),
     ] {
-        assert_eq!(
-            Settings::new(&properties(&[(key, value)]), GIB)?
-                .storage
-                .sort_shuffle_files,
-            own,
-            "{value}"
-        );
+        let storage = settings(&[("spark.shuffle.manager", value)])?.storage;
+        assert_eq!(storage.shuffle_manager, class);
     }
     Ok(())
+}
+
+#[test]
+fn settings_without_effect_must_make_sense() {
+    for key in [
+        "spark.rpc.lookupTimeout",
+        "spark.log.structuredLogging.enabled",
+        "spark.network.maxRemoteBlockSizeFetchToMem",
+        "spark.io.encryption.enabled",
+    ] {
+        let error = settings(&[(key, "perhaps")]).unwrap_err();
+        assert!(error.to_string().contains(key), "{error}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! JVM. What the JVM's leaves behind is held against what the native one would have: all of it that Spark determines
 //! ([`rules`]).
 
+mod facts;
 mod result;
 mod rows;
 mod rules;

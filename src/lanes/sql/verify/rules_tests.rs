@@ -1,5 +1,10 @@
-use catalyst::{AggregateFunction, CollectResult, Columns, EvalMode, ShuffleRead};
+use catalyst::{
+    AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, AggregateStrategy,
+    CollectResult, Columns, DataType, EvalMode, Operator, OperatorKind, ShuffleRead, SortOrder,
+};
 
+use super::super::facts::{LIMITED, SUMS};
+use super::super::rows::{Column, Slot};
 use super::*;
 
 fn attribute(id: i64, data_type: DataType) -> Attribute {

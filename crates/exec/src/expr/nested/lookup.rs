@@ -1,9 +1,11 @@
 //! What looks into arrays and maps.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, UInt32Array};
 use arrow::array::{new_null_array, types::Int8Type, types::Int16Type, types::Int32Type};
+use arrow::buffer::NullBuffer;
 use arrow::compute::{SortOptions, take};
 use arrow::datatypes::DataType as ArrowType;
 use datafusion_common::Result as RunResult;
@@ -89,24 +91,41 @@ fn values_at(values: &ArrayRef, places: Vec<Option<u32>>) -> RunResult<ArrayRef>
     Ok(take(values, &UInt32Array::from(places), None)?)
 }
 
+/// What `find` makes of each row's range of `elements`, told which of them equal the row's wanted value. Null where the
+/// collection or the wanted value is.
+fn search<T>(
+    (offsets, nulls): (&[i32], Option<&NullBuffer>),
+    elements: &ArrayRef,
+    wanted: &Arg,
+    rows: usize,
+    find: impl Fn(Range<usize>, &dyn Fn(usize) -> bool) -> Option<T>,
+) -> RunResult<Vec<Option<T>>> {
+    let (converter, elements) = comparable(elements, SortOptions::default())?;
+    let of_rows = converter.convert_columns(&[normalized(&wanted.array)])?;
+    let found = (0..rows).map(|row| {
+        let at = wanted.at(row);
+        if nulls.is_some_and(|nulls| nulls.is_null(row)) || wanted.array.is_null(at) {
+            return None;
+        }
+        let value = of_rows.row(at);
+        find(range(offsets, row), &|element| {
+            elements.row(element) == value
+        })
+    });
+    Ok(found.collect())
+}
+
 /// The value of a key.
 pub(super) fn value(function: Function, to: &ArrowType, args: Vec<Physical>) -> Physical {
     Kernel::strict(function.name(), args, to.clone(), move |args, rows| {
         let (maps, wanted) = pair(args)?;
         let maps = map(maps, rows)?;
-        let (converter, keys) = comparable(maps.keys(), SortOptions::default())?;
-        let of_rows = converter.convert_columns(&[normalized(&wanted.array)])?;
-        let found = (0..rows).map(|row| {
-            let at = wanted.at(row);
-            if maps.is_null(row) || wanted.array.is_null(at) {
-                return None;
-            }
-            let key = of_rows.row(at);
-            let mut entries = range(maps.value_offsets(), row);
-            let entry = entries.find(|entry| keys.row(*entry) == key)?;
+        let place = (maps.value_offsets(), maps.nulls());
+        let found = search(place, maps.keys(), wanted, rows, |mut entries, is_it| {
+            let entry = entries.find(|entry| is_it(*entry))?;
             Some(entry as u32)
-        });
-        values_at(maps.values(), found.collect())
+        })?;
+        values_at(maps.values(), found)
     })
 }
 
@@ -115,19 +134,12 @@ pub(super) fn position(args: Vec<Physical>) -> Physical {
     Kernel::strict("ArrayPosition", args, ArrowType::Int64, |args, rows| {
         let (arrays, wanted) = pair(args)?;
         let arrays = list(arrays, rows)?;
-        let (converter, elements) = comparable(arrays.values(), SortOptions::default())?;
-        let of_rows = converter.convert_columns(&[normalized(&wanted.array)])?;
-        let found = (0..rows).map(|row| {
-            let at = wanted.at(row);
-            if arrays.is_null(row) || wanted.array.is_null(at) {
-                return None;
-            }
-            let value = of_rows.row(at);
-            let mut all = range(arrays.value_offsets(), row);
-            let place = all.position(|element| elements.row(element) == value);
+        let place = (arrays.value_offsets(), arrays.nulls());
+        let found = search(place, arrays.values(), wanted, rows, |mut all, is_it| {
+            let place = all.position(is_it);
             Some(place.map_or(0, |place| place as i64 + 1))
-        });
-        Ok(Arc::new(found.collect::<Int64Array>()))
+        })?;
+        Ok(Arc::new(Int64Array::from(found)))
     })
 }
 
@@ -137,20 +149,13 @@ pub(super) fn contains(args: Vec<Physical>) -> Physical {
         let (arrays, wanted) = pair(args)?;
         let arrays = list(arrays, rows)?;
         let values = arrays.values();
-        let (converter, elements) = comparable(values, SortOptions::default())?;
-        let of_rows = converter.convert_columns(&[normalized(&wanted.array)])?;
-        let found = (0..rows).map(|row| {
-            let at = wanted.at(row);
-            if arrays.is_null(row) || wanted.array.is_null(at) {
-                return None;
-            }
-            let value = of_rows.row(at);
-            let mut all = range(arrays.value_offsets(), row);
-            if all.clone().any(|element| elements.row(element) == value) {
+        let place = (arrays.value_offsets(), arrays.nulls());
+        let found = search(place, values, wanted, rows, |mut all, is_it| {
+            if all.clone().any(is_it) {
                 return Some(true);
             }
             all.all(|element| values.is_valid(element)).then_some(false)
-        });
-        Ok(Arc::new(found.collect::<BooleanArray>()))
+        })?;
+        Ok(Arc::new(BooleanArray::from(found)))
     })
 }
