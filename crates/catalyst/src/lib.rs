@@ -24,6 +24,7 @@ pub mod fuzzing;
 mod generate;
 mod inputs;
 mod join;
+mod leaves;
 mod lineage;
 mod literal;
 mod metrics;
