@@ -179,6 +179,26 @@ ELEMENTS = [(ARRAYS[0], "small"), (ARRAYS[1], "i32"), (ARRAYS[2], "part"), (ARRA
 MAPS = ["map(1, i32, 2, i32b)", "if(b, map('a', s, 'b', s2, 'c', null), null)", "map(date'2000-02-29', array(i32, null), date'1970-01-01', null)", "if(b2, map(i64, named_struct('x', s)), cast(map() as map<bigint,struct<x:string>>))", "map('k', map(1, f64))"]
 
 
+def lambdas():
+    """Functions of lambdas: of every type of element, with what is around them, within each other."""
+    ints, maybe, texts = ARRAYS[0], ARRAYS[1], ARRAYS[2]
+    found = [f"transform({a}, e -> e)" for a in ARRAYS] + [f"filter({a}, e -> e is not null)" for a in ARRAYS] + [f"transform({a}, (e, n) -> if(n = 1, null, e))" for a in ARRAYS[:6]]
+    found += [f"transform({a}, e -> {of})" for a in [ints, maybe] for of in ["e + 1", "e * i32b", "coalesce(e, small)", "cast(e as string)", "named_struct('e', e, 'b', b)", "array(e, i32)", "e > 0 and b", "case when e > 0 then s when e < 0 then s2 end"]]
+    found += ["transform(array(), e -> 1)", "transform(array(1, 2), e -> e + i32)", "transform(array(1, null), e -> e)", "transform(cast(null as array<int>), e -> e + i32)", f"transform({texts}, (e, n) -> concat(e, s, n))", f"transform({texts}, e -> length(e) + small)", f"transform({ARRAYS[3]}, e -> e * d15b)", f"transform({ARRAYS[5]}, e -> date_add(e, small))",
+              f"transform({ARRAYS[11]}, e -> e + f64b)", f"transform({ARRAYS[12]}, e -> -e)"]
+    found += [f"filter({ints}, e -> e > small)", f"filter({maybe}, (e, n) -> n > 0)", f"filter({texts}, e -> e like 'a%' or e = part)", f"filter({ints}, e -> b)", f"filter({ints}, e -> null)", f"filter({ARRAYS[14]}, e -> e.x > small)", f"filter({ARRAYS[13]}, e -> size(e) > 1)"]
+    found += [f"{function}({a}, e -> {of})" for function in ["exists", "forall"] for a, of in [(ints, "e > small"), (maybe, "e > small"), (maybe, "e is null"), (texts, "e = part"), (texts, "b"), (ints, "null"), (ARRAYS[7], "e"), (ARRAYS[15], "e > 0"), (ARRAYS[11], "e > f64b"), (ARRAYS[9], "e = i64")]]
+    found += [f"aggregate({ints}, 0L, (acc, e) -> acc + e)", f"aggregate({maybe}, 0L, (acc, e) -> acc + coalesce(e, small))", f"aggregate({maybe}, cast(small as bigint), (acc, e) -> if(e is null, acc, acc - e), acc -> acc * 2)", f"aggregate({texts}, '', (acc, e) -> concat(acc, coalesce(e, '?'), '|'))", f"aggregate({texts}, s, (acc, e) -> e)",
+              f"aggregate({maybe}, true, (acc, e) -> acc and e > small)", f"aggregate({ARRAYS[11]}, 0.0D, (acc, e) -> acc + e, acc -> acc / 3)", f"aggregate({ints}, cast(null as int), (acc, e) -> coalesce(acc, e))", "aggregate(array(1, 2, 3), i32, (acc, e) -> acc + e)", f"aggregate({ARRAYS[5]}, dt2, (acc, e) -> greatest(acc, e), acc -> year(acc))",
+              "aggregate(cast(array() as array<int>), i32, (acc, e) -> acc + e, acc -> acc + small)", f"aggregate({ints}, named_struct('n', 0, 'sum', 0L), (acc, e) -> named_struct('n', acc.n + 1, 'sum', acc.sum + e), acc -> acc.sum / acc.n)", f"aggregate({maybe}, array(small), (acc, e) -> concat(acc, array(cast(e as tinyint))))"]
+    found += [f"zip_with({ints}, {maybe}, (x, y) -> coalesce(x, 0) + coalesce(y, 1))", f"zip_with({maybe}, {texts}, (x, y) -> named_struct('x', x, 'y', y))", f"zip_with({texts}, array(s, s2), (x, y) -> concat_ws(part, x, y))", f"zip_with({ARRAYS[15]}, {ints}, (x, y) -> y)", f"zip_with({ARRAYS[3]}, {ARRAYS[5]}, (x, y) -> y is null)"]
+    found += [f"map_filter({m}, (k, v) -> {of})" for m, of in [(MAPS[0], "v > small"), (MAPS[1], "v is null or k = 'a'"), (MAPS[1], "b"), (MAPS[2], "size(v) > 1"), (MAPS[3], "k > 0"), (MAPS[4], "true")]]
+    found += [f"transform_values({m}, (k, v) -> {of})" for m, of in [(MAPS[0], "k + v"), (MAPS[1], "concat(k, v, s)"), (MAPS[2], "datediff(k, dt)"), (MAPS[3], "v.x"), (MAPS[4], "map_values(v)[0] + f64b")]]
+    found += [f"transform({ARRAYS[13]}, inner -> transform(inner, e -> e + i32))", f"transform({ints}, e -> size(filter({maybe}, x -> x > e)))", f"transform({texts}, e -> exists({texts}, x -> x = e and length(x) > small))", f"filter(transform({ints}, e -> if(b, e, null)), e -> e > 0)", f"size(filter({texts}, e -> e is null)) + small",
+              f"transform({ints}, e -> aggregate({maybe}, e, (acc, x) -> coalesce(x, acc)))", f"array_max(transform({texts}, e -> length(e)))", f"transform(map_entries({MAPS[1]}), e -> e.value)", f"if(b2, transform({ints}, e -> e), {ints})"]
+    return found
+
+
 def groups():
     """Expressions by group. Those of casts may be refused by the analyzer."""
     found = {
@@ -221,6 +241,7 @@ def groups():
                     + [f"try_element_at({a}, {n})" for a in ARRAYS[:4] for n in ["2", "-3", "9", "small"]] + ["array(named_struct('x', i32, 'y', s), null, named_struct('x', i32b, 'y', s2)).y", "if(b, array(named_struct('x', i32)), null).x", "array(named_struct('x', i32))[0].x"],
         "maps": MAPS + [f"{function}({m})" for m in MAPS for function in ["size", "map_keys", "map_values", "map_entries"]] + [f"{MAPS[0]}[{k}]" for k in ["1", "2", "small"]] + [f"element_at({MAPS[1]}, {k})" for k in ["'a'", "part", "'x'"]] + [f"{MAPS[1]}['b']", f"element_at({MAPS[2]}, dt)", f"{MAPS[3]}[i64]", "map(s, 1, s2, 2)", "map(i32, s, i32b, s2)['x']"],
     }
+    found["lambdas"] = lambdas()
     found["moments"] = [f"unix_{unit}(ts)" for unit in ["micros", "millis", "seconds"]] + ["unix_date(dt)", "date_from_unix_date(small)", "timestamp_millis(i32)", "timestamp_seconds(i32)", "timestamp_micros(small)", "make_date(2000 + small, small + 5, small + 20)"]
     found["moments"] += ["ts - ts2", "ntz - ntz", "dt - dt2", "ts + interval 1 month", "ntz - interval 13 months", "extract(second from ts)", "extract(second from ntz)", "from_utc_timestamp(ts, 'Europe/Berlin')", "to_utc_timestamp(ts, '+01:30')", "from_utc_timestamp(ts, null)"]
     found["moments"] += [f"date_format(ts, '{pattern}')" for pattern in ["yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd HH:mm:ss", "yyyy/M/d H:m:s", "HH:mm:ss.SSS", "ss.SSSSSS", "yyyy-MM", "dd.MM.yyyy"]] + ["date_format(dt, 'yyyy-MM')"]

@@ -408,10 +408,21 @@ class Maker:
             (f"array_min({i})", "int"), (f"array_max({t})", "string"), (f"flatten(array({i}, {i}))", ints), (f"map_keys({m})", texts), (f"map_values({m})", ints), (f"{r}.a", "int"), (f"{r}.b", "string"),
             (f"transform({s}, e -> e.a)[0]", "bigint"), (f"{s}[0].a", "bigint"), (f"element_at({s}.a, 1)", "bigint"), (f"size({s}.b[0])", "int"), (f"{i} IS NULL", "boolean"), (f"coalesce({i}, array({n}))", ints),
             (f"named_struct('a', {n}, 'b', {x})", "struct<a:int,b:string>"), (f"map_entries({m})[0].value", "int"), (f"hash({i}, {r}, {t})", "int"), (f"map({n}, {x})[{n}]", "string"),
+            *self.lambdas(i, t, s, m, n, x),
         ]
         chosen = self.rng.sample(choices, 4)
         items = ", ".join(f"{item} AS c{place}" for place, (item, _) in enumerate(chosen))
         return Query(f"SELECT {items} FROM {source.text}", [of for _, of in chosen], source.ordered)
+
+    def lambdas(self, i, t, s, m, n, x):
+        """Functions of lambdas over such columns."""
+        ints, texts, of = "array<int>", "array<string>", self.rng.randint(-2, 3)
+        return [
+            (f"transform({i}, e -> {self.pick(['e', f'coalesce(e, {n})', f'if(e > {of}, {n}, e)', 'size(' + t + ')'])})", ints), (f"transform({t}, (e, n) -> {self.pick(['concat(e, n)', f'coalesce(e, {x})', f'if(n = {abs(of)}, NULL, e)'])})", texts),
+            (f"filter({i}, e -> {self.pick([f'e > {of}', f'e = {n}', 'e IS NULL', 'NULL'])})", ints), (f"filter({t}, (e, n) -> n > {of} OR e < {x})", texts), (f"exists({i}, e -> e > {n})", "boolean"), (f"forall({t}, e -> e = {x} OR e LIKE '%a%')", "boolean"), (f"exists({s}, e -> e.a > {n})", "boolean"),
+            (f"aggregate({i}, {of}L, (acc, e) -> acc + coalesce(e, 1))", "bigint"), (f"aggregate({t}, {x}, (acc, e) -> coalesce(e, acc), acc -> length(acc))", "int"), (f"zip_with({i}, {t}, (a, b) -> coalesce(b, CAST(a AS string)))", texts), (f"zip_with({i}, transform({t}, e -> length(e)), (a, b) -> b)", ints),
+            (f"map_filter({m}, (k, v) -> v > {of} OR k = {x})", "map<string,int>"), (f"transform_values({m}, (k, v) -> if(k = {x}, {n}, v))", "map<string,int>"), (f"transform({i}, e -> size(filter({t}, x -> length(x) > e)))", ints), (f"filter({s}, e -> size(filter(e.b, d -> d > {of})) >= 0)", "array<struct<a:bigint,b:array<double>>>"),
+        ]
 
     def distinct(self, depth, _):
         source = self.source(None, depth)

@@ -43,7 +43,9 @@ mod window;
 
 pub use aggregate::{AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Moment};
 pub use error::Unsupported;
-pub use expr::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, list};
+pub use expr::{
+    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, Lambda, SortOrder, list,
+};
 pub use generate::Generator;
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
 pub use join::{BuildSide, EquiJoin, JoinType};

@@ -323,5 +323,10 @@ fn nested(version: &str) {
     check("nested", version, 100_000);
 }
 
+fn lambdas(version: &str) {
+    check("lambdas", version, 100_000);
+}
+
 testkit::oldest_and_newest!(expressions_are_sparks, super::plain);
 testkit::oldest_and_newest!(expressions_of_arrays_and_maps_are_sparks, super::nested);
+testkit::oldest_and_newest!(expressions_of_lambdas_are_sparks, super::lambdas);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use javatime::TimeZone;
 
-use super::{Attribute, EvalMode, Expr, ExprKind, SortOrder};
+use super::{Attribute, EvalMode, Expr, ExprKind, Lambda, SortOrder};
 
 /// `name#id`
 impl fmt::Display for Attribute {
@@ -76,6 +76,21 @@ impl fmt::Display for Expr {
             ExprKind::ScalarSubquery { id, value } => {
                 write!(f, "subquery#{}={value}:{}", id.id, self.data_type)
             }
+            ExprKind::HigherOrder {
+                function,
+                args,
+                lambdas,
+                ..
+            } => {
+                f.write_str(function.name())?;
+                if let super::HigherOrder::ArrayExists {
+                    three_valued: false,
+                } = function
+                {
+                    f.write_str("[never null]")?;
+                }
+                write!(f, "({}, {})", list(args), list(lambdas))
+            }
             ExprKind::Call {
                 function,
                 args,
@@ -104,6 +119,13 @@ impl fmt::Display for Expr {
                 }
             }
         }
+    }
+}
+
+/// `(parameters) -> body`
+impl fmt::Display for Lambda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}) -> {}", list(&self.parameters), self.body)
     }
 }
 

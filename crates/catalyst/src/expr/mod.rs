@@ -3,6 +3,7 @@
 mod arithmetic;
 mod display;
 mod function;
+mod lambda;
 mod nested;
 mod read;
 
@@ -13,6 +14,7 @@ use crate::types::DataType;
 
 pub use display::list;
 pub use function::Function;
+pub use lambda::{HigherOrder, Lambda};
 pub(crate) use read::{
     eval_context, eval_mode, expr_id, read_attribute, read_attributes, read_sort_orders,
 };
@@ -143,6 +145,17 @@ pub enum ExprKind {
         /// Time zone of the session, where the function needs one.
         time_zone: Option<TimeZone>,
     },
+    /// A function of its arguments and of lambdas.
+    HigherOrder {
+        /// The function.
+        function: HigherOrder,
+        /// Its arguments.
+        args: Vec<Expr>,
+        /// The lambdas, in Spark's order.
+        lambdas: Vec<Lambda>,
+        /// References to the attributes that lambdas take from around them.
+        captured: Vec<Expr>,
+    },
 }
 
 /// A `SortOrder`.
@@ -182,7 +195,7 @@ impl Expr {
         }
     }
 
-    /// Expressions that this one is made of.
+    /// Expressions that this one is made of, over the same input. Lambdas have an input of their own.
     pub fn children(&self) -> impl Iterator<Item = &Self> {
         let mut all: Vec<&Self> = Vec::new();
         match &self.kind {
@@ -208,6 +221,10 @@ impl Expr {
                 all.extend(list);
             }
             ExprKind::CreateNamedStruct(args) | ExprKind::Call { args, .. } => all.extend(args),
+            ExprKind::HigherOrder { args, captured, .. } => {
+                all.extend(args);
+                all.extend(captured);
+            }
         }
         all.into_iter()
     }

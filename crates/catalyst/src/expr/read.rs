@@ -5,7 +5,7 @@ use javatime::TimeZone;
 
 use super::arithmetic::{decimal_result, integral, rounded};
 use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, spec};
-use super::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, nested};
+use super::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, lambda, nested};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
@@ -60,10 +60,12 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "CreateNamedStruct" => named_struct(reader, object),
         "Like" => like(reader, object),
         "GetArrayStructFields" => fields_of_elements(reader, object),
+        "NamedLambdaVariable" => lambda::variable(reader, object).map(Expr::attribute),
         "Murmur3Hash" | "XxHash64" => hash(reader, object),
         name => match spec(name) {
             Some(spec) => function(reader, object, spec),
-            None => Err(Unsupported::Class(name.to_owned())),
+            None => lambda::named(reader, object)
+                .unwrap_or_else(|| Err(Unsupported::Class(name.to_owned()))),
         },
     }
 }
@@ -407,7 +409,7 @@ fn zone_argument(reader: &Reader<'_>, function: Function, args: &[Expr]) -> Opti
     }
 }
 
-fn data_type(reader: &Reader<'_>, object: Object<'_>) -> Result<DataType> {
+pub(super) fn data_type(reader: &Reader<'_>, object: Object<'_>) -> Result<DataType> {
     DataType::read(reader, object.value("dataType")?)
 }
 

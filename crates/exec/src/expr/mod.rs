@@ -191,6 +191,23 @@ impl<'a> Lowering<'a> {
                     },
                 ))
             }
+            ExprKind::HigherOrder {
+                function,
+                args,
+                lambdas,
+                captured,
+            } => {
+                let mut inputs = self.all(args)?;
+                inputs.extend(self.all(captured)?);
+                let parts = nested::lambda::Parts {
+                    function: *function,
+                    args,
+                    lambdas,
+                    captured,
+                    to: &to,
+                };
+                nested::lambda::lower(&parts, inputs)
+            }
             ExprKind::Call {
                 function,
                 args,

@@ -84,7 +84,8 @@ pub(super) fn item(fails: bool, from_zero: bool, to: &ArrowType, args: Vec<Physi
     })
 }
 
-fn values_at(values: &ArrayRef, places: Vec<Option<u32>>) -> RunResult<ArrayRef> {
+/// Values at these places; null where there is none.
+pub(super) fn values_at(values: &ArrayRef, places: Vec<Option<u32>>) -> RunResult<ArrayRef> {
     if values.data_type().is_null() {
         return Ok(new_null_array(values.data_type(), places.len()));
     }

@@ -1,5 +1,6 @@
 //! Functions of arrays, maps and structs.
 
+pub(super) mod lambda;
 mod lookup;
 mod make;
 mod order;

@@ -1,0 +1,496 @@
+//! Functions of arrays and maps that take lambdas. A lambda is computed for the elements of many rows at a time, as an
+//! expression over a batch of its own: a column for each attribute that it takes from around it, and its parameters.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, MapArray, StructArray};
+use arrow::array::{RecordBatch, RecordBatchOptions, UInt32Array, new_empty_array};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::compute::{concat, interleave, take};
+use arrow::datatypes::{DataType as ArrowType, SchemaRef};
+use datafusion_common::Result as RunResult;
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::super::kernel::{Arg, Kernel};
+use super::lookup::values_at;
+use super::{list, list_of, lists, map, other, range};
+use catalyst::{Attribute, Expr, HigherOrder, Lambda, Unsupported};
+use rows::error::bail_out;
+use rows::types::{ToArrow as _, schema_of};
+
+type Physical = Arc<dyn PhysicalExpr>;
+
+/// Elements for which a lambda is computed at a time.
+const CHUNK: usize = 1 << 16;
+
+/// An expression, its arguments and what its lambdas take from around them.
+pub(in crate::expr) struct Parts<'a> {
+    pub(in crate::expr) function: HigherOrder,
+    pub(in crate::expr) args: &'a [Expr],
+    pub(in crate::expr) lambdas: &'a [Lambda],
+    pub(in crate::expr) captured: &'a [Expr],
+    pub(in crate::expr) to: &'a ArrowType,
+}
+
+/// A function of lambdas. `inputs` are its arguments and then what is captured, over the batches that it is for.
+///
+/// # Errors
+/// It, or what a lambda computes, is not computed natively.
+pub(in crate::expr) fn lower(
+    parts: &Parts<'_>,
+    inputs: Vec<Physical>,
+) -> Result<Physical, Unsupported> {
+    let (to, count) = (parts.to.clone(), parts.args.len());
+    let refused = || Unsupported::of_use(format!("{} of such types", parts.function.name()));
+    let types = parts.args.iter().map(|arg| arg.data_type.to_arrow());
+    let types = types.collect::<Result<Vec<_>, _>>()?;
+    let captured = parts.captured.iter().map(|of| of.to_attribute());
+    let captured: Vec<Attribute> = captured.collect::<Option<_>>().ok_or_else(refused)?;
+    let bodies = parts
+        .lambdas
+        .iter()
+        .map(|lambda| Body::new(lambda, &captured));
+    let mut bodies = bodies.collect::<Result<Vec<_>, _>>()?.into_iter();
+    let body = bodies.next().ok_or_else(refused)?;
+    let run = run_of(parts.function, &types, &to, body, bodies.next()).ok_or_else(refused)?;
+    let lambdas: Vec<_> = parts
+        .lambdas
+        .iter()
+        .map(|lambda| format!("{lambda:?}"))
+        .collect();
+    let name = format!("{:?}[{}]", parts.function, lambdas.join("; "));
+    Ok(Kernel::lenient(name, inputs, to, move |args, rows| {
+        let (args, captured) = args.split_at_checked(count).ok_or_else(other)?;
+        let captured = captured.iter().map(|arg| arg.column(rows));
+        run(args, &captured.collect::<RunResult<Vec<_>>>()?, rows)
+    }))
+}
+
+/// What makes the result of arguments, captured columns and the number of rows.
+type Run = Box<dyn Fn(&[Arg], &[ArrayRef], usize) -> RunResult<ArrayRef> + Send + Sync>;
+
+/// `None` if the types are not those that Spark has.
+fn run_of(
+    function: HigherOrder,
+    types: &[ArrowType],
+    to: &ArrowType,
+    body: Body,
+    finish: Option<Body>,
+) -> Option<Run> {
+    use ArrowType as T;
+    let of = to.clone();
+    let index = T::Int32;
+    Some(match (function, types) {
+        (HigherOrder::ArrayTransform, [T::List(element)])
+            if body.takes(&[element.data_type(), &index]) && list_of(to) == Some(&body.to) =>
+        {
+            Box::new(move |args, captured, rows| transform(&of, &body, args, captured, rows))
+        }
+        (HigherOrder::ArrayFilter, [T::List(element)])
+            if body.takes(&[element.data_type(), &index]) && body.to == T::Boolean =>
+        {
+            Box::new(move |args, captured, rows| filter(&of, &body, args, captured, rows))
+        }
+        (HigherOrder::ArrayExists { .. } | HigherOrder::ArrayForAll, [T::List(element)])
+            if body.takes(&[element.data_type()]) && body.to == T::Boolean =>
+        {
+            let (ends_at, nulls) = match function {
+                HigherOrder::ArrayExists { three_valued } => (true, three_valued),
+                _ => (false, true),
+            };
+            Box::new(move |args, captured, rows| any(ends_at, nulls, &body, args, captured, rows))
+        }
+        (HigherOrder::ArrayAggregate, [T::List(element), zero]) => {
+            let finish = finish?;
+            let fits = body.takes(&[zero, element.data_type()])
+                && body.to == *zero
+                && finish.takes(&[zero])
+                && finish.to == of;
+            if !fits {
+                return None;
+            }
+            Box::new(move |args, captured, rows| aggregate(&body, &finish, args, captured, rows))
+        }
+        (HigherOrder::ZipWith, [T::List(left), T::List(right)])
+            if body.takes(&[left.data_type(), right.data_type()])
+                && list_of(to) == Some(&body.to) =>
+        {
+            Box::new(move |args, captured, rows| zip_with(&of, &body, args, captured, rows))
+        }
+        (HigherOrder::MapFilter | HigherOrder::TransformValues, [T::Map(entry, _)]) => {
+            let filters = function == HigherOrder::MapFilter;
+            let (T::Struct(entry), T::Map(result, _)) = (entry.data_type(), to) else {
+                return None;
+            };
+            let T::Struct(result) = result.data_type() else {
+                return None;
+            };
+            let [key, value] = &entry[..] else {
+                return None;
+            };
+            let made = match filters {
+                true => &T::Boolean,
+                false => result.get(1)?.data_type(),
+            };
+            if !body.takes(&[key.data_type(), value.data_type()]) || body.to != *made {
+                return None;
+            }
+            match filters {
+                true => Box::new(move |args, captured, rows| {
+                    map_filter(&of, &body, args, captured, rows)
+                }),
+                false => Box::new(move |args, captured, rows| {
+                    transform_values(&of, &body, args, captured, rows)
+                }),
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// What a lambda computes.
+struct Body {
+    expr: Physical,
+    /// What is captured, then the parameters.
+    schema: SchemaRef,
+    parameters: Vec<ArrowType>,
+    to: ArrowType,
+}
+
+impl Body {
+    fn new(lambda: &Lambda, captured: &[Attribute]) -> Result<Self, Unsupported> {
+        let mut input = [captured, &lambda.parameters].concat();
+        // What Spark knows of nulls is not relied on.
+        input.iter_mut().for_each(|column| column.nullable = true);
+        let parameters = lambda.parameters.iter();
+        let parameters = parameters.map(|parameter| parameter.data_type.to_arrow());
+        Ok(Self {
+            expr: super::super::lower(&lambda.body, &input)?,
+            schema: schema_of(&input)?,
+            parameters: parameters.collect::<Result<_, _>>()?,
+            to: lambda.body.data_type.to_arrow()?,
+        })
+    }
+
+    /// Whether its parameters are the first of these.
+    fn takes(&self, types: &[&ArrowType]) -> bool {
+        let parameters = self.parameters.iter();
+        self.parameters.len() <= types.len()
+            && !self.parameters.is_empty()
+            && parameters.zip(types).all(|(own, of)| own == *of)
+    }
+
+    /// The values for elements of these rows, whose parameters are columns as long. More columns than parameters are
+    /// not looked at.
+    fn values(
+        &self,
+        captured: &[ArrayRef],
+        rows: &UInt32Array,
+        parameters: &[ArrayRef],
+    ) -> RunResult<ArrayRef> {
+        let parameters = parameters.get(..self.parameters.len()).ok_or_else(other)?;
+        let mut chunks = Vec::new();
+        for begin in (0..rows.len()).step_by(CHUNK) {
+            let count = CHUNK.min(rows.len() - begin);
+            let rows = rows.slice(begin, count);
+            let mut columns = captured
+                .iter()
+                .map(|column| taken(column, &rows))
+                .collect::<RunResult<Vec<_>>>()?;
+            columns.extend(parameters.iter().map(|of| of.slice(begin, count)));
+            let options = RecordBatchOptions::new().with_row_count(Some(count));
+            let schema = Arc::clone(&self.schema);
+            let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
+            chunks.push(self.expr.evaluate(&batch)?.into_array(count)?);
+        }
+        let chunks: Vec<&dyn Array> = chunks.iter().map(AsRef::as_ref).collect();
+        Ok(match chunks.as_slice() {
+            [] => new_empty_array(&self.to),
+            chunks => concat(chunks)?,
+        })
+    }
+
+    /// As [`Self::values`], of a condition; null is false.
+    fn holds(
+        &self,
+        captured: &[ArrayRef],
+        rows: &UInt32Array,
+        parameters: &[ArrayRef],
+    ) -> RunResult<BooleanArray> {
+        let values = self.values(captured, rows, parameters)?;
+        values.as_boolean_opt().cloned().ok_or_else(other)
+    }
+}
+
+fn taken(values: &ArrayRef, places: &UInt32Array) -> RunResult<ArrayRef> {
+    match values.data_type().is_null() {
+        true => values_at(values, vec![None; places.len()]),
+        false => Ok(take(values, places, None)?),
+    }
+}
+
+/// The elements of all rows that are not null: their rows, their places among all values, and where in their row they
+/// are.
+struct Elements {
+    ranges: Vec<Range<usize>>,
+    rows: UInt32Array,
+    places: UInt32Array,
+}
+
+impl Elements {
+    fn of(offsets: &[i32], nulls: Option<&NullBuffer>, count: usize) -> Self {
+        let ranges: Vec<_> = (0..count)
+            .map(|row| match nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                true => 0..0,
+                false => range(offsets, row),
+            })
+            .collect();
+        // A batch has fewer rows and elements than 2³¹.
+        let rows = ranges.iter().enumerate();
+        let rows = rows.flat_map(|(row, range)| std::iter::repeat_n(row as u32, range.len()));
+        let places = ranges.iter().cloned().flatten().map(|place| place as u32);
+        Self {
+            rows: rows.collect(),
+            places: places.collect(),
+            ranges,
+        }
+    }
+
+    fn lengths(&self) -> impl Iterator<Item = usize> {
+        self.ranges.iter().map(ExactSizeIterator::len)
+    }
+
+    /// From 0 in each row.
+    fn indices(&self) -> ArrayRef {
+        let indices = self.lengths().flat_map(|length| 0..length as i32);
+        Arc::new(indices.collect::<Int32Array>())
+    }
+
+    /// How many elements of each row are kept, and the places of those that are.
+    fn kept(&self, holds: &BooleanArray) -> (Vec<usize>, UInt32Array) {
+        let mut lengths = vec![0; self.ranges.len()];
+        let mut places = Vec::new();
+        let elements = self.rows.values().iter().zip(self.places.values());
+        for ((row, place), holds) in elements.zip(holds) {
+            if holds == Some(true)
+                && let Some(length) = lengths.get_mut(*row as usize)
+            {
+                *length += 1;
+                places.push(*place);
+            }
+        }
+        (lengths, places.into())
+    }
+}
+
+fn first(args: &[Arg]) -> RunResult<&Arg> {
+    args.first().ok_or_else(other)
+}
+
+fn transform(
+    to: &ArrowType,
+    body: &Body,
+    args: &[Arg],
+    captured: &[ArrayRef],
+    rows: usize,
+) -> RunResult<ArrayRef> {
+    let array = list(first(args)?, rows)?;
+    let elements = Elements::of(array.value_offsets(), array.nulls(), rows);
+    let parameters = [taken(array.values(), &elements.places)?, elements.indices()];
+    let values = body.values(captured, &elements.rows, &parameters)?;
+    lists(to, elements.lengths(), values, array.nulls().cloned())
+}
+
+fn filter(
+    to: &ArrowType,
+    body: &Body,
+    args: &[Arg],
+    captured: &[ArrayRef],
+    rows: usize,
+) -> RunResult<ArrayRef> {
+    let array = list(first(args)?, rows)?;
+    let elements = Elements::of(array.value_offsets(), array.nulls(), rows);
+    let parameters = [taken(array.values(), &elements.places)?, elements.indices()];
+    let holds = body.holds(captured, &elements.rows, &parameters)?;
+    let (lengths, places) = elements.kept(&holds);
+    let values = taken(array.values(), &places)?;
+    lists(to, lengths, values, array.nulls().cloned())
+}
+
+/// Whether a condition is `ends_at` for any element; `nulls`: it is null if that is not known.
+fn any(
+    ends_at: bool,
+    nulls: bool,
+    body: &Body,
+    args: &[Arg],
+    captured: &[ArrayRef],
+    rows: usize,
+) -> RunResult<ArrayRef> {
+    let array = list(first(args)?, rows)?;
+    let elements = Elements::of(array.value_offsets(), array.nulls(), rows);
+    let parameters = [taken(array.values(), &elements.places)?];
+    let holds = body.holds(captured, &elements.rows, &parameters)?;
+    let mut holds = holds.iter();
+    let found = elements.ranges.iter().enumerate().map(|(row, range)| {
+        let (mut met, mut unknown) = (false, false);
+        for value in holds.by_ref().take(range.len()) {
+            met |= value == Some(ends_at);
+            unknown |= value.is_none();
+        }
+        match (array.is_null(row), met) {
+            (true, _) => None,
+            (false, true) => Some(ends_at),
+            (false, false) => (!(unknown && nulls)).then_some(!ends_at),
+        }
+    });
+    Ok(Arc::new(found.collect::<BooleanArray>()))
+}
+
+/// Step by step: the first elements of all rows, the second of all that have one, and so on.
+fn aggregate(
+    merge: &Body,
+    finish: &Body,
+    args: &[Arg],
+    captured: &[ArrayRef],
+    rows: usize,
+) -> RunResult<ArrayRef> {
+    let [array, zero] = args else {
+        return Err(other());
+    };
+    let array = list(array, rows)?;
+    let elements = Elements::of(array.value_offsets(), array.nulls(), rows);
+    let mut steps = vec![zero.column(rows)?];
+    // Where the value of each row is: a step, and a place in it.
+    let mut at: Vec<(usize, usize)> = (0..rows).map(|row| (0, row)).collect();
+    for step in 0..elements.lengths().max().unwrap_or(0) {
+        let goes_on = |range: &Range<usize>| range.len() > step;
+        let active = elements.ranges.iter().zip(&mut at).enumerate();
+        let active = active.filter(|(_, (range, _))| goes_on(range));
+        let (mut of, mut before, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, (range, at)) in active {
+            before.push(at.1 as u32);
+            places.push((range.start + step) as u32);
+            *at = (step + 1, of.len());
+            of.push(row as u32);
+        }
+        let last = steps.last().ok_or_else(other)?;
+        let parameters = [
+            taken(last, &before.into())?,
+            taken(array.values(), &places.into())?,
+        ];
+        steps.push(merge.values(captured, &of.into(), &parameters)?);
+    }
+    let valid: Vec<u32> = (0..rows)
+        .filter(|row| array.is_valid(*row))
+        .map(|row| row as u32)
+        .collect();
+    let results: Vec<_> = valid
+        .iter()
+        .filter_map(|row| at.get(*row as usize).copied())
+        .collect();
+    let sources: Vec<&dyn Array> = steps.iter().map(AsRef::as_ref).collect();
+    let results = match sources.first().is_some_and(|of| of.data_type().is_null()) {
+        true => return Err(bail_out("a fold over nothing but nulls")),
+        false => interleave(&sources, &results)?,
+    };
+    let count = valid.len();
+    let values = finish.values(captured, &valid.into(), &[results])?;
+    if count == rows {
+        return Ok(values);
+    }
+    let mut next = 0..count as u32;
+    let places = (0..rows).map(|row| array.is_valid(row).then(|| next.next()).flatten());
+    values_at(&values, places.collect())
+}
+
+fn zip_with(
+    to: &ArrowType,
+    body: &Body,
+    args: &[Arg],
+    captured: &[ArrayRef],
+    rows: usize,
+) -> RunResult<ArrayRef> {
+    let [left, right] = args else {
+        return Err(other());
+    };
+    let (left, right) = (list(left, rows)?, list(right, rows)?);
+    let nulls = NullBuffer::union(left.nulls(), right.nulls());
+    let of = |offsets: &[i32]| Elements::of(offsets, nulls.as_ref(), rows).ranges;
+    let (lefts, rights) = (of(left.value_offsets()), of(right.value_offsets()));
+    let (mut lengths, mut of_rows) = (Vec::with_capacity(rows), Vec::new());
+    let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
+    for (row, (left, right)) in lefts.into_iter().zip(rights).enumerate() {
+        let length = left.len().max(right.len());
+        lengths.push(length);
+        of_rows.extend(std::iter::repeat_n(row as u32, length));
+        let padded = |range: Range<usize>| {
+            let places = range.map(|place| Some(place as u32));
+            places.chain(std::iter::repeat(None)).take(length)
+        };
+        of_left.extend(padded(left));
+        of_right.extend(padded(right));
+    }
+    let parameters = [
+        values_at(left.values(), of_left)?,
+        values_at(right.values(), of_right)?,
+    ];
+    let values = body.values(captured, &of_rows.into(), &parameters)?;
+    lists(to, lengths, values, nulls)
+}
+
+fn map_filter(
+    to: &ArrowType,
+    body: &Body,
+    args: &[Arg],
+    captured: &[ArrayRef],
+    rows: usize,
+) -> RunResult<ArrayRef> {
+    let map = map(first(args)?, rows)?;
+    let elements = Elements::of(map.value_offsets(), map.nulls(), rows);
+    let entries = entries(&map, &elements.places)?;
+    let holds = body.holds(captured, &elements.rows, &entries)?;
+    let (lengths, places) = elements.kept(&holds);
+    let [keys, values] = self::entries(&map, &places)?;
+    maps(to, lengths, keys, values, map.nulls())
+}
+
+fn transform_values(
+    to: &ArrowType,
+    body: &Body,
+    args: &[Arg],
+    captured: &[ArrayRef],
+    rows: usize,
+) -> RunResult<ArrayRef> {
+    let map = map(first(args)?, rows)?;
+    let elements = Elements::of(map.value_offsets(), map.nulls(), rows);
+    let entries = entries(&map, &elements.places)?;
+    let values = body.values(captured, &elements.rows, &entries)?;
+    let [keys, _] = entries;
+    maps(to, elements.lengths(), keys, values, map.nulls())
+}
+
+/// Keys and values of entries.
+fn entries(map: &MapArray, places: &UInt32Array) -> RunResult<[ArrayRef; 2]> {
+    Ok([taken(map.keys(), places)?, taken(map.values(), places)?])
+}
+
+fn maps(
+    to: &ArrowType,
+    lengths: impl IntoIterator<Item = usize>,
+    keys: ArrayRef,
+    values: ArrayRef,
+    nulls: Option<&NullBuffer>,
+) -> RunResult<ArrayRef> {
+    let ArrowType::Map(entries, sorted) = to else {
+        return Err(other());
+    };
+    let ArrowType::Struct(fields) = entries.data_type() else {
+        return Err(other());
+    };
+    let structs = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
+    let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
+    let entries = Arc::clone(entries);
+    let array = MapArray::try_new(entries, offsets, structs, nulls.cloned(), *sorted)?;
+    Ok(Arc::new(array))
+}
