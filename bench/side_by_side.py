@@ -34,6 +34,8 @@ MODULE_OPTIONS = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for packag
 def parser(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spark", default="4.3.0", help="version of the Spark distribution (default: %(default)s)")
+    parser.add_argument("--before", type=pathlib.Path,
+                        help="another build of Firesteel, as a distribution, in the place of plain Spark's executor")
     parser.add_argument("--firesteel", type=pathlib.Path,
                         default=pathlib.Path(os.environ.get("FIRESTEEL_DIST") or REPOSITORY / "dist" / "firesteel"))
     parser.add_argument("--jdk", type=pathlib.Path,
@@ -104,7 +106,7 @@ class Driver:
     def launch(self, side, number, memory="1024M", class_path=""):
         """Starts an executor and gives the process and its start time. Every side but Firesteel's is Spark's own executor."""
         chosen = self.chosen
-        java = (chosen.firesteel if side == "firesteel" else chosen.jdk) / "bin" / "java"
+        java = (chosen.firesteel if side == "firesteel" else chosen.before or chosen.jdk) / "bin" / "java"
         directory = self.work / f"executor-{number}"
         directory.mkdir()
         command = [java, "-cp", f"{class_path}{chosen.home}/jars/*", f"-Xmx{memory}", "-Djava.net.preferIPv6Addresses=false",

@@ -92,7 +92,7 @@ class Spark:
     def __init__(self, chosen, work, side, tables):
         self.side, self.work = side, work
         conf, class_path, heap = [], "", chosen.memory
-        if side == "firesteel":
+        if side == "firesteel" or (side == "plain" and chosen.before):
             conf = ["spark.sql.codegen.wholeStage=false"]
         if side == "comet":
             jar = comet_jar()

@@ -279,7 +279,7 @@ pub fn refuse_unsupported(conf: &SparkProperties) -> Result<(), SettingError> {
 /// Settings that decide nothing here must make sense all the same, as with Spark's own executor, and so must those
 /// that are read only when something is first needed.
 fn check(conf: &SparkProperties) -> Result<(), SettingError> {
-    conf.time(&declared::LOOKUP_TIMEOUT)?;
+    conf.time_or(&declared::LOOKUP_TIMEOUT, Duration::ZERO)?;
     conf.switch(&declared::STRUCTURED_LOGGING)?;
     conf.size(&declared::MAX_REMOTE_BLOCK_IN_MEMORY)?;
     conf.switch(&declared::IO_ENCRYPTION_ENABLED)?;

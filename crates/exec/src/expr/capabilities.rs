@@ -1,7 +1,7 @@
 //! What is computed natively, found by trying.
 
 use catalyst::Literal;
-use catalyst::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function};
+use catalyst::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, Lambda};
 use catalyst::{DataType, Decimal, StructField};
 use javatime::{TimeZone, Zones};
 
@@ -332,7 +332,97 @@ pub fn functions_in(zone: &TimeZone) -> Vec<Capability> {
     functions
         .flat_map(|name| function(*name, zone))
         .chain(others())
+        .chain(types().iter().flat_map(of_lambdas))
         .collect()
+}
+
+/// Functions of lambdas, for a type of elements. Their lambdas give a parameter back, or hold for all.
+fn of_lambdas(of: &DataType) -> Vec<Capability> {
+    use HigherOrder as H;
+    let array = DataType::Array {
+        element: Box::new(of.clone()),
+        contains_null: true,
+    };
+    let map = DataType::Map {
+        key: Box::new(DataType::String),
+        value: Box::new(of.clone()),
+        value_contains_null: true,
+    };
+    let parameters = |types: &[&DataType]| -> Vec<Attribute> {
+        let numbered = types.iter().zip(100..);
+        let parameters = numbered.map(|(of, id)| Attribute {
+            name: String::new(),
+            data_type: DataType::clone(of),
+            nullable: true,
+            id: ExprId { id, jvm_id: 0 },
+        });
+        parameters.collect()
+    };
+    let gives = |types: &[&DataType], place: usize| {
+        let parameters = parameters(types);
+        let body = parameters.get(place).cloned().map(Expr::attribute);
+        body.map(|body| Lambda { parameters, body })
+    };
+    let holds = |types: &[&DataType]| {
+        let always = ExprKind::Literal(Literal::Boolean(true));
+        Some(Lambda {
+            parameters: parameters(types),
+            body: of_type(always, &DataType::Boolean),
+        })
+    };
+    let exists = H::ArrayExists { three_valued: true };
+    let (boolean, key) = (DataType::Boolean, DataType::String);
+    let all = [
+        (
+            H::ArrayTransform,
+            vec![&array],
+            &array,
+            vec![gives(&[of], 0)],
+        ),
+        (H::ArrayFilter, vec![&array], &array, vec![holds(&[of])]),
+        (exists, vec![&array], &boolean, vec![holds(&[of])]),
+        (H::ArrayForAll, vec![&array], &boolean, vec![holds(&[of])]),
+        (
+            H::ArrayAggregate,
+            vec![&array, of],
+            of,
+            vec![gives(&[of, of], 0), gives(&[of], 0)],
+        ),
+        (
+            H::ZipWith,
+            vec![&array, &array],
+            &array,
+            vec![gives(&[of, of], 0)],
+        ),
+        (H::MapFilter, vec![&map], &map, vec![holds(&[&key, of])]),
+        (
+            H::TransformValues,
+            vec![&map],
+            &map,
+            vec![gives(&[&key, of], 1)],
+        ),
+    ];
+    let found = all
+        .into_iter()
+        .filter_map(|(function, arguments, to, lambdas)| {
+            let lambdas: Vec<_> = lambdas.into_iter().collect::<Option<_>>()?;
+            let arguments: Vec<_> = arguments.into_iter().cloned().collect();
+            let build = |args| {
+                let kind = ExprKind::HigherOrder {
+                    function,
+                    args,
+                    lambdas: lambdas.clone(),
+                    captured: Vec::new(),
+                };
+                Some(of_type(kind, to))
+            };
+            is_lowered(&arguments, build).then(|| Capability {
+                name: function.name(),
+                arguments: arguments.iter().map(name).collect(),
+                modes: MODES.to_vec(),
+            })
+        });
+    found.collect()
 }
 
 /// Expressions that are no functions, for each type.
@@ -423,6 +513,9 @@ mod tests {
         assert!(!has("Md5", &["string"]));
         assert!(has("CaseWhen", &["boolean", "string", "string"]));
         assert!(!has("In", &["void", "void"]));
+        assert!(
+            has("ArrayFilter", &["array<string>"]) && has("ArrayAggregate", &["array<int>", "int"])
+        );
     }
 
     #[test]
