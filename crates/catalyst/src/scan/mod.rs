@@ -127,8 +127,9 @@ pub(crate) fn read(
     }
     let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
     let required_schema = read_fields(reader, operator.object("requiredSchema")?)?;
+    let scan = unfiltered(leaf, rdd, required_schema, partition_schema, format)?;
     let output = read_attributes(reader, operator.elements("output")?)?;
-    if output.len() != required_schema.len() + partition_schema.len() {
+    if output.len() != scan.required_schema.len() + scan.partition_schema.len() {
         return Err(Unsupported::of_use("a scan of other columns"));
     }
     let known = |field: &str| {
@@ -143,7 +144,7 @@ pub(crate) fn read(
     let scan = FileSourceScan {
         partition_filters: known("partitionFilters")?,
         data_filters: known("dataFilters")?,
-        ..unfiltered(leaf, rdd, required_schema, partition_schema, format)?
+        ..scan
     };
     let metrics = read_map(reader, operator, "scanMetrics")?;
     Ok((scan, output, metrics))
