@@ -339,10 +339,7 @@ pub fn functions_in(zone: &TimeZone) -> Vec<Capability> {
 /// Functions of lambdas, for a type of elements. Their lambdas give a parameter back, or hold for all.
 fn of_lambdas(of: &DataType) -> Vec<Capability> {
     use HigherOrder as H;
-    let array = DataType::Array {
-        element: Box::new(of.clone()),
-        contains_null: true,
-    };
+    let array = array_of(of);
     let map = DataType::Map {
         key: Box::new(DataType::String),
         value: Box::new(of.clone()),

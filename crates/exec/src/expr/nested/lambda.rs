@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, MapArray, StructArray};
-use arrow::array::{RecordBatch, RecordBatchOptions, UInt32Array, new_empty_array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, MapArray};
+use arrow::array::{RecordBatch, RecordBatchOptions, StructArray, UInt32Array, new_empty_array};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{concat, interleave, take};
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
@@ -63,12 +63,40 @@ pub(in crate::expr) fn lower(
     Ok(Kernel::lenient(name, inputs, to, move |args, rows| {
         let (args, captured) = args.split_at_checked(count).ok_or_else(other)?;
         let captured = captured.iter().map(|arg| arg.column(rows));
-        run(args, &captured.collect::<RunResult<Vec<_>>>()?, rows)
+        run(&Given {
+            args,
+            captured: &captured.collect::<RunResult<Vec<_>>>()?,
+            rows,
+        })
     }))
 }
 
-/// What makes the result of arguments, captured columns and the number of rows.
-type Run = Box<dyn Fn(&[Arg], &[ArrayRef], usize) -> RunResult<ArrayRef> + Send + Sync>;
+/// What a function is computed of.
+struct Given<'a> {
+    args: &'a [Arg],
+    /// A column for each attribute that lambdas take from around them.
+    captured: &'a [ArrayRef],
+    rows: usize,
+}
+
+impl Given<'_> {
+    /// The first argument, which is an array, and its elements.
+    fn array(&self) -> RunResult<(ListArray, Elements)> {
+        let array = list(self.args.first().ok_or_else(other)?, self.rows)?;
+        let elements = Elements::of(array.value_offsets(), array.nulls(), self.rows);
+        Ok((array, elements))
+    }
+
+    /// The first argument, which is a map, and its entries.
+    fn map(&self) -> RunResult<(MapArray, Elements)> {
+        let map = map(self.args.first().ok_or_else(other)?, self.rows)?;
+        let elements = Elements::of(map.value_offsets(), map.nulls(), self.rows);
+        Ok((map, elements))
+    }
+}
+
+/// What makes the result.
+type Run = Box<dyn Fn(&Given<'_>) -> RunResult<ArrayRef> + Send + Sync>;
 
 /// `None` if the types are not those that Spark has.
 fn run_of(
@@ -85,12 +113,12 @@ fn run_of(
         (HigherOrder::ArrayTransform, [T::List(element)])
             if body.takes(&[element.data_type(), &index]) && list_of(to) == Some(&body.to) =>
         {
-            Box::new(move |args, captured, rows| transform(&of, &body, args, captured, rows))
+            Box::new(move |given| transform(&of, &body, given))
         }
         (HigherOrder::ArrayFilter, [T::List(element)])
             if body.takes(&[element.data_type(), &index]) && body.to == T::Boolean =>
         {
-            Box::new(move |args, captured, rows| filter(&of, &body, args, captured, rows))
+            Box::new(move |given| filter(&of, &body, given))
         }
         (HigherOrder::ArrayExists { .. } | HigherOrder::ArrayForAll, [T::List(element)])
             if body.takes(&[element.data_type()]) && body.to == T::Boolean =>
@@ -99,7 +127,7 @@ fn run_of(
                 HigherOrder::ArrayExists { three_valued } => (true, three_valued),
                 _ => (false, true),
             };
-            Box::new(move |args, captured, rows| any(ends_at, nulls, &body, args, captured, rows))
+            Box::new(move |given| any(ends_at, nulls, &body, given))
         }
         (HigherOrder::ArrayAggregate, [T::List(element), zero]) => {
             let finish = finish?;
@@ -110,13 +138,13 @@ fn run_of(
             if !fits {
                 return None;
             }
-            Box::new(move |args, captured, rows| aggregate(&body, &finish, args, captured, rows))
+            Box::new(move |given| aggregate(&body, &finish, given))
         }
         (HigherOrder::ZipWith, [T::List(left), T::List(right)])
             if body.takes(&[left.data_type(), right.data_type()])
                 && list_of(to) == Some(&body.to) =>
         {
-            Box::new(move |args, captured, rows| zip_with(&of, &body, args, captured, rows))
+            Box::new(move |given| zip_with(&of, &body, given))
         }
         (HigherOrder::MapFilter | HigherOrder::TransformValues, [T::Map(entry, _)]) => {
             let filters = function == HigherOrder::MapFilter;
@@ -137,12 +165,8 @@ fn run_of(
                 return None;
             }
             match filters {
-                true => Box::new(move |args, captured, rows| {
-                    map_filter(&of, &body, args, captured, rows)
-                }),
-                false => Box::new(move |args, captured, rows| {
-                    transform_values(&of, &body, args, captured, rows)
-                }),
+                true => Box::new(move |given| map_filter(&of, &body, given)),
+                false => Box::new(move |given| transform_values(&of, &body, given)),
             }
         }
         _ => return None,
@@ -185,7 +209,7 @@ impl Body {
     /// not looked at.
     fn values(
         &self,
-        captured: &[ArrayRef],
+        given: &Given<'_>,
         rows: &UInt32Array,
         parameters: &[ArrayRef],
     ) -> RunResult<ArrayRef> {
@@ -194,7 +218,8 @@ impl Body {
         for begin in (0..rows.len()).step_by(CHUNK) {
             let count = CHUNK.min(rows.len() - begin);
             let rows = rows.slice(begin, count);
-            let mut columns = captured
+            let mut columns = given
+                .captured
                 .iter()
                 .map(|column| taken(column, &rows))
                 .collect::<RunResult<Vec<_>>>()?;
@@ -214,11 +239,11 @@ impl Body {
     /// As [`Self::values`], of a condition; null is false.
     fn holds(
         &self,
-        captured: &[ArrayRef],
+        given: &Given<'_>,
         rows: &UInt32Array,
         parameters: &[ArrayRef],
     ) -> RunResult<BooleanArray> {
-        let values = self.values(captured, rows, parameters)?;
+        let values = self.values(given, rows, parameters)?;
         values.as_boolean_opt().cloned().ok_or_else(other)
     }
 }
@@ -284,53 +309,27 @@ impl Elements {
     }
 }
 
-fn first(args: &[Arg]) -> RunResult<&Arg> {
-    args.first().ok_or_else(other)
-}
-
-fn transform(
-    to: &ArrowType,
-    body: &Body,
-    args: &[Arg],
-    captured: &[ArrayRef],
-    rows: usize,
-) -> RunResult<ArrayRef> {
-    let array = list(first(args)?, rows)?;
-    let elements = Elements::of(array.value_offsets(), array.nulls(), rows);
+fn transform(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
+    let (array, elements) = given.array()?;
     let parameters = [taken(array.values(), &elements.places)?, elements.indices()];
-    let values = body.values(captured, &elements.rows, &parameters)?;
+    let values = body.values(given, &elements.rows, &parameters)?;
     lists(to, elements.lengths(), values, array.nulls().cloned())
 }
 
-fn filter(
-    to: &ArrowType,
-    body: &Body,
-    args: &[Arg],
-    captured: &[ArrayRef],
-    rows: usize,
-) -> RunResult<ArrayRef> {
-    let array = list(first(args)?, rows)?;
-    let elements = Elements::of(array.value_offsets(), array.nulls(), rows);
+fn filter(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
+    let (array, elements) = given.array()?;
     let parameters = [taken(array.values(), &elements.places)?, elements.indices()];
-    let holds = body.holds(captured, &elements.rows, &parameters)?;
+    let holds = body.holds(given, &elements.rows, &parameters)?;
     let (lengths, places) = elements.kept(&holds);
     let values = taken(array.values(), &places)?;
     lists(to, lengths, values, array.nulls().cloned())
 }
 
 /// Whether a condition is `ends_at` for any element; `nulls`: it is null if that is not known.
-fn any(
-    ends_at: bool,
-    nulls: bool,
-    body: &Body,
-    args: &[Arg],
-    captured: &[ArrayRef],
-    rows: usize,
-) -> RunResult<ArrayRef> {
-    let array = list(first(args)?, rows)?;
-    let elements = Elements::of(array.value_offsets(), array.nulls(), rows);
+fn any(ends_at: bool, nulls: bool, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
+    let (array, elements) = given.array()?;
     let parameters = [taken(array.values(), &elements.places)?];
-    let holds = body.holds(captured, &elements.rows, &parameters)?;
+    let holds = body.holds(given, &elements.rows, &parameters)?;
     let mut holds = holds.iter();
     let found = elements.ranges.iter().enumerate().map(|(row, range)| {
         let (mut met, mut unknown) = (false, false);
@@ -348,18 +347,9 @@ fn any(
 }
 
 /// Step by step: the first elements of all rows, the second of all that have one, and so on.
-fn aggregate(
-    merge: &Body,
-    finish: &Body,
-    args: &[Arg],
-    captured: &[ArrayRef],
-    rows: usize,
-) -> RunResult<ArrayRef> {
-    let [array, zero] = args else {
-        return Err(other());
-    };
-    let array = list(array, rows)?;
-    let elements = Elements::of(array.value_offsets(), array.nulls(), rows);
+fn aggregate(merge: &Body, finish: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
+    let (array, elements) = given.array()?;
+    let (zero, rows) = (given.args.get(1).ok_or_else(other)?, given.rows);
     let mut steps = vec![zero.column(rows)?];
     // Where the value of each row is: a step, and a place in it.
     let mut at: Vec<(usize, usize)> = (0..rows).map(|row| (0, row)).collect();
@@ -379,7 +369,7 @@ fn aggregate(
             taken(last, &before.into())?,
             taken(array.values(), &places.into())?,
         ];
-        steps.push(merge.values(captured, &of.into(), &parameters)?);
+        steps.push(merge.values(given, &of.into(), &parameters)?);
     }
     let valid: Vec<u32> = (0..rows)
         .filter(|row| array.is_valid(*row))
@@ -395,7 +385,7 @@ fn aggregate(
         false => interleave(&sources, &results)?,
     };
     let count = valid.len();
-    let values = finish.values(captured, &valid.into(), &[results])?;
+    let values = finish.values(given, &valid.into(), &[results])?;
     if count == rows {
         return Ok(values);
     }
@@ -404,14 +394,8 @@ fn aggregate(
     values_at(&values, places.collect())
 }
 
-fn zip_with(
-    to: &ArrowType,
-    body: &Body,
-    args: &[Arg],
-    captured: &[ArrayRef],
-    rows: usize,
-) -> RunResult<ArrayRef> {
-    let [left, right] = args else {
+fn zip_with(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
+    let ([left, right], rows) = (given.args, given.rows) else {
         return Err(other());
     };
     let (left, right) = (list(left, rows)?, list(right, rows)?);
@@ -435,37 +419,23 @@ fn zip_with(
         values_at(left.values(), of_left)?,
         values_at(right.values(), of_right)?,
     ];
-    let values = body.values(captured, &of_rows.into(), &parameters)?;
+    let values = body.values(given, &of_rows.into(), &parameters)?;
     lists(to, lengths, values, nulls)
 }
 
-fn map_filter(
-    to: &ArrowType,
-    body: &Body,
-    args: &[Arg],
-    captured: &[ArrayRef],
-    rows: usize,
-) -> RunResult<ArrayRef> {
-    let map = map(first(args)?, rows)?;
-    let elements = Elements::of(map.value_offsets(), map.nulls(), rows);
+fn map_filter(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
+    let (map, elements) = given.map()?;
     let entries = entries(&map, &elements.places)?;
-    let holds = body.holds(captured, &elements.rows, &entries)?;
+    let holds = body.holds(given, &elements.rows, &entries)?;
     let (lengths, places) = elements.kept(&holds);
     let [keys, values] = self::entries(&map, &places)?;
     maps(to, lengths, keys, values, map.nulls())
 }
 
-fn transform_values(
-    to: &ArrowType,
-    body: &Body,
-    args: &[Arg],
-    captured: &[ArrayRef],
-    rows: usize,
-) -> RunResult<ArrayRef> {
-    let map = map(first(args)?, rows)?;
-    let elements = Elements::of(map.value_offsets(), map.nulls(), rows);
+fn transform_values(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
+    let (map, elements) = given.map()?;
     let entries = entries(&map, &elements.places)?;
-    let values = body.values(captured, &elements.rows, &entries)?;
+    let values = body.values(given, &elements.rows, &entries)?;
     let [keys, _] = entries;
     maps(to, elements.lengths(), keys, values, map.nulls())
 }
