@@ -1,9 +1,11 @@
 //! Functions of collections that take functions themselves.
 
+use std::collections::HashSet;
+
 use javaser::arena::Value;
 
 use super::read::{data_type, expr_id};
-use super::{Attribute, Expr, ExprKind};
+use super::{Attribute, Expr, ExprId, ExprKind};
 use crate::error::{Result, Unsupported};
 use crate::object::{Object, Reader};
 use crate::types::DataType;
@@ -162,12 +164,10 @@ pub(super) fn variable(reader: &Reader<'_>, object: Object<'_>) -> Result<Attrib
 
 /// References to what lambdas take from around them.
 fn captured(lambdas: &[Lambda]) -> Result<Vec<Expr>> {
-    fn collect(expr: &Expr, own: &[Attribute], into: &mut Vec<Expr>) -> Result<()> {
+    fn collect(expr: &Expr, known: &mut HashSet<ExprId>, into: &mut Vec<Expr>) -> Result<()> {
         match &expr.kind {
             ExprKind::Attribute(attribute) => {
-                let is = |other: &Attribute| other.id == attribute.id;
-                let known = |other: &Expr| other.to_attribute().as_ref().is_some_and(is);
-                if !own.iter().any(is) && !into.iter().any(known) {
+                if known.insert(attribute.id) {
                     into.push(expr.clone());
                 }
                 Ok(())
@@ -178,12 +178,14 @@ fn captured(lambdas: &[Lambda]) -> Result<Vec<Expr>> {
             // Of a lambda within, these are what it takes from around it.
             _ => expr
                 .children()
-                .try_for_each(|child| collect(child, own, into)),
+                .try_for_each(|child| collect(child, known, into)),
         }
     }
+    let parameters = lambdas.iter().flat_map(|lambda| &lambda.parameters);
+    let mut known = parameters.map(|parameter| parameter.id).collect();
     let mut found = Vec::new();
     for lambda in lambdas {
-        collect(&lambda.body, &lambda.parameters, &mut found)?;
+        collect(&lambda.body, &mut known, &mut found)?;
     }
     Ok(found)
 }
