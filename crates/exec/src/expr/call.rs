@@ -146,27 +146,15 @@ impl Lowering<'_> {
             F::Round | F::BRound => self.round(function, args, mode, expr),
             F::CreateArray
             | F::CreateMap
-            | F::GetArrayItem
             | F::GetArrayStructFields { .. }
-            | F::GetMapValue
-            | F::ElementAt
-            | F::Size
-            | F::ArrayContains
-            | F::MapKeys
-            | F::MapValues
-            | F::MapEntries
-            | F::SortArray
-            | F::ArrayDistinct
-            | F::ArrayJoin
-            | F::Slice
-            | F::ArrayMin
-            | F::ArrayMax
             | F::ArrayRepeat
-            | F::ArrayPosition
             | F::Reverse
             | F::Sequence
             | F::StringSplit
             | F::Flatten => {
+                super::nested::lower(function, mode, &types(args)?, &to, self.all(args)?)
+            }
+            _ if super::nested::takes_collections(function) => {
                 super::nested::lower(function, mode, &types(args)?, &to, self.all(args)?)
             }
             F::Concat if matches!(to, ArrowType::List(_)) => {

@@ -191,27 +191,8 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
 
 /// Whether it is a function of arrays or maps. What takes any type, as `If`, is shown for types without parts only.
 fn takes_parts(function: Function) -> bool {
-    use Function as F;
-    matches!(
-        function,
-        F::GetArrayItem
-            | F::GetMapValue
-            | F::ElementAt
-            | F::Size
-            | F::ArrayContains
-            | F::MapKeys
-            | F::MapValues
-            | F::MapEntries
-            | F::SortArray
-            | F::ArrayDistinct
-            | F::ArrayJoin
-            | F::ArrayMin
-            | F::ArrayMax
-            | F::ArrayPosition
-            | F::Concat
-            | F::Reverse
-            | F::Slice
-    )
+    super::nested::takes_collections(function)
+        || matches!(function, Function::Concat | Function::Reverse)
 }
 
 fn array_of(element: &DataType) -> DataType {

@@ -22,6 +22,29 @@ use rows::error::bail_out;
 use rows::normalized;
 use rows::types::list_field;
 
+/// Whether a function takes an array or a map, and nothing else in its place.
+pub(super) fn takes_collections(function: Function) -> bool {
+    use Function as F;
+    matches!(
+        function,
+        F::GetArrayItem
+            | F::GetMapValue
+            | F::ElementAt
+            | F::Size
+            | F::ArrayContains
+            | F::MapKeys
+            | F::MapValues
+            | F::MapEntries
+            | F::SortArray
+            | F::ArrayDistinct
+            | F::ArrayJoin
+            | F::ArrayMin
+            | F::ArrayMax
+            | F::ArrayPosition
+            | F::Slice
+    )
+}
+
 /// A function of arrays or maps.
 pub(super) fn lower(
     function: Function,
