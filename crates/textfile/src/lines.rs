@@ -105,7 +105,8 @@ impl<R: Read> Lines<R> {
                 let mut text = self.buffer.split().freeze();
                 self.position += text.len() as u64;
                 self.scanned = 0;
-                // Behind a line that nothing ends Hadoop asks a plain file once more, which counts if checksums are read.
+                // Behind a line that nothing ends Hadoop asks a plain file once more, which counts if checksums are
+                // read.
                 self.at_end = self.end == u64::MAX;
                 // The last byte was held back in case that a newline follows.
                 if self.delimiter == Delimiter::Newline && text.ends_with(b"\r") {

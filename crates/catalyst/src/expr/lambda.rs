@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use javaser::arena::Value;
 
-use super::read::{data_type, expr_id};
+use super::read::column;
 use super::{Attribute, Expr, ExprId, ExprKind};
 use crate::error::{Result, Unsupported};
 use crate::object::{Object, Reader};
@@ -62,18 +62,40 @@ impl HigherOrder {
 
 /// The function of a class, if it is one of these.
 pub(super) fn named(reader: &Reader<'_>, object: Object<'_>) -> Option<Result<Expr>> {
-    let (args, lambdas): (&[&str], &[&str]) = match object.name() {
-        "ArrayAggregate" => (&["argument", "zero"], &["merge", "finish"]),
-        "ZipWith" => (&["left", "right"], &["function"]),
-        "ArrayExists" | "ArrayFilter" | "ArrayForAll" | "ArrayTransform" | "MapFilter"
-        | "TransformValues" => (&["argument"], &["function"]),
+    use HigherOrder as H;
+    let (function, args, lambdas): (_, &[&str], &[&str]) = match object.name() {
+        "ArrayAggregate" => (
+            H::ArrayAggregate,
+            &["argument", "zero"],
+            &["merge", "finish"],
+        ),
+        "ArrayExists" => match object.bool("followThreeValuedLogic") {
+            Ok(three_valued) => (
+                H::ArrayExists { three_valued },
+                &["argument"],
+                &["function"],
+            ),
+            Err(missing) => return Some(Err(missing)),
+        },
+        "ArrayFilter" => (H::ArrayFilter, &["argument"], &["function"]),
+        "ArrayForAll" => (H::ArrayForAll, &["argument"], &["function"]),
+        "ArrayTransform" => (H::ArrayTransform, &["argument"], &["function"]),
+        "MapFilter" => (H::MapFilter, &["argument"], &["function"]),
+        "TransformValues" => (H::TransformValues, &["argument"], &["function"]),
+        "ZipWith" => (H::ZipWith, &["left", "right"], &["function"]),
         _ => return None,
     };
-    Some(read(reader, object, args, lambdas))
+    Some(read(reader, object, function, args, lambdas))
 }
 
 #[inline(never)]
-fn read(reader: &Reader<'_>, object: Object<'_>, args: &[&str], lambdas: &[&str]) -> Result<Expr> {
+fn read(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    function: HigherOrder,
+    args: &[&str],
+    lambdas: &[&str],
+) -> Result<Expr> {
     let known = [
         args,
         lambdas,
@@ -81,18 +103,6 @@ fn read(reader: &Reader<'_>, object: Object<'_>, args: &[&str], lambdas: &[&str]
     ]
     .concat();
     object.only(&known)?;
-    let function = match object.name() {
-        "ArrayAggregate" => HigherOrder::ArrayAggregate,
-        "ArrayExists" => HigherOrder::ArrayExists {
-            three_valued: object.bool("followThreeValuedLogic")?,
-        },
-        "ArrayFilter" => HigherOrder::ArrayFilter,
-        "ArrayForAll" => HigherOrder::ArrayForAll,
-        "ArrayTransform" => HigherOrder::ArrayTransform,
-        "MapFilter" => HigherOrder::MapFilter,
-        "TransformValues" => HigherOrder::TransformValues,
-        _ => HigherOrder::ZipWith,
-    };
     let args = args.iter().map(|field| object.value(field));
     let args = Expr::read_all(reader, args.collect::<Result<_>>()?)?;
     let lambdas = lambdas
@@ -153,13 +163,7 @@ fn lambda(reader: &Reader<'_>, object: Object<'_>) -> Result<Lambda> {
 /// A `NamedLambdaVariable`: a parameter, where it is declared and where it is used.
 #[inline(never)]
 pub(super) fn variable(reader: &Reader<'_>, object: Object<'_>) -> Result<Attribute> {
-    object.only(&["name", "dataType", "nullable", "exprId", "value"])?;
-    Ok(Attribute {
-        name: object.text("name")?.into_owned(),
-        data_type: data_type(reader, object)?,
-        nullable: object.bool("nullable")?,
-        id: expr_id(object.object("exprId")?)?,
-    })
+    column(reader, object, &["value"])
 }
 
 /// References to what lambdas take from around them.

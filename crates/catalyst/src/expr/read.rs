@@ -409,7 +409,7 @@ fn zone_argument(reader: &Reader<'_>, function: Function, args: &[Expr]) -> Opti
     }
 }
 
-pub(super) fn data_type(reader: &Reader<'_>, object: Object<'_>) -> Result<DataType> {
+fn data_type(reader: &Reader<'_>, object: Object<'_>) -> Result<DataType> {
     DataType::read(reader, object.value("dataType")?)
 }
 
@@ -424,14 +424,16 @@ pub(crate) fn expr_id(object: Object<'_>) -> Result<ExprId> {
 
 #[inline(never)]
 fn attribute(reader: &Reader<'_>, object: Object<'_>) -> Result<Attribute> {
-    object.only(&[
-        "name",
-        "dataType",
-        "nullable",
-        "exprId",
-        "metadata",
-        "qualifier",
-    ])?;
+    column(reader, object, &["metadata", "qualifier"])
+}
+
+/// What has a name, a type and an id, with fields beside these that say nothing more.
+pub(super) fn column(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    ignored: &[&str],
+) -> Result<Attribute> {
+    object.only(&[&["name", "dataType", "nullable", "exprId"], ignored].concat())?;
     Ok(Attribute {
         name: object.text("name")?.into_owned(),
         data_type: data_type(reader, object)?,

@@ -154,10 +154,9 @@ impl Lowering<'_> {
             | F::Flatten => {
                 super::nested::lower(function, mode, &types(args)?, &to, self.all(args)?)
             }
-            _ if super::nested::takes_collections(function) => {
-                super::nested::lower(function, mode, &types(args)?, &to, self.all(args)?)
-            }
-            F::Concat if matches!(to, ArrowType::List(_)) => {
+            _ if super::nested::takes_collections(function)
+                || (function == F::Concat && matches!(to, ArrowType::List(_))) =>
+            {
                 super::nested::lower(function, mode, &types(args)?, &to, self.all(args)?)
             }
             F::Substring

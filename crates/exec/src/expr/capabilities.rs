@@ -73,18 +73,20 @@ pub(crate) fn name(of: &DataType) -> String {
     }
 }
 
+/// Columns of these types, with ids from `first` on.
+fn numbered<'a>(types: impl IntoIterator<Item = &'a DataType>, first: i64) -> Vec<Attribute> {
+    let columns = types.into_iter().zip(first..).map(|(of, id)| Attribute {
+        name: String::new(),
+        data_type: of.clone(),
+        nullable: true,
+        id: ExprId { id, jvm_id: 0 },
+    });
+    columns.collect()
+}
+
 /// Whether an expression of columns of these types is lowered.
 fn is_lowered(types: &[DataType], build: impl Fn(Vec<Expr>) -> Option<Expr>) -> bool {
-    let input: Vec<_> = types
-        .iter()
-        .zip(0..)
-        .map(|(of, id)| Attribute {
-            name: String::new(),
-            data_type: of.clone(),
-            nullable: true,
-            id: ExprId { id, jvm_id: 0 },
-        })
-        .collect();
+    let input = numbered(types, 0);
     let columns = input.iter().cloned().map(Expr::attribute).collect();
     build(columns).is_some_and(|expr| lower(&expr, &input).is_ok())
 }
@@ -326,16 +328,8 @@ fn of_lambdas(of: &DataType) -> Vec<Capability> {
         value: Box::new(of.clone()),
         value_contains_null: true,
     };
-    let parameters = |types: &[&DataType]| -> Vec<Attribute> {
-        let numbered = types.iter().zip(100..);
-        let parameters = numbered.map(|(of, id)| Attribute {
-            name: String::new(),
-            data_type: DataType::clone(of),
-            nullable: true,
-            id: ExprId { id, jvm_id: 0 },
-        });
-        parameters.collect()
-    };
+    // No arguments have these numbers.
+    let parameters = |types: &[&DataType]| numbered(types.iter().copied(), 100);
     let gives = |types: &[&DataType], place: usize| {
         let parameters = parameters(types);
         let body = parameters.get(place).cloned().map(Expr::attribute);

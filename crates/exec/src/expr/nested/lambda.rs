@@ -5,18 +5,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, MapArray};
-use arrow::array::{RecordBatch, RecordBatchOptions, StructArray, UInt32Array, new_empty_array};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::compute::{concat, interleave, take};
+use arrow::array::{RecordBatch, RecordBatchOptions, UInt32Array, new_empty_array};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{concat, interleave};
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use datafusion_common::Result as RunResult;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::super::kernel::{Arg, Kernel};
 use super::lookup::values_at;
-use super::{list, list_of, lists, map, other, range};
+use super::{list, list_of, lists, map, maps, other, range};
 use catalyst::{Attribute, Expr, HigherOrder, Lambda, Unsupported};
-use rows::error::bail_out;
 use rows::types::{ToArrow as _, schema_of};
 
 type Physical = Arc<dyn PhysicalExpr>;
@@ -131,7 +130,9 @@ fn run_of(
         }
         (HigherOrder::ArrayAggregate, [T::List(element), zero]) => {
             let finish = finish?;
-            let fits = body.takes(&[zero, element.data_type()])
+            // Values of several steps are put together, which Arrow does not do for what is always null.
+            let fits = !zero.is_null()
+                && body.takes(&[zero, element.data_type()])
                 && body.to == *zero
                 && finish.takes(&[zero])
                 && finish.to == of;
@@ -221,7 +222,7 @@ impl Body {
             let mut columns = given
                 .captured
                 .iter()
-                .map(|column| taken(column, &rows))
+                .map(|column| values_at(column, &rows))
                 .collect::<RunResult<Vec<_>>>()?;
             columns.extend(parameters.iter().map(|of| of.slice(begin, count)));
             let options = RecordBatchOptions::new().with_row_count(Some(count));
@@ -245,13 +246,6 @@ impl Body {
     ) -> RunResult<BooleanArray> {
         let values = self.values(given, rows, parameters)?;
         values.as_boolean_opt().cloned().ok_or_else(other)
-    }
-}
-
-fn taken(values: &ArrayRef, places: &UInt32Array) -> RunResult<ArrayRef> {
-    match values.data_type().is_null() {
-        true => values_at(values, vec![None; places.len()]),
-        false => Ok(take(values, places, None)?),
     }
 }
 
@@ -311,24 +305,30 @@ impl Elements {
 
 fn transform(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
     let (array, elements) = given.array()?;
-    let parameters = [taken(array.values(), &elements.places)?, elements.indices()];
+    let parameters = [
+        values_at(array.values(), &elements.places)?,
+        elements.indices(),
+    ];
     let values = body.values(given, &elements.rows, &parameters)?;
     lists(to, elements.lengths(), values, array.nulls().cloned())
 }
 
 fn filter(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
     let (array, elements) = given.array()?;
-    let parameters = [taken(array.values(), &elements.places)?, elements.indices()];
+    let parameters = [
+        values_at(array.values(), &elements.places)?,
+        elements.indices(),
+    ];
     let holds = body.holds(given, &elements.rows, &parameters)?;
     let (lengths, places) = elements.kept(&holds);
-    let values = taken(array.values(), &places)?;
+    let values = values_at(array.values(), &places)?;
     lists(to, lengths, values, array.nulls().cloned())
 }
 
 /// Whether a condition is `ends_at` for any element; `nulls`: it is null if that is not known.
 fn any(ends_at: bool, nulls: bool, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
     let (array, elements) = given.array()?;
-    let parameters = [taken(array.values(), &elements.places)?];
+    let parameters = [values_at(array.values(), &elements.places)?];
     let holds = body.holds(given, &elements.rows, &parameters)?;
     let mut holds = holds.iter();
     let found = elements.ranges.iter().enumerate().map(|(row, range)| {
@@ -366,8 +366,8 @@ fn aggregate(merge: &Body, finish: &Body, given: &Given<'_>) -> RunResult<ArrayR
         }
         let last = steps.last().ok_or_else(other)?;
         let parameters = [
-            taken(last, &before.into())?,
-            taken(array.values(), &places.into())?,
+            values_at(last, &before.into())?,
+            values_at(array.values(), &places.into())?,
         ];
         steps.push(merge.values(given, &of.into(), &parameters)?);
     }
@@ -380,10 +380,7 @@ fn aggregate(merge: &Body, finish: &Body, given: &Given<'_>) -> RunResult<ArrayR
         .filter_map(|row| at.get(*row as usize).copied())
         .collect();
     let sources: Vec<&dyn Array> = steps.iter().map(AsRef::as_ref).collect();
-    let results = match sources.first().is_some_and(|of| of.data_type().is_null()) {
-        true => return Err(bail_out("a fold over nothing but nulls")),
-        false => interleave(&sources, &results)?,
-    };
+    let results = interleave(&sources, &results)?;
     let count = valid.len();
     let values = finish.values(given, &valid.into(), &[results])?;
     if count == rows {
@@ -391,7 +388,7 @@ fn aggregate(merge: &Body, finish: &Body, given: &Given<'_>) -> RunResult<ArrayR
     }
     let mut next = 0..count as u32;
     let places = (0..rows).map(|row| array.is_valid(row).then(|| next.next()).flatten());
-    values_at(&values, places.collect())
+    values_at(&values, &places.collect())
 }
 
 fn zip_with(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
@@ -416,8 +413,8 @@ fn zip_with(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRe
         of_right.extend(padded(right));
     }
     let parameters = [
-        values_at(left.values(), of_left)?,
-        values_at(right.values(), of_right)?,
+        values_at(left.values(), &of_left.into())?,
+        values_at(right.values(), &of_right.into())?,
     ];
     let values = body.values(given, &of_rows.into(), &parameters)?;
     lists(to, lengths, values, nulls)
@@ -442,25 +439,8 @@ fn transform_values(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult
 
 /// Keys and values of entries.
 fn entries(map: &MapArray, places: &UInt32Array) -> RunResult<[ArrayRef; 2]> {
-    Ok([taken(map.keys(), places)?, taken(map.values(), places)?])
-}
-
-fn maps(
-    to: &ArrowType,
-    lengths: impl IntoIterator<Item = usize>,
-    keys: ArrayRef,
-    values: ArrayRef,
-    nulls: Option<&NullBuffer>,
-) -> RunResult<ArrayRef> {
-    let ArrowType::Map(entries, sorted) = to else {
-        return Err(other());
-    };
-    let ArrowType::Struct(fields) = entries.data_type() else {
-        return Err(other());
-    };
-    let structs = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-    let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
-    let entries = Arc::clone(entries);
-    let array = MapArray::try_new(entries, offsets, structs, nulls.cloned(), *sorted)?;
-    Ok(Arc::new(array))
+    Ok([
+        values_at(map.keys(), places)?,
+        values_at(map.values(), places)?,
+    ])
 }

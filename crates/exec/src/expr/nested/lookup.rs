@@ -80,16 +80,16 @@ pub(super) fn item(fails: bool, from_zero: bool, to: &ArrowType, args: Vec<Physi
             // Places among the values of lists have 32 bits.
             found.push(element.map(|element| element as u32));
         }
-        values_at(array.values(), found)
+        values_at(array.values(), &found.into())
     })
 }
 
 /// Values at these places; null where there is none.
-pub(super) fn values_at(values: &ArrayRef, places: Vec<Option<u32>>) -> RunResult<ArrayRef> {
+pub(super) fn values_at(values: &ArrayRef, places: &UInt32Array) -> RunResult<ArrayRef> {
     if values.data_type().is_null() {
         return Ok(new_null_array(values.data_type(), places.len()));
     }
-    Ok(take(values, &UInt32Array::from(places), None)?)
+    Ok(take(values, places, None)?)
 }
 
 /// What `find` makes of each row's range of `elements`, told which of them equal the row's wanted value. Null where the
@@ -126,7 +126,7 @@ pub(super) fn value(function: Function, to: &ArrowType, args: Vec<Physical>) -> 
             let entry = entries.find(|entry| is_it(*entry))?;
             Some(entry as u32)
         })?;
-        values_at(maps.values(), found)
+        values_at(maps.values(), &found.into())
     })
 }
 

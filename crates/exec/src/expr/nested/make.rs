@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, StructArray, UInt32Array};
 use arrow::array::{new_empty_array, new_null_array, types::Int32Type};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::buffer::NullBuffer;
 use arrow::compute::{SortOptions, interleave, take};
 use arrow::datatypes::DataType as ArrowType;
 use datafusion_common::Result as RunResult;
@@ -13,7 +13,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::super::field;
 use super::super::kernel::{Arg, Kernel, nth, pair, single, union_nulls};
-use super::{comparable, list, lists, map as map_of, other, range};
+use super::{comparable, list, lists, map as map_of, maps, other, range};
 use catalyst::Function;
 use rows::error::bail_out;
 
@@ -55,7 +55,7 @@ fn in_turn(args: &[Arg], rows: usize, of: &ArrowType) -> RunResult<ArrayRef> {
 pub(super) fn map(to: &ArrowType, args: Vec<Physical>) -> Physical {
     let of = to.clone();
     Kernel::lenient("CreateMap", args, to.clone(), move |args, rows| {
-        let ArrowType::Map(entries, sorted) = &of else {
+        let ArrowType::Map(entries, _) = &of else {
             return Err(other());
         };
         let ArrowType::Struct(entry) = entries.data_type() else {
@@ -68,7 +68,9 @@ pub(super) fn map(to: &ArrowType, args: Vec<Physical>) -> Physical {
         for (first, field) in entry.iter().enumerate() {
             columns.push(in_turn(&every_other(first), rows, field.data_type())?);
         }
-        let keys = columns.first().ok_or_else(other)?;
+        let [keys, values] = columns.as_slice() else {
+            return Err(other());
+        };
         if keys.logical_null_count() > 0 {
             return Err(bail_out("a map with a null key"));
         }
@@ -80,10 +82,8 @@ pub(super) fn map(to: &ArrowType, args: Vec<Physical>) -> Physical {
                 return Err(bail_out("a map with a key that is there twice"));
             }
         }
-        let structs = StructArray::try_new(entry.clone(), columns, None)?;
-        let offsets = OffsetBuffer::<i32>::from_lengths(std::iter::repeat_n(pairs, rows));
-        let array = MapArray::try_new(Arc::clone(entries), offsets, structs, None, *sorted)?;
-        Ok(Arc::new(array))
+        let lengths = std::iter::repeat_n(pairs, rows);
+        maps(&of, lengths, Arc::clone(keys), Arc::clone(values), None)
     })
 }
 

@@ -9,7 +9,7 @@ mod text;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType as ArrowType;
 use arrow::row::{RowConverter, Rows, SortField};
@@ -194,6 +194,27 @@ fn lists(
     let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
     let field = list_field(element.data_type().clone());
     Ok(Arc::new(ListArray::try_new(field, offsets, values, nulls)?))
+}
+
+/// An array of maps of so many of the keys and values each.
+fn maps(
+    to: &ArrowType,
+    lengths: impl IntoIterator<Item = usize>,
+    keys: ArrayRef,
+    values: ArrayRef,
+    nulls: Option<&NullBuffer>,
+) -> RunResult<ArrayRef> {
+    let ArrowType::Map(entries, sorted) = to else {
+        return Err(other());
+    };
+    let ArrowType::Struct(fields) = entries.data_type() else {
+        return Err(other());
+    };
+    let structs = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
+    let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
+    let entries = Arc::clone(entries);
+    let array = MapArray::try_new(entries, offsets, structs, nulls.cloned(), *sorted)?;
+    Ok(Arc::new(array))
 }
 
 /// Values as bytes of which the order is Spark's.
