@@ -12,7 +12,8 @@ use crate::places;
 use crate::process::{Running, one_at_a_time};
 use crate::report;
 
-const SECRET: &str = "a-secret-of-this-test-0123456789";
+/// As long as YARN's: passwords of SASL have two lines then.
+const SECRET: &str = "a-secret-of-this-test-0123456789-0123456789-0123456789-0123456789";
 /// A query whose tasks exchange rows.
 const QUERY: &str =
     "SELECT id % 97 AS k, count(*), sum(id) FROM range(0, 50000, 1, 4) GROUP BY id % 97";

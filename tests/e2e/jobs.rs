@@ -115,23 +115,34 @@ pub(crate) fn equal_sides(
     application: &Application,
     version: &'static str,
 ) -> Option<Outcome> {
+    compared(application.name, version, |distribution, side| match side {
+        Side::Plain => plain.run(distribution, side),
+        Side::Firesteel => application.run(distribution, side),
+    })
+}
+
+/// The same for whatever runs the job `name` on one side.
+pub(crate) fn compared(
+    name: &str,
+    version: &'static str,
+    run: impl Fn(&Distribution, Side) -> Outcome,
+) -> Option<Outcome> {
     let distribution = Distribution::find(version);
     let myself = std::env::var_os("FIRESTEEL_E2E_SELF").is_some();
     if !myself {
         testkit::firesteel();
     }
-    let plain = plain.run(&distribution, Side::Plain);
-    let other = application.run(
-        &distribution,
-        if myself { Side::Plain } else { Side::Firesteel },
-    );
+    let plain = run(&distribution, Side::Plain);
+    let other = match myself {
+        true => run(&distribution, Side::Plain),
+        false => run(&distribution, Side::Firesteel),
+    };
     assert_eq!(plain.result["version"], version);
     for part in ["answers", "metrics"] {
         let found = differences(&plain.result[part], &other.result[part], 20);
         assert!(
             found.is_empty(),
-            "Spark {version}, {}: {part} differ in {} places:\n{}",
-            application.name,
+            "Spark {version}, {name}: {part} differ in {} places:\n{}",
             found.len(),
             found.join("\n")
         );

@@ -30,6 +30,7 @@ const LEFT: Application = Application {
 
 const SOURCES: &[&str] = &[
     "jobs/remote_files.py",
+    "jobs/containers.py",
     "jobs/support.py",
     "java/MiniDfs.java",
     "services",

@@ -39,7 +39,7 @@ pub(crate) struct Outcome {
     pub(crate) result: Value,
     /// Reports of Firesteel's executors, `<id>.json`.
     pub(crate) reports: PathBuf,
-    /// `SPARK_HOME/work`: executors' logs; absent when the result came from the cache.
+    /// Executors' logs are below it; absent when the result came from the cache.
     pub(crate) executor_logs: Option<PathBuf>,
 }
 
@@ -106,6 +106,31 @@ fn firesteel_defaults(reports: &Path, lanes: Option<&str>) -> String {
     lines
 }
 
+/// Where an application runs.
+pub(crate) struct Cluster {
+    /// `--master` and what else its submission needs.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<(&'static str, PathBuf)>,
+    /// Below it are the logs of executors.
+    pub(crate) logs: PathBuf,
+    /// What serves it, until the application has ended.
+    pub(crate) processes: Vec<Running>,
+}
+
+impl Cluster {
+    /// Two executors of two cores, on a Standalone cluster that the driver makes.
+    fn local(work: &Path) -> Self {
+        Self {
+            arguments: ["--master", "local-cluster[2,2,1024]"]
+                .map(str::to_owned)
+                .to_vec(),
+            environment: Vec::new(),
+            logs: work.join("home/work"),
+            processes: Vec::new(),
+        }
+    }
+}
+
 /// One application: what differs between the jobs.
 pub(crate) struct Application {
     pub(crate) name: &'static str,
@@ -123,8 +148,18 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// Runs it, unless plain Spark's answer is known already.
+    /// Runs it on a local cluster, unless plain Spark's answer is known already.
     pub(crate) fn run(&self, distribution: &Distribution, side: Side) -> Outcome {
+        self.run_on(distribution, side, Cluster::local)
+    }
+
+    /// The same on a cluster that is started for it in the run's directory.
+    pub(crate) fn run_on(
+        &self,
+        distribution: &Distribution,
+        side: Side,
+        cluster: impl FnOnce(&Path) -> Cluster,
+    ) -> Outcome {
         let known = self.known_answer(distribution);
         if side == Side::Plain
             && std::env::var_os("FIRESTEEL_E2E_FRESH").is_none()
@@ -149,13 +184,17 @@ impl Application {
         let reports = work.join("reports");
         fs::create_dir_all(&reports).unwrap();
         fs::create_dir_all(work.join("scratch")).unwrap();
+        let cluster = cluster(&work);
         let mut command = Command::new(home.join("bin").join(self.program));
-        command.args(["--master", "local-cluster[2,2,1024]", "--name", self.name]);
-        command.args(common_conf(&work));
+        command.args(["--name", self.name]);
+        command.args(common_conf(&work)).args(&cluster.arguments);
         command
             .args((self.arguments)(distribution, &work))
             .current_dir(&work);
         environment(&mut command, distribution, &work);
+        for (name, value) in &cluster.environment {
+            command.env(name, value);
+        }
         if side == Side::Firesteel {
             // Not on the command line: applications that this one starts are to have them too.
             fs::create_dir_all(home.join("conf")).unwrap();
@@ -171,6 +210,7 @@ impl Application {
         }
         let mut application = Running::start(&mut command, &work, "driver", false);
         let code = application.exit_code(self.seconds);
+        drop(cluster.processes);
         let told = || {
             format!(
                 "{} on Spark {}, {}: logs in {}\n{}\n{}",
@@ -206,7 +246,7 @@ impl Application {
         Outcome {
             result,
             reports,
-            executor_logs: Some(work.join("home/work")),
+            executor_logs: Some(cluster.logs),
         }
     }
 

@@ -19,6 +19,7 @@ import zlib
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
+from containers import of_columns
 from support import BLOCK_SIZES, Themes, digest, mask, rows, thrown, wait_for, without_numbers
 
 BUCKET = "s3a://firesteel-data"
@@ -272,14 +273,6 @@ def provider(run, _):
 NATIVE = [("text", text), ("packed", packed), ("whole", whole), ("splits", splits), ("cached", cached),
           ("delimited", delimited), ("dependencies", dependencies), ("parquet", parquet), ("sql text", sql_text)]
 LEFT = [("gone", gone), ("checkpoint", checkpoint), ("provider", provider), ("sql provider", sql_provider)]
-
-
-def of_columns(stages):
-    """Which bytes of a file with columns are read, and how often its footer, is the reader's choice."""
-    for stage in stages:
-        for row in stage["rows"]:
-            row["in_bytes"] = row["in_bytes"] > 0
-    return without_numbers(stages, BLOCK_SIZES)
 
 
 def main(result, scratch, services, class_path, kind, *only):

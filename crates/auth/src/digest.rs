@@ -54,6 +54,23 @@ fn user() -> String {
     BASE64.encode(RPC_IDENTITY)
 }
 
+/// The secret as a password: Base64 in lines of 76 characters with a line feed between them, as Netty's encoder makes
+/// them. Spark's own secrets (YARN's, 64 characters) have two lines.
+fn password(secret: &[u8]) -> Zeroizing<String> {
+    /// Bytes that make a line.
+    const LINE: usize = 57;
+    let lines = secret.len().div_ceil(LINE);
+    // Never moved to larger memory: nothing of it is left behind.
+    let mut text = Zeroizing::new(String::with_capacity(secret.len().div_ceil(3) * 4 + lines));
+    for (number, line) in secret.chunks(LINE).enumerate() {
+        if number > 0 {
+            text.push('\n');
+        }
+        BASE64.encode_string(line, &mut text);
+    }
+    text
+}
+
 impl Ingredients<'_> {
     fn digest(&self, prover: Prover) -> String {
         let Self {
@@ -62,7 +79,7 @@ impl Ingredients<'_> {
             nonce,
             client_nonce,
         } = self;
-        let password = Zeroizing::new(BASE64.encode(secret.bytes()));
+        let password = password(secret.bytes());
         let mut start = Md5::new();
         for part in [user().as_str(), ":", realm, ":", &password] {
             start.update(part);
@@ -273,6 +290,23 @@ mod tests {
             client.check(b"rspauth=00000000000000000000000000000000"),
             Err(HandshakeError::WrongSecret)
         );
+    }
+
+    #[test]
+    fn passwords_of_long_secrets_have_lines_as_nettys_have() {
+        let whole = "eHh4".repeat(19);
+        for (length, expected) in [
+            (0, String::new()),
+            (56, "eHh4".repeat(18) + "eHg="),
+            (57, whole.clone()),
+            (58, format!("{whole}\neA==")),
+            (64, format!("{whole}\neHh4eHh4eA==")),
+            (114, format!("{whole}\n{whole}")),
+            (115, format!("{whole}\n{whole}\neA==")),
+        ] {
+            let found = password("x".repeat(length).as_bytes());
+            assert_eq!(found.as_str(), expected, "{length}");
+        }
     }
 
     #[test]

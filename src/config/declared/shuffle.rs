@@ -131,7 +131,7 @@ declarations! { Shuffle:
     SHUFFLE_SERVICE_ENABLED: Property<Switch> =
         Property::new("spark.shuffle.service.enabled", Switch, Is("false"));
 
-    /// The port of the external shuffle service.
+    /// The port of the external shuffle service; on YARN, where it is not set, that of `yarn-site.xml`.
     SHUFFLE_SERVICE_PORT: Property<Whole> = Property::new(
         "spark.shuffle.service.port",
         Whole { least: 1, most: u16::MAX as i128 },

@@ -12,7 +12,7 @@ use super::super::error::ExecutorError;
 use super::contact::Contact;
 use super::{Distribution, setting};
 use crate::config::{self, Settings, SparkProperties, declared};
-use crate::launch::{ExecutorArguments, HeapSize, JavaCommand, Machine};
+use crate::launch::{Backend, ExecutorArguments, HeapSize, JavaCommand, Machine, hadoop};
 use crate::logging::LevelHandle;
 use crate::rpc::RpcConf;
 
@@ -69,6 +69,9 @@ impl Application {
         properties.set(declared::EXECUTOR_ID.key, arguments.executor_id.as_str());
         if let Some(log_level) = config.log_level.as_deref() {
             level.set_log4j_level(log_level);
+        }
+        if arguments.backend == Backend::Yarn {
+            hadoop::apply_yarn_settings(&mut properties, &distribution.class_path);
         }
         config::apply_version_defaults(&mut properties, &distribution.version.spark_version);
         let env = |name: &str| std::env::var(name).ok();

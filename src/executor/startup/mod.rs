@@ -38,7 +38,7 @@ use super::replies::Replies;
 use super::resources;
 use super::source::StoredBlocks;
 use crate::blocks::{BlockEnv, BlockServer, LocalDirs};
-use crate::config::{self, ConnectionSecurity, Settings, SparkProperties, declared};
+use crate::config::{self, ConnectionSecurity, Settings, SparkProperties};
 use crate::launch::{
     DriverUrl, ExecutorArguments, ExecutorDetails, JavaCommand, environment, hadoop, secret,
 };
@@ -365,9 +365,7 @@ impl Start {
         let class_path = &self.distribution.class_path;
         let details =
             ExecutorDetails::collect(arguments.backend, environment::variables(), |key| {
-                properties
-                    .get(declared::HADOOP.key(key))
-                    .or_else(|| hadoop::setting(class_path, key))
+                hadoop::setting_of_application(properties, class_path, key)
             });
         let message = RegisterExecutor {
             executor_id: self.executor_id(),
