@@ -153,11 +153,11 @@ fn pods(version: &'static str) {
     let reports = lanes::reports_without(&outcome, version, &["2"]);
     lanes::check_native(&reports);
     for lane in ["python", "sql"] {
-        assert!(lanes::ended(&reports, lane) > 5, "{lane}: {reports:#?}");
+        assert!(lanes::ended(&reports, lane) > 0, "{lane}: {reports:#?}");
     }
     let logs: PathBuf = outcome.executor_logs.expect("a run of now");
     let logs = logs_below(&logs);
-    let moved = "Finished decommissioning";
+    let moved = "Will exit when finished decommissioning";
     assert!(logs.len() >= 4, "{} logs", logs.len());
     assert!(
         logs.iter().any(|(_, text)| text.contains(moved)),

@@ -158,7 +158,7 @@ def delegated(run):
     numbers = spark.range(0, 20_000, numPartitions=3).selectExpr("id", "id % 7 AS k")
     numbers.write.mode("overwrite").parquet("/data/written")
     written = spark.read.parquet("/data/written")
-    doubled = numbers.limit(100).select(udf(lambda n: n * 2, "bigint")("id").alias("twice"))
+    doubled = numbers.where("id < 100").select(udf(lambda n: n * 2, "bigint")("id").alias("twice"))
     return {"written": rows(written.groupBy("k").count().orderBy("k")), "udf": rows(doubled.selectExpr("sum(twice)"))}
 
 
