@@ -247,14 +247,14 @@ impl Report {
         )
     }
 
-    /// Records the exit code and writes the file that `FIRESTEEL_REPORT` names, if it names one.
+    /// Records the exit code, if it is known, and writes the file that `FIRESTEEL_REPORT` names, if it names one.
     ///
     /// The file appears whole or not at all: it is written beside its place and renamed.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&self, exit_code: i32) -> io::Result<Option<&Path>> {
-        self.counters.lock().exit_code = Some(exit_code);
+    pub fn write(&self, exit_code: Option<i32>) -> io::Result<Option<&Path>> {
+        self.counters.lock().exit_code = exit_code;
         let Some(path) = self.path.as_deref() else {
             return Ok(None);
         };
@@ -294,7 +294,7 @@ mod tests {
         };
         report.count_python_compiled(&compiled);
         report.count_python_compiled(&compiled);
-        report.write(0).unwrap();
+        report.write(Some(0)).unwrap();
         let json: serde_json::Value =
             serde_json::from_slice(&std::fs::read(dir.path().join("report-7.json")).unwrap())
                 .unwrap();

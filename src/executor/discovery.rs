@@ -223,6 +223,10 @@ impl JvmHost for EarlyHost {
         host.failed(message);
     }
 
+    fn shutting_down(&self) {
+        self.with(JvmHost::shutting_down);
+    }
+
     fn exiting(&self, code: i32) -> AfterExit {
         if let Some(after) = self.with(|host| host.exiting(code)) {
             return after;

@@ -1,8 +1,8 @@
 //! How an executor ends: its exit code, and its last words.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tracing::{debug, error, info};
 
@@ -16,7 +16,7 @@ pub(super) struct Ending {
     report: Arc<Report>,
     local_dirs: Arc<LocalDirs>,
     exit: watch::Sender<Option<i32>>,
-    finished: AtomicBool,
+    finished: Mutex<bool>,
 }
 
 impl Ending {
@@ -32,7 +32,7 @@ impl Ending {
             report,
             local_dirs,
             exit,
-            finished: AtomicBool::new(false),
+            finished: Mutex::new(false),
         };
         (ending, receiver)
     }
@@ -46,24 +46,38 @@ impl Ending {
         });
     }
 
-    /// Whether the last words have been said.
+    /// Whether the last words have been said, or are being said: a thread that fails meanwhile must not wait for itself.
     pub(super) fn is_finished(&self) -> bool {
-        self.finished.load(Ordering::Acquire)
+        self.finished.try_lock().is_none_or(|finished| *finished)
+    }
+
+    /// The process begins to end, and may be killed before it is done: YARN's containers have a quarter of a second.
+    /// Writes what the report has until now, without an exit code.
+    pub(super) fn begin(&self) {
+        let finished = self.finished.lock();
+        if !*finished {
+            self.write_report(None);
+        }
     }
 
     /// Last words before the process ends: the report, the log line, the local directories. Runs once.
     pub(super) fn finish(&self, code: i32) {
-        if self.finished.swap(true, Ordering::AcqRel) {
+        let mut finished = self.finished.lock();
+        if std::mem::replace(&mut *finished, true) {
             return;
         }
         info!(target: "Firesteel", "{}", self.report.summary());
-        match self.report.write(code) {
+        self.write_report(Some(code));
+        self.local_dirs.remove();
+    }
+
+    fn write_report(&self, exit_code: Option<i32>) {
+        match self.report.write(exit_code) {
             Ok(Some(path)) => debug!(target: "Firesteel", "Report written to {}", path.display()),
             Ok(None) => {}
             Err(error) => {
                 error!(target: "Firesteel", "Cannot write the report named by FIRESTEEL_REPORT: {error}")
             }
         }
-        self.local_dirs.remove();
     }
 }

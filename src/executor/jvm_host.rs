@@ -87,6 +87,10 @@ impl JvmHost for Host {
         self.0.input(Input::JvmFailed(message));
     }
 
+    fn shutting_down(&self) {
+        self.0.ending.begin();
+    }
+
     fn exiting(&self, code: i32) -> AfterExit {
         // The process ends with the low byte, as the driver and the cluster manager see it.
         info!(target: "Firesteel", "The embedded JVM exits with {code}");
@@ -101,7 +105,7 @@ impl JvmHost for Host {
     fn aborting(&self) {
         if !self.0.ending.is_finished() {
             warn!(target: "Firesteel", "The embedded JVM aborts; its own message is above or in hs_err_pid*.log");
+            self.0.ending.finish(134);
         }
-        self.0.ending.finish(134);
     }
 }

@@ -94,6 +94,9 @@ pub trait JvmHost: Send + Sync {
     fn started(&self);
     /// The JVM could not be created or the backend's main method failed; with the whole stack trace.
     fn failed(&self, message: String);
+    /// The JVM begins to end, for whatever reason: its shutdown hooks run now, and [`Self::exiting`] follows if the
+    /// process is not killed before.
+    fn shutting_down(&self) {}
     /// The JVM is about to end the process with this code (`System.exit`, `Runtime.halt`): last words. Called on a
     /// JVM-internal thread at a safepoint: Java is stopped for good. The answer says whether the process ends too.
     fn exiting(&self, code: i32) -> AfterExit;

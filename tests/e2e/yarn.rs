@@ -256,8 +256,9 @@ fn client(version: &'static str) {
     assert_eq!(outcome.result["lost"], serde_json::json!(["2", "3"]));
     let reports = lanes::reports_without(&outcome, version, &["2", "3"]);
     lanes::check_native(&reports);
+    // How many of them the executors had that were killed is chance.
     for lane in ["python", "sql"] {
-        assert!(lanes::ended(&reports, lane) > 5, "{lane}: {reports:#?}");
+        assert!(lanes::ended(&reports, lane) > 0, "{lane}: {reports:#?}");
     }
 }
 

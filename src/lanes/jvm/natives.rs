@@ -98,6 +98,7 @@ pub(super) fn register(env: &mut Env<'_>, class: &JClass<'_>) -> jni::errors::Re
         "localDirs" "()[Ljava/lang/String;" local_dirs as extern "system" fn(E<'static>, C<'static>) -> JObjectArray<'static, JString<'static>>;
         "appConfig" "()[B" app_config as extern "system" fn(E<'static>, C<'static>) -> B<'static>;
         "started" "()V" started as extern "system" fn(E<'static>, C<'static>);
+        "shuttingDown" "()V" shutting_down as extern "system" fn(E<'static>, C<'static>);
         "failed" "(Ljava/lang/String;)V" failed as extern "system" fn(E<'static>, C<'static>, S<'static>);
         "nextEvent" "(I[J)[B" next_event as extern "system" fn(E<'static>, C<'static>, jint, JLongArray<'static>) -> B<'static>;
         "tell" "([BII)V" tell as extern "system" fn(E<'static>, C<'static>, B<'static>, jint, jint);
@@ -168,6 +169,13 @@ extern "system" fn started<'l>(mut env: EnvUnowned<'l>, _: JClass<'l>) {
             payload: Bytes::new(),
         });
         shared.host.started();
+        Ok(())
+    });
+}
+
+extern "system" fn shutting_down<'l>(mut env: EnvUnowned<'l>, _: JClass<'l>) {
+    body(&mut env, |_, shared| {
+        shared.host.shutting_down();
         Ok(())
     });
 }

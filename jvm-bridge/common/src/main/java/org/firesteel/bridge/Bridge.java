@@ -51,6 +51,7 @@ public final class Bridge {
   /** SparkEnv exists and the backend's endpoint was just registered. */
   public static void endpointReady(int cores) {
     BlockLoop.start(cores);
+    Runtime.getRuntime().addShutdownHook(new Thread(Native::shuttingDown, "firesteel-shutting-down"));
     Native.started();
   }
 

@@ -23,6 +23,9 @@ public final class Native {
   /** The backend's endpoint is registered. */
   static native void started();
 
+  /** The JVM begins to end: its hooks run, and whoever asked for it may not wait for the last of them. */
+  static native void shuttingDown();
+
   /** The backend cannot be started. */
   static native void failed(String stackTrace);
 
