@@ -6,10 +6,10 @@ use javatime::Zones;
 
 use crate::config::{LaneName, SettingError, declared};
 use crate::lanes::jvm::HotSpot;
-use crate::lanes::python::worker::PythonWorkers;
 use crate::lanes::python::{PythonLane, PythonParts};
 use crate::lanes::sql::{SqlLane, SqlParts};
 use crate::launch::Jdk;
+use crate::python::worker::PythonWorkers;
 use crate::task::{Assembly, Lane, LaneParts};
 
 /// What executors of this program are made of.

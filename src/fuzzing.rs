@@ -8,9 +8,9 @@ pub use crate::blocks::fuzzing::{
 pub use crate::executor::dependencies::fuzzing::archive;
 pub use crate::files::fuzzing::{hadoop_conf, hadoop_site};
 pub use crate::lanes::python::fuzzing::{checkpoint, lines, python_stage};
-pub use crate::lanes::python::worker::fuzzing::{python_compiled, python_handshake, python_output};
 pub use crate::lanes::sql::fuzzing::{result_rows, row_blocks};
 pub use crate::launch::credentials::hadoop_credentials;
+pub use crate::python::worker::fuzzing::{python_compiled, python_handshake, python_output};
 pub use crate::transport::fuzzing::frame_reader;
 
 use std::io::{self, Read};

@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn without_a_pattern_nothing_is_written() {
-        assert_eq!(Report::new("0", None).write(0).unwrap(), None);
-        assert_eq!(Report::new("0", Some("")).write(0).unwrap(), None);
+        assert_eq!(Report::new("0", None).write(Some(0)).unwrap(), None);
+        assert_eq!(Report::new("0", Some("")).write(None).unwrap(), None);
     }
 }

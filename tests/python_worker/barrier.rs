@@ -57,11 +57,11 @@ fn strings(values: &[&str], catalog: &Catalog) -> Vec<u8> {
     javaser::to_vec(&Typed::new("[Ljava/lang/String;", values), catalog).unwrap()
 }
 
-fn context(bench: &Bench) -> TaskContext {
-    TaskContext {
+fn context(bench: &Bench) -> Arc<TaskContext> {
+    Arc::new(TaskContext {
         is_barrier: true,
-        ..bench.context()
-    }
+        ..Arc::into_inner(bench.context()).unwrap()
+    })
 }
 
 fn tasks_wait_for_each_other(bench: &Bench) {

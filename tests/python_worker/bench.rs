@@ -10,8 +10,8 @@ use bytes::Bytes;
 use firesteel::blocks::{BlockEnv, LocalDirs};
 use firesteel::cancel::Cancellation;
 use firesteel::config::SparkProperties;
-use firesteel::lanes::python::worker::PythonWorkers;
-use firesteel::lanes::python::{Element, Elements, PythonFunction};
+use firesteel::python::worker::PythonWorkers;
+use firesteel::python::{Element, Elements, PythonFunction};
 use firesteel::rpc::{DriverEndpoint, RpcConf};
 use firesteel::task::{TaskContext, TaskError};
 use javaser::{Catalog, Limits};
@@ -131,8 +131,8 @@ impl Bench {
         }
     }
 
-    pub(crate) fn context(&self) -> TaskContext {
-        TaskContext {
+    pub(crate) fn context(&self) -> Arc<TaskContext> {
+        Arc::new(TaskContext {
             stage_id: 3,
             stage_attempt: 0,
             num_partitions: 2,
@@ -151,7 +151,7 @@ impl Bench {
             accumulator_updates: Default::default(),
             python_updates: Default::default(),
             blocks: Arc::clone(&self.env),
-        }
+        })
     }
 
     pub(crate) fn function(&self, name: &str) -> PythonFunction {
@@ -179,7 +179,7 @@ impl Bench {
         &self,
         function: &PythonFunction,
         texts: &[&str],
-        context: &TaskContext,
+        context: &Arc<TaskContext>,
     ) -> Result<Vec<Bytes>, TaskError> {
         self.workers
             .run(function, 1, elements(texts), context)?

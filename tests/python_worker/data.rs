@@ -1,7 +1,7 @@
 //! What goes to a worker and what comes back.
 
 use bytes::Bytes;
-use firesteel::lanes::python::Element;
+use firesteel::python::Element;
 use firesteel::task::TaskError;
 
 use crate::bench::{text_element, with_all};

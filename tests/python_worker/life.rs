@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use firesteel::lanes::python::{BroadcastFile, PythonBroadcast, PythonFunction};
+use firesteel::python::{BroadcastFile, PythonBroadcast, PythonFunction};
 use firesteel::task::{TaskContext, TaskError, TaskException};
 use javaser::types::Throwable;
 use testkit::{NEWEST, OLDEST, is_since, of_series};

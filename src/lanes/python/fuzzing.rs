@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use javaser::Limits;
 
-use super::BroadcastFile;
 use super::plan::{RddKind, StagePlan, bind};
-use super::read_function::read_function;
 use crate::blocks::kryo::Kryo;
+use crate::python::BroadcastFile;
+use crate::python::read_function;
 use crate::task::{StageBinary, TaskContext, TaskError, TaskObject};
 
 #[derive(Debug)]

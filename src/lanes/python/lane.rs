@@ -9,11 +9,11 @@ use super::compute::{Run, Services, write_checkpoint};
 use super::plan::{StagePlan, Step, Target, bind};
 use super::result::ResultFormat;
 use super::services::{ExecutorServices, PythonParts};
-use super::worker::PythonWorkers;
 use crate::blocks::LocalDirs;
 use crate::blocks::codec::Codec;
 use crate::blocks::kryo::Kryo;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
+use crate::python::worker::PythonWorkers;
 use crate::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskValue};
 
 /// The lane of PySpark's RDDs.
@@ -140,7 +140,7 @@ impl Plan {
     ///
     /// # Errors
     /// How the attempt ended instead; after [`TaskError::BailOut`] nothing of it is visible.
-    pub fn run(&self, context: &TaskContext) -> Result<TaskValue, TaskError> {
+    pub fn run(&self, context: &Arc<TaskContext>) -> Result<TaskValue, TaskError> {
         // `accepts` has made sure that there is a plan.
         let plan = self
             .judged

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use javaser::arena::NodeId;
 use wire::task_description::TaskDescription;
 
-use super::services::broadcast_file;
 use super::{Plan, PythonLane};
 use crate::config::LaneName;
+use crate::python::broadcast_file;
 use crate::report::Report;
 use crate::task::{AcceptedTask, DecodedTask, Lane, TaskContext, TaskError, TaskValue};
 

@@ -1,9 +1,7 @@
 //! What steps need, from this executor's own parts.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, BufReader, Read};
-use std::path::PathBuf;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use javaser::Limits;
@@ -14,17 +12,16 @@ use wire::map_status::MapStatus;
 
 use super::compute::{CachedPartition, Make, Services};
 use super::plan::{Key, ShuffleInput, ShuffleOutput};
-use super::read_function::read_function;
-use super::worker::PythonWorkers;
-use super::{BroadcastFile, Element, Elements, PythonFunction};
-use crate::blocks::broadcast::{Broadcasts, PythonBroadcastReader, TorrentBroadcastRef};
+use crate::blocks::LocalDirs;
+use crate::blocks::broadcast::{Broadcasts, TorrentBroadcastRef};
 use crate::blocks::codec::Codec;
 use crate::blocks::kryo::{Kryo, KryoError, KryoReader, KryoValue};
 use crate::blocks::metrics::Counter;
 use crate::blocks::shuffle::{ReadRange, Shuffle};
 use crate::blocks::store::{BlockManager, CacheRequest, Cached};
-use crate::blocks::{FileName, LocalDirs};
 use crate::files::{FileSystems, HadoopConf};
+use crate::python::worker::PythonWorkers;
+use crate::python::{Element, Elements, FetchedFile, PythonFunction, read_function};
 use crate::task::{StageBinary, TaskContext, TaskError};
 
 /// Longest value in a shuffle or cached block that is believed.
@@ -110,7 +107,7 @@ impl Services for ExecutorServices {
         rdd: NodeId,
         split: i32,
         input: Elements<'a>,
-        context: &'a TaskContext,
+        context: &'a Arc<TaskContext>,
     ) -> Result<Elements<'a>, TaskError> {
         let function = self.function(stage, rdd)?;
         let output = self.parts.workers.run(&function, split, input, context)?;
@@ -315,46 +312,4 @@ fn elements<'a>(
 
 fn of_kryo(error: KryoError) -> TaskError {
     io::Error::from(error).into()
-}
-
-/// The file of a broadcast variable, fetched when it is asked for.
-#[derive(Debug)]
-struct FetchedFile {
-    broadcast: TorrentBroadcastRef,
-    broadcasts: Arc<Broadcasts>,
-}
-
-/// Where the file of a Python program's broadcast is; Spark's name for the block.
-pub(super) fn broadcast_file(dirs: &LocalDirs, id: i64) -> PathBuf {
-    dirs.path(&FileName::of_python_broadcast(id))
-}
-
-impl BroadcastFile for FetchedFile {
-    fn path(&self, context: &TaskContext) -> Result<PathBuf, TaskError> {
-        let path = broadcast_file(&context.blocks.local_dirs, self.broadcast.id);
-        if path.exists() {
-            return Ok(path);
-        }
-        let value = self
-            .broadcasts
-            .blocking_reader(&self.broadcast, &context.cancellation)?;
-        let mut value = PythonBroadcastReader::new(BufReader::new(value))?;
-        // Several tasks may do this at a time; the last one's file stays.
-        let unfinished = path.with_extension(uuid::Uuid::new_v4().to_string());
-        let written =
-            write_file(&unfinished, &mut value).and_then(|()| std::fs::rename(&unfinished, &path));
-        if let Err(error) = written {
-            // What is left of it.
-            let _ = std::fs::remove_file(&unfinished);
-            return Err(error.into());
-        }
-        Ok(path)
-    }
-}
-
-fn write_file(path: &std::path::Path, value: &mut impl Read) -> io::Result<()> {
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir)?;
-    }
-    io::copy(value, &mut File::create(path)?).map(drop)
 }

@@ -6,7 +6,7 @@ import os
 import stat
 
 # Why a pipeline is not compiled, beside the reasons of `firesteel_pyfunc`; the executor knows the same texts
-# (`src/lanes/python/worker/compiled.rs`) and counts no others.
+# (`src/python/worker/compiled.rs`) and counts no others.
 SOURCE = "records of another source"
 WATCHED = "a profiler or tracer"
 MEMORY = "no memory left"

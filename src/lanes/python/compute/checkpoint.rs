@@ -14,7 +14,7 @@ use javaser::stream::{
 use crate::blocks::codec::Codec;
 use crate::blocks::serializer_manager::{PlainReader, PlainWriter};
 use crate::files::{FileError, FileInput, FilePath};
-use crate::lanes::python::{Element, Elements};
+use crate::python::{Element, Elements};
 use crate::task::{TaskContext, TaskError};
 
 /// The descriptor of `byte[]`.
@@ -346,7 +346,7 @@ mod tests {
 
     use super::*;
     use crate::config::SparkProperties;
-    use crate::lanes::python::testing;
+    use crate::python::testing;
 
     fn read_local(path: &Path, codec: Option<&Codec>) -> Result<Elements<'static>, TaskError> {
         let named = FilePath::parse(&path.display().to_string());

@@ -9,7 +9,7 @@ use textfile::{Compression, Delimiter, Lines};
 use crate::config::declared::FILES_IGNORE_CORRUPT;
 use crate::files::{ChecksumError, FileError, FileInput, FileSystems, HadoopConf, LocalFile};
 use crate::lanes::python::plan::{FileFormat, FileRange, Files};
-use crate::lanes::python::{Element, Elements};
+use crate::python::{Element, Elements};
 use crate::task::{TaskContext, TaskError};
 
 /// Longest record of `binaryRecords` that is believed.

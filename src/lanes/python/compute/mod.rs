@@ -15,10 +15,10 @@ use javaser::arena::NodeId;
 use wire::ids::StorageLevel;
 use wire::map_status::MapStatus;
 
-use super::Elements;
 use super::plan::{ShuffleInput, ShuffleOutput};
 use crate::blocks::codec::Codec;
 use crate::files::{FileSystems, HadoopConf};
+use crate::python::Elements;
 use crate::task::{StageBinary, TaskContext, TaskError};
 
 pub(super) use checkpoint::write as write_checkpoint;
@@ -52,7 +52,7 @@ pub(super) trait Services: Send + Sync + std::fmt::Debug {
         rdd: NodeId,
         split: i32,
         input: Elements<'a>,
-        context: &'a TaskContext,
+        context: &'a Arc<TaskContext>,
     ) -> Result<Elements<'a>, TaskError>;
 
     /// The records of a partition of a shuffle.

@@ -7,7 +7,7 @@ use javaser::arena::NodeId;
 use super::{CachedPartition, Services, checkpoint, files};
 use crate::files::{FilePath, HadoopConf};
 use crate::lanes::python::plan::Step;
-use crate::lanes::python::{Element, Elements};
+use crate::python::{Element, Elements};
 use crate::task::{StageBinary, TaskContext, TaskError};
 use javaser::XorShiftRandom;
 
@@ -16,7 +16,7 @@ use javaser::XorShiftRandom;
 pub(in super::super) struct Run<'a> {
     pub(in super::super) services: &'a dyn Services,
     pub(in super::super) stage: &'a StageBinary,
-    pub(in super::super) context: &'a TaskContext,
+    pub(in super::super) context: &'a Arc<TaskContext>,
 }
 
 impl<'a> Run<'a> {

@@ -11,7 +11,7 @@ use super::*;
 use crate::files::{Environment, FilePath};
 use crate::lanes::python::plan::tests::task;
 use crate::lanes::python::plan::{FileFormat, FileRange, Files, Step};
-use crate::lanes::python::{Element, testing};
+use crate::python::{Element, testing};
 
 /// "Python" puts the partition's number before each element.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ struct Played {
 
 impl Played {
     fn new(conf: HadoopConf) -> Self {
-        let blocks = testing::context().blocks;
+        let blocks = Arc::clone(&testing::context().blocks);
         let (runtime, properties) = (blocks.runtime.clone(), Arc::clone(&blocks.properties));
         Self {
             conf,
@@ -44,7 +44,7 @@ impl Services for Played {
         _: NodeId,
         split: i32,
         input: Elements<'a>,
-        _: &'a TaskContext,
+        _: &'a Arc<TaskContext>,
     ) -> Result<Elements<'a>, TaskError> {
         Ok(Box::new(input.map(move |element| match element? {
             Element::Bytes(old) => {

@@ -7,7 +7,7 @@ use javaser::arena::{Graph, NodeId, Value};
 
 use super::{RddIndex, RddKind, Shape, StagePlan, Step, bytes_of, hadoop, simple};
 use crate::blocks::kryo::Kryo;
-use crate::lanes::python::Element;
+use crate::python::Element;
 
 /// Bytes before the elements in [`Binder::own_data`].
 const OWN_HEADER: usize = 12;

@@ -10,7 +10,7 @@ mod lineage;
 mod target;
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use bytes::Bytes;
 use javaser::arena::NodeId;
 use wire::ids::StorageLevel;
 
-use super::Element;
 use crate::files::FilePath;
+use crate::python::Element;
 
 pub(super) use bind::bind;
 pub(super) use hadoop::FileRange;

@@ -10,7 +10,7 @@ use super::*;
 use crate::task::{DecodedTask, StageBinary, TaskKind, TaskObject};
 
 /// The tasks of `tests/fixtures/python_tasks`, by name.
-pub(in crate::lanes::python) fn tasks(version: &str) -> Vec<(String, DecodedTask)> {
+pub(crate) fn tasks(version: &str) -> Vec<(String, DecodedTask)> {
     let path = testkit::fixtures().join(format!("python_tasks/{version}.jsonl.zst"));
     let text = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
     std::str::from_utf8(&text)

@@ -7,9 +7,9 @@ use javaser::stream::{
     TC_NULL, TC_OBJECT, TC_REFERENCE, TC_STRING,
 };
 
-use super::super::{Element, Elements};
 use super::take;
 use crate::cancel::Cancellation;
+use crate::python::{Element, Elements};
 use crate::task::TaskError;
 
 /// `serialVersionUID` of `byte[]`. Readers do not check those of arrays.
@@ -228,7 +228,7 @@ mod tests {
     use javaser::arena::Graph;
 
     use super::*;
-    use crate::lanes::python::testing;
+    use crate::python::testing;
 
     fn written(class: &str, limit: Option<usize>, elements: Vec<Element>) -> Graph {
         let elements: Elements<'_> = Box::new(elements.into_iter().map(Ok));

@@ -1,9 +1,9 @@
 //! Result values as `KryoSerializer` writes them.
 
-use super::super::{Element, Elements};
 use super::take;
 use crate::blocks::kryo::{Kryo, KryoGraph};
 use crate::cancel::Cancellation;
+use crate::python::{Element, Elements};
 use crate::task::TaskError;
 
 /// A `java.lang.Long`.

@@ -5,9 +5,9 @@ mod kryo;
 
 use javaser::Catalog;
 
-use super::{Element, Elements};
 use crate::blocks::kryo::Kryo;
 use crate::cancel::Cancellation;
+use crate::python::{Element, Elements};
 use crate::task::TaskError;
 
 /// Longest array that Java can have.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::protocol::WorkerProtocol;
 use super::settings::WorkerSettings;
-use crate::lanes::python::PythonFunction;
+use crate::python::PythonFunction;
 use crate::task::{TaskContext, TaskError};
 
 /// The environment of workers for `function`, on top of the executor's own: the function's variables and what

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::environment::whole_cpus;
 use super::protocol::{ContextForm, WorkerProtocol};
 use super::wire::{length, put, special};
-use crate::lanes::python::PythonFunction;
+use crate::python::PythonFunction;
 use crate::task::TaskContext;
 
 /// `PythonEvalType.NON_UDF`: the command is a function over an iterator, with its serializers.

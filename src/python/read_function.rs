@@ -10,7 +10,7 @@ use super::{BroadcastFile, PythonBroadcast, PythonFunction};
 use crate::blocks::broadcast::TorrentBroadcastRef;
 
 /// Reads the function of a `PythonRDD`; `file` gives the file of a broadcast variable.
-pub(super) fn read_function(
+pub fn read_function(
     graph: &Graph,
     rdd: NodeId,
     file: impl Fn(TorrentBroadcastRef) -> Arc<dyn BroadcastFile>,
@@ -93,7 +93,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::lanes::python::plan::tests::tasks;
+    use crate::lanes::python::real_tasks::tasks;
     use crate::task::{TaskContext, TaskError};
 
     #[derive(Debug)]

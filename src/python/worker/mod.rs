@@ -135,7 +135,7 @@ impl PythonWorkers {
         function: &PythonFunction,
         partition_index: i32,
         input: Elements<'a>,
-        context: &'a TaskContext,
+        context: &Arc<TaskContext>,
     ) -> Result<PythonOutput<'a>, TaskError> {
         let started = SystemTime::now();
         context.check()?;
@@ -164,7 +164,7 @@ impl PythonWorkers {
             shared: Arc::clone(shared),
             factory,
             worker,
-            context,
+            context: Arc::clone(context),
             outbox,
             input,
             accumulates: function.accumulator.is_some(),

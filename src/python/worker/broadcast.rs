@@ -12,7 +12,7 @@ use super::message::{BroadcastChanges, ServerAddress};
 use super::settings::WorkerSettings;
 use super::socket::Socket;
 use crate::blocks::crypto::IoEncryption;
-use crate::lanes::python::PythonFunction;
+use crate::python::PythonFunction;
 use crate::task::{TaskContext, TaskError};
 
 /// How long a worker may take to come for the values.

@@ -21,7 +21,7 @@ use super::process::terminate;
 use super::socket::Socket;
 use super::wire::special;
 use crate::cancel::HookGuard;
-use crate::lanes::python::Elements;
+use crate::python::Elements;
 use crate::task::{TaskContext, TaskError};
 
 /// What a worker returns for its input: pickled batches, or whatever the function's serializer writes.
@@ -30,7 +30,7 @@ use crate::task::{TaskContext, TaskError};
 pub struct PythonOutput<'a> {
     shared: Arc<WorkerPool>,
     factory: Arc<Factory>,
-    context: &'a TaskContext,
+    context: Arc<TaskContext>,
     worker: Option<Worker>,
     /// The socket, as long as a cancellation may shut it down. Emptied before the worker serves another task.
     link: Arc<Mutex<Option<Arc<Socket>>>>,
@@ -57,7 +57,7 @@ pub(super) struct Assignment<'a> {
     pub(super) shared: Arc<WorkerPool>,
     pub(super) factory: Arc<Factory>,
     pub(super) worker: Worker,
-    pub(super) context: &'a TaskContext,
+    pub(super) context: Arc<TaskContext>,
     pub(super) outbox: Outbox,
     pub(super) input: Elements<'a>,
     pub(super) accumulates: bool,
@@ -298,7 +298,7 @@ impl<'a> PythonOutput<'a> {
     }
 
     fn task_name(&self) -> String {
-        let context = self.context;
+        let context = &self.context;
         format!(
             "task {}.{} in stage {} (TID {})",
             context.partition_id, context.attempt_number, context.stage_id, context.task_attempt_id

@@ -17,7 +17,7 @@ use super::wire::{MAX_HANDSHAKE_TEXT, read_text};
 use super::{PythonWorkers, WorkerPool};
 use crate::config::SparkProperties;
 use crate::fuzzing::Trickle;
-use crate::lanes::python::testing;
+use crate::python::testing;
 use crate::report::PythonCompiled;
 
 /// More than this may not fit a socket that nobody reads yet.
@@ -38,7 +38,7 @@ pub fn python_output(data: &[u8]) {
             shared: Arc::clone(shared),
             factory: Arc::clone(factory),
             worker: factory.adopt(Socket::Unix(here)),
-            context: &context,
+            context: Arc::clone(&context),
             outbox: Outbox::default(),
             input: Box::new(std::iter::empty()),
             accumulates: true,

@@ -27,7 +27,7 @@ fn catalog() -> &'static Arc<Catalog> {
 
 /// The classes of the newest distribution.
 #[cfg(not(fuzzing))]
-pub(super) fn catalog() -> &'static Arc<Catalog> {
+pub(crate) fn catalog() -> &'static Arc<Catalog> {
     static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
     CATALOG.get_or_init(|| {
         let class_path = testkit::Distribution::find(testkit::NEWEST).class_path();
@@ -79,7 +79,7 @@ fn blocks() -> Arc<BlockEnv> {
 }
 
 /// Spark's settings.
-pub(super) fn properties(settings: &[(&str, &str)]) -> SparkProperties {
+pub(crate) fn properties(settings: &[(&str, &str)]) -> SparkProperties {
     let mut properties = SparkProperties::default();
     for (key, value) in settings {
         properties.set(*key, *value);
@@ -88,8 +88,8 @@ pub(super) fn properties(settings: &[(&str, &str)]) -> SparkProperties {
 }
 
 /// A task.
-pub(super) fn context() -> TaskContext {
-    TaskContext {
+pub(crate) fn context() -> Arc<TaskContext> {
+    Arc::new(TaskContext {
         stage_id: 0,
         stage_attempt: 0,
         num_partitions: 1,
@@ -108,5 +108,5 @@ pub(super) fn context() -> TaskContext {
         python_updates: parking_lot::Mutex::default(),
         accumulator_updates: parking_lot::Mutex::default(),
         blocks: blocks(),
-    }
+    })
 }

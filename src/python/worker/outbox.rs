@@ -6,7 +6,7 @@ use std::io::{self, IoSlice, Write};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use super::wire::{length, special};
-use crate::lanes::python::Element;
+use crate::python::Element;
 use crate::task::TaskError;
 
 /// From this size on an element is sent from where it is instead of being copied.
