@@ -26,9 +26,12 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
     } = parts;
     let properties = &plane.env.properties;
     let mut lanes: Vec<Box<dyn Lane>> = Vec::new();
+    let mut workers = None;
     if settings.native_lanes.contains(&LaneName::Python) {
+        let own = PythonWorkers::new(properties, &plane.env.catalog)?;
+        workers = Some(own.clone());
         let parts = PythonParts {
-            workers: PythonWorkers::new(properties, &plane.env.catalog)?,
+            workers: own,
             local_dirs: Arc::clone(&plane.env.local_dirs),
             broadcasts: Arc::clone(&plane.broadcasts),
             shuffle: Arc::clone(&plane.shuffle),
@@ -50,6 +53,7 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
             memory: plane.memory.clone(),
             files: Arc::clone(files),
             zones: time_zones(),
+            workers,
         };
         lanes.push(Box::new(SqlLane::new(parts, properties)?));
     }

@@ -32,6 +32,32 @@ pub struct PythonFunction {
     pub job_artifact_uuid: Option<String>,
 }
 
+impl PythonFunction {
+    /// What workers are told of several functions that they call: the surroundings of the first, files and broadcast
+    /// variables of all. `None` of none.
+    pub fn together<'a>(functions: impl IntoIterator<Item = &'a Arc<Self>>) -> Option<Self> {
+        let mut functions = functions.into_iter();
+        let mut all = Self::clone(functions.next()?);
+        for other in functions {
+            for include in &other.python_includes {
+                if !all.python_includes.contains(include) {
+                    all.python_includes.push(include.clone());
+                }
+            }
+            for variable in &other.broadcast_vars {
+                if !all
+                    .broadcast_vars
+                    .iter()
+                    .any(|known| known.id == variable.id)
+                {
+                    all.broadcast_vars.push(variable.clone());
+                }
+            }
+        }
+        Some(all)
+    }
+}
+
 /// `org.apache.spark.broadcast.Broadcast[PythonBroadcast]`: a variable whose pickled value workers read from a file.
 #[derive(Debug, Clone)]
 pub struct PythonBroadcast {

@@ -11,4 +11,4 @@ pub mod worker;
 pub use broadcast_file::{FetchedFile, broadcast_file};
 pub use element::{Element, Elements};
 pub use function::{BroadcastFile, PythonBroadcast, PythonFunction};
-pub use read_function::read_function;
+pub use read_function::{accumulator_of, function_of_rdd, read_function};

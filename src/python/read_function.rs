@@ -10,7 +10,10 @@ use super::{BroadcastFile, PythonBroadcast, PythonFunction};
 use crate::blocks::broadcast::TorrentBroadcastRef;
 
 /// Reads the function of a `PythonRDD`; `file` gives the file of a broadcast variable.
-pub fn read_function(
+///
+/// # Errors
+/// It is not as expected.
+pub fn function_of_rdd(
     graph: &Graph,
     rdd: NodeId,
     file: impl Fn(TorrentBroadcastRef) -> Arc<dyn BroadcastFile>,
@@ -18,6 +21,31 @@ pub fn read_function(
     let node = graph
         .field_node(rdd, "func")
         .ok_or("PythonRDD without func")?;
+    let uuid = graph
+        .field(rdd, "jobArtifactUUID")
+        .and_then(|uuid| graph.scala_option(uuid))
+        .flatten()
+        .and_then(|uuid| graph.str(uuid));
+    Ok(PythonFunction {
+        job_artifact_uuid: uuid.map(std::borrow::Cow::into_owned),
+        ..read_function(graph, node, file)?
+    })
+}
+
+/// Where updates of a `SimplePythonFunction`'s accumulators go: its `PythonAccumulatorV2`, if it has one.
+pub fn accumulator_of(graph: &Graph, function: NodeId) -> Option<NodeId> {
+    graph.field_node(function, "accumulator")
+}
+
+/// Reads a `SimplePythonFunction`, which does not know whose artifacts it sees.
+///
+/// # Errors
+/// It is not as expected.
+pub fn read_function(
+    graph: &Graph,
+    node: NodeId,
+    file: impl Fn(TorrentBroadcastRef) -> Arc<dyn BroadcastFile>,
+) -> Result<PythonFunction, String> {
     let field = |name: &str| {
         graph
             .field(node, name)
@@ -67,15 +95,9 @@ pub fn read_function(
             })
         })
         .collect::<Result<_, String>>()?;
-    let accumulator = graph
-        .field_node(node, "accumulator")
+    let accumulator = accumulator_of(graph, node)
         .and_then(|accumulator| graph.field_node(accumulator, "metadata"))
         .and_then(|metadata| graph.int(graph.field(metadata, "id")?));
-    let job_artifact_uuid = graph
-        .field(rdd, "jobArtifactUUID")
-        .and_then(|uuid| graph.scala_option(uuid))
-        .flatten()
-        .and_then(text);
     Ok(PythonFunction {
         command: Bytes::copy_from_slice(command),
         env_vars,
@@ -84,7 +106,7 @@ pub fn read_function(
         python_ver: string("pythonVer")?,
         broadcast_vars,
         accumulator,
-        job_artifact_uuid,
+        job_artifact_uuid: None,
     })
 }
 
@@ -112,7 +134,7 @@ mod tests {
                 if !["range_1", "acc_bc_1", "barrier_1"].contains(&name.as_str()) {
                     continue;
                 }
-                let read = read_function(&task.stage.graph, task.stage.rdd, |_| Arc::new(File));
+                let read = function_of_rdd(&task.stage.graph, task.stage.rdd, |_| Arc::new(File));
                 let function = read.unwrap();
                 assert!(function.command.starts_with(b"\x80"), "{name}: a pickle");
                 assert_eq!(function.python_ver, "3.11");

@@ -39,6 +39,7 @@ mod sql_default;
 mod sql_expressions;
 mod sql_faults;
 mod sql_lane;
+mod sql_python;
 mod sql_random;
 mod sql_schemas;
 mod sql_windows;

@@ -131,6 +131,7 @@ impl fmt::Display for OperatorKind {
                 let outer = if *outer { "outer " } else { "" };
                 write!(f, "Generate {outer}{generator} of ({})", list(required))
             }
+            Self::BatchEvalPython { udfs, .. } => write!(f, "BatchEvalPython [{}]", list(udfs)),
             Self::Limit { limit, offset, .. } => write!(f, "Limit {limit} offset {offset}"),
             Self::BroadcastHashJoin {
                 join,

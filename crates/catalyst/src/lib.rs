@@ -32,6 +32,7 @@ mod object;
 mod operators;
 mod output;
 mod plan;
+mod python;
 mod scan;
 mod schema_merge;
 mod shuffle;
@@ -54,6 +55,7 @@ pub use metrics::Metric;
 pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,
 };
+pub use python::{PythonArgument, PythonUdf};
 pub use scan::{FILE_FORMATS, FileFormat, FileSourceScan, ParquetOptions, TextOptions};
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};

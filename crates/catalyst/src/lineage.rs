@@ -172,6 +172,10 @@ impl<'r, 'g> Lineage<'r, 'g> {
             ("window.WindowGroupLimitExec", "doExecute") => {
                 self.evaluate(closure.arg(reader, 0)?, child, hint)
             }
+            // Copies rows.
+            ("python.EvalPythonExec", "doExecute") if closure.args.is_empty() => {
+                self.rdd(child, hint)
+            }
             (
                 "aggregate.HashAggregateExec"
                 | "aggregate.SortAggregateExec"
@@ -181,7 +185,8 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 | "BaseLimitExec"
                 | "GlobalLimitExec"
                 | "GenerateExec"
-                | "window.WindowExec",
+                | "window.WindowExec"
+                | "python.EvalPythonExec",
                 "doExecute",
             ) => {
                 let plan = closure.arg(reader, 0)?;

@@ -9,6 +9,7 @@ use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
 use crate::output::plan_output;
 use crate::plan::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind};
+use crate::python::eval_python;
 use crate::window::{RankLike, read_expressions, read_spec};
 
 /// An operator with one input, from its object or from the evaluator factory of its closure.
@@ -19,6 +20,7 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
             return group_limit(reader, plan, child);
         }
         "GenerateExec" => return generate(reader, plan, child),
+        "BatchEvalPythonExec" => return eval_python(reader, plan, child),
         _ => {}
     }
     let mut metrics = of_operator(reader, plan)?;

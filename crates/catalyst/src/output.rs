@@ -59,6 +59,11 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
             read_attributes(reader, plan.elements("generatorOutput")?)?,
         ]
         .concat()),
+        "BatchEvalPythonExec" => Ok([
+            of("child")?,
+            read_attributes(reader, plan.elements("resultAttrs")?)?,
+        ]
+        .concat()),
         "UnionExec" => {
             let children = plan
                 .elements("children")?

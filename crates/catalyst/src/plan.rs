@@ -8,6 +8,7 @@ use crate::expr::{Attribute, Expr, SortOrder};
 use crate::generate::Generator;
 use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::metrics::Metric;
+use crate::python::PythonUdf;
 use crate::scan::FileSourceScan;
 use crate::window::{RankLike, WindowExpression};
 
@@ -277,6 +278,17 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
+    /// `BatchEvalPython`: columns that functions of Python compute, behind those of the input.
+    BatchEvalPython {
+        /// The functions, one for each column.
+        udfs: Vec<PythonUdf>,
+        /// Their columns.
+        results: Vec<Attribute>,
+        /// Artifacts of which session workers see, if the session has its own.
+        job_artifact_uuid: Option<String>,
+        /// Input.
+        child: Box<Operator>,
+    },
     /// `Generate`: columns of the input, and those that a generator makes, in as many rows as it makes.
     Generate {
         /// What is made of each row.
@@ -362,6 +374,7 @@ impl Operator {
             | OperatorKind::Window { child, .. }
             | OperatorKind::WindowGroupLimit { child, .. }
             | OperatorKind::Generate { child, .. }
+            | OperatorKind::BatchEvalPython { child, .. }
             | OperatorKind::BroadcastHashJoin {
                 streamed: child, ..
             }

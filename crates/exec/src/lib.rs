@@ -19,6 +19,7 @@ mod lower;
 mod metrics;
 mod plan;
 mod project;
+mod python;
 mod scan;
 pub mod schema;
 mod sort;
@@ -27,8 +28,14 @@ mod union;
 mod window;
 
 pub use exchange::{Partitioner, RangeSample, RangeSampler, Scattered, round_robin_order, scatter};
+#[cfg(fuzzing)]
+pub use python::fuzzing;
+
 pub use plan::{NativeStage, TaskPlan};
-pub use sources::{BlockStream, FileBytes, Make, Shared, SharedMemory, Sources};
+pub use sources::{
+    BlockStream, FileBytes, Make, PythonArguments, PythonCall, PythonCallee, PythonFrames,
+    PythonTimes, Shared, SharedMemory, Sources,
+};
 
 #[cfg(test)]
 mod testing;

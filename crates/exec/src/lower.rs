@@ -10,7 +10,9 @@ use datafusion_physical_plan::ExecutionPlan;
 use super::exec::{OperatorExec, StartFn};
 use super::metrics::Measured;
 use super::plan::Task;
-use super::{aggregate, filter, generate, join, leaves, limit, project, scan, sort, union, window};
+use super::{
+    aggregate, filter, generate, join, leaves, limit, project, python, scan, sort, union, window,
+};
 use catalyst::Metric;
 use catalyst::Unsupported;
 use catalyst::{Attribute, Expr, ExprId, ExprKind};
@@ -319,6 +321,15 @@ impl Lowering {
             } => {
                 let operator = (generator, *outer, &required[..], &generated[..]);
                 generate::generate(self, operator, child, inputs, demand)?
+            }
+            OperatorKind::BatchEvalPython {
+                udfs,
+                results,
+                job_artifact_uuid,
+                child,
+            } => {
+                let operator = (&udfs[..], &results[..], job_artifact_uuid.as_deref());
+                python::batch_eval_python(self, operator, child, inputs, demand)?
             }
         };
         lowered.metrics = operator.metrics.clone().into();

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::metrics::{MetricValue, MetricsSet};
 
+use super::python::{DATA_RECEIVED, DATA_SENT};
+use super::sources::PythonTimes;
 use catalyst::Metric;
 
 /// An operator of a task's plan, with the accumulators of Spark's operator.
@@ -21,6 +23,9 @@ pub(super) const PEAK_MEMORY: &str = "peak_memory";
 
 /// Name of the metric with the batches that Spark's reader would have made.
 pub(super) const INPUT_BATCHES: &str = "input_batches";
+
+/// Metrics of functions of Python that are counted under Spark's names.
+const PYTHON: [&str; 2] = [DATA_SENT, DATA_RECEIVED];
 
 impl Measured {
     /// By accumulator, what was measured.
@@ -52,6 +57,10 @@ fn value(name: &str, measured: &MetricsSet) -> Option<usize> {
     match name {
         "numOutputRows" => measured.output_rows(),
         "spillSize" => Some(measured.spilled_bytes().unwrap_or(0)),
+        "pythonNumRowsReceived" => measured.output_rows(),
+        name if PYTHON.contains(&name) || PythonTimes::NAMES.contains(&name) => measured
+            .sum_by_name(name)
+            .map(|value: MetricValue| value.as_usize()),
         "numInputBatches" => measured
             .sum_by_name(INPUT_BATCHES)
             .map(|value: MetricValue| value.as_usize()),

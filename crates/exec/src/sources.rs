@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use datafusion_common::Result;
+use datafusion_physical_plan::metrics::Count;
+use javaser::arena::NodeId;
+use rows::error::bail_out;
 
 use catalyst::ShufflePartitionSpec;
 use catalyst::{Broadcast, ShuffleRead};
@@ -90,11 +93,79 @@ pub trait Sources: Debug + Send + Sync {
     /// The broadcast of the `SerializableConfiguration` cannot be had.
     fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>>;
 
+    /// Calls functions of Python in a worker: gives what it returns for the frames of pickled rows that it is given. It
+    /// takes them as it can, while results are asked for.
+    ///
+    /// # Errors
+    /// No worker is to be had.
+    fn python(
+        &self,
+        _call: &PythonCall,
+        _arguments: PythonArguments,
+        _times: PythonTimes,
+    ) -> Result<PythonFrames> {
+        Err(bail_out("no Python workers"))
+    }
+
     /// Whether the task may go on; asked by leaves once for each batch.
     ///
     /// # Errors
     /// The task was killed.
     fn alive(&self) -> Result<()>;
+}
+
+/// Functions of Python that are called for every row of a partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PythonCall {
+    /// The functions: each gives a value.
+    pub callees: Vec<PythonCallee>,
+    /// Artifacts of which session the worker sees, if the session has its own.
+    pub job_artifact_uuid: Option<String>,
+}
+
+/// A function among several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PythonCallee {
+    /// `PythonFunction`s in the stage's graph; each is given what the one before it returns.
+    pub functions: Vec<NodeId>,
+    /// Places of the first one's arguments among the values of a row, and the names of those that have one.
+    pub arguments: Vec<(usize, Option<String>)>,
+    /// By what profiles of it are kept.
+    pub result_id: i64,
+}
+
+/// Frames of pickled rows for a worker.
+pub type PythonArguments = Box<dyn Iterator<Item = Result<Vec<u8>>> + Send>;
+
+/// Frames of pickled results.
+pub type PythonFrames = Box<dyn Iterator<Item = Result<Bytes>> + Send>;
+
+/// Counts how long workers took, for the operator that called them.
+#[derive(Debug, Clone)]
+pub struct PythonTimes([Count; 4]);
+
+impl PythonTimes {
+    /// Spark's names of the metrics.
+    pub(crate) const NAMES: [&str; 4] = [
+        "pythonBootTime",
+        "pythonInitTime",
+        "pythonTotalTime",
+        "pythonProcessingTime",
+    ];
+
+    /// Counts with counters that are made by their names.
+    pub(crate) fn new(counter: impl Fn(&'static str) -> Count) -> Self {
+        Self(Self::NAMES.map(counter))
+    }
+
+    /// Adds times, in milliseconds: from the task's start until the worker ran, until it had read what it needs, from the
+    /// start to the end, and in the functions, which workers before Spark 4.2 do not tell.
+    pub fn add(&self, boot: i64, init: i64, total: i64, processing: Option<i64>) {
+        let times = [boot, init, total, processing.unwrap_or(0)];
+        for (counter, time) in self.0.iter().zip(times) {
+            counter.add(usize::try_from(time).unwrap_or(0));
+        }
+    }
 }
 
 /// Blocks of a shuffle, one after the other.

@@ -10,7 +10,7 @@ use javaser::Limits;
 use super::plan::{RddKind, StagePlan, bind};
 use crate::blocks::kryo::Kryo;
 use crate::python::BroadcastFile;
-use crate::python::read_function;
+use crate::python::function_of_rdd;
 use crate::task::{StageBinary, TaskContext, TaskError, TaskObject};
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub fn python_stage(data: &[u8]) {
     };
     for rdd in &plan.rdds {
         if let RddKind::Python { rdd, .. } = &rdd.kind {
-            let _ = read_function(&stage.graph, *rdd, |_| Arc::new(NoFile));
+            let _ = function_of_rdd(&stage.graph, *rdd, |_| Arc::new(NoFile));
         }
     }
     if let Ok(task) = TaskObject::decode(task, &limits) {

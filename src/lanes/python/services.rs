@@ -21,7 +21,7 @@ use crate::blocks::shuffle::{ReadRange, Shuffle};
 use crate::blocks::store::{BlockManager, CacheRequest, Cached};
 use crate::files::{FileSystems, HadoopConf};
 use crate::python::worker::PythonWorkers;
-use crate::python::{Element, Elements, FetchedFile, PythonFunction, read_function};
+use crate::python::{Element, Elements, FetchedFile, PythonFunction, function_of_rdd};
 use crate::task::{StageBinary, TaskContext, TaskError};
 
 /// Longest value in a shuffle or cached block that is believed.
@@ -83,7 +83,7 @@ impl ExecutorServices {
         if let Some(function) = known.get(&rdd) {
             return Ok(Arc::clone(function));
         }
-        let function = read_function(&stage.graph, rdd, |broadcast| {
+        let function = function_of_rdd(&stage.graph, rdd, |broadcast| {
             Arc::new(FetchedFile {
                 broadcast,
                 broadcasts: Arc::clone(&self.parts.broadcasts),

@@ -10,6 +10,7 @@ use javatime::Zones;
 use wire::task_description::TaskDescription;
 
 use super::engine::Engine;
+use super::functions::Functions;
 use super::relations::Relations;
 use super::run::SqlPlan;
 use super::schemas::SchemaPlan;
@@ -23,6 +24,7 @@ use crate::blocks::shuffle::Shuffle;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
 use crate::files::FileSystems;
 use crate::memory::budget::ExecutionMemory;
+use crate::python::worker::PythonWorkers;
 use crate::report::Verification;
 use crate::task::{AcceptedTask, DecodedTask, Lane, StageBinary, StageTarget, Verifier};
 
@@ -39,6 +41,8 @@ pub struct SqlParts {
     pub files: Arc<FileSystems>,
     /// Time zones with rules.
     pub zones: Zones,
+    /// Who runs functions of Python, if somebody does.
+    pub workers: Option<PythonWorkers>,
 }
 
 /// The lane of Spark SQL's stages.
@@ -68,6 +72,7 @@ pub(super) struct JudgedStage {
     pub(super) native: NativeStage,
     pub(super) output: JudgedOutput,
     pub(super) metrics: SqlMetrics,
+    pub(super) python: Functions,
     /// With `spark.firesteel.verify=both`.
     pub(super) rules: Option<Arc<Rules>>,
 }
@@ -205,6 +210,8 @@ impl Shared {
         let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
         let output = JudgedOutput::new(native.stage()).map_err(words)?;
         let metrics = SqlMetrics::read(&binary.graph)?;
+        let python = Functions::read(&native.stage().root, &binary.graph, &self.parts)?;
+        python.check(description, &self.parts)?;
         let rules = self
             .verifier
             .as_ref()
@@ -213,6 +220,7 @@ impl Shared {
             native,
             output,
             metrics,
+            python,
             rules,
         })))
     }

@@ -9,6 +9,7 @@
 //! | `row_blocks` | the rows in blocks of a shuffle |
 //! | `relations` | decoded broadcasts, shared by all tasks |
 //! | `sink` | what becomes of rows |
+//! | `functions` | functions of Python, in workers |
 //! | `write` | rows to a shuffle |
 //! | `results` | rows to the driver |
 //! | `verify` | every attempt run by the JVM too |
@@ -18,6 +19,7 @@
 
 mod engine;
 mod failure;
+mod functions;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod lane;

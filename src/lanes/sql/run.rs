@@ -32,8 +32,7 @@ impl AcceptedTask for SqlPlan {
     fn run(self: Box<Self>, context: &Arc<TaskContext>) -> Result<TaskValue, TaskError> {
         let shuffle = &self.shared.parts.shuffle;
         shuffle.tracker().update_epoch(context.epoch);
-        let (lane, binary) = (Arc::clone(&self.shared), Arc::clone(&self.binary));
-        let sources = Arc::new(TaskSources::new(lane, binary, Arc::clone(context)));
+        let sources = Arc::new(TaskSources::new(&self, Arc::clone(context)));
         // Nothing of the attempt is visible before its last step.
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.attempt(context, &sources)));
         for (_, read) in sources.shuffles_read() {
@@ -47,7 +46,7 @@ impl AcceptedTask for SqlPlan {
     }
 
     fn accumulator(&self) -> Option<NodeId> {
-        None
+        self.stage.python.accumulator()
     }
 }
 

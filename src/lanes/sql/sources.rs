@@ -12,14 +12,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use catalyst::{Broadcast, ShufflePartitionSpec, ShuffleRead};
 use datafusion_common::Result;
-use exec::{BlockStream, FileBytes, Make, Shared, Sources};
+use exec::{
+    BlockStream, FileBytes, Make, PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared,
+    Sources,
+};
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use rows::error::{RunError, bail_out};
 
 use super::failure::of_source;
-use super::lane::Shared as Lane;
+use super::lane::{JudgedStage, Shared as Lane};
 use super::row_blocks::{RowBlocks, SharedMetrics};
+use super::run::SqlPlan;
 use crate::blocks::broadcast::TorrentBroadcastRef;
 use crate::blocks::metrics::{Counter, ShuffleReadMetrics};
 use crate::blocks::shuffle::{MapStatuses, ReadRange};
@@ -33,6 +37,7 @@ use crate::task::{StageBinary, TaskContext};
 pub(super) struct TaskSources {
     lane: Arc<Lane>,
     binary: Arc<StageBinary>,
+    stage: Arc<JudgedStage>,
     context: Arc<TaskContext>,
     /// Whether blocks of one map may be read as one.
     batches: bool,
@@ -44,16 +49,14 @@ pub(super) struct TaskSources {
 
 impl TaskSources {
     /// For an attempt.
-    pub(super) fn new(
-        lane: Arc<Lane>,
-        binary: Arc<StageBinary>,
-        context: Arc<TaskContext>,
-    ) -> Self {
+    pub(super) fn new(plan: &SqlPlan, context: Arc<TaskContext>) -> Self {
+        let lane = Arc::clone(&plan.shared);
         let conf = lane.parts.shuffle.conf();
         let batches = !conf.old_fetch_protocol && context.blocks.io_encryption_key.is_none();
         Self {
             lane,
-            binary,
+            binary: Arc::clone(&plan.binary),
+            stage: Arc::clone(&plan.stage),
             context,
             batches,
             read: Mutex::default(),
@@ -209,6 +212,19 @@ impl Sources for TaskSources {
 
     fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>> {
         Ok(self.hadoop(conf)?.text(key))
+    }
+
+    fn python(
+        &self,
+        call: &PythonCall,
+        arguments: PythonArguments,
+        times: PythonTimes,
+    ) -> Result<PythonFrames> {
+        let workers = self.lane.parts.workers.as_ref();
+        let workers = workers.ok_or_else(|| bail_out("no Python workers"))?;
+        self.stage
+            .python
+            .call(workers, call, arguments, times, &self.context)
     }
 
     fn alive(&self) -> Result<()> {

@@ -2,18 +2,41 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use serde_json::{Map, Value, json};
 
 use super::environment::whole_cpus;
-use super::protocol::{ContextForm, WorkerProtocol};
+use super::protocol::{ContextForm, UdfForm, WorkerProtocol};
 use super::wire::{length, put, special};
 use crate::python::PythonFunction;
 use crate::task::TaskContext;
 
 /// `PythonEvalType.NON_UDF`: the command is a function over an iterator, with its serializers.
 const NON_UDF: i32 = 0;
+/// `PythonEvalType.SQL_BATCHED_UDF`: functions over pickled rows.
+const SQL_BATCHED_UDF: i32 = 100;
+
+/// What a worker does with its input.
+#[derive(Debug, Clone, Copy)]
+pub enum PythonTask<'a> {
+    /// Its function is called with an iterator of all elements.
+    Iterate,
+    /// These functions are called for each of the pickled rows.
+    CallForRows(&'a [PythonCallee]),
+}
+
+/// A function that is called for rows, `ChainedPythonFunctions`.
+#[derive(Debug, Clone)]
+pub struct PythonCallee {
+    /// Each is given what the one before it returns.
+    pub functions: Vec<Arc<PythonFunction>>,
+    /// Places of the first one's arguments among the values of a row, and the names of those that have one.
+    pub arguments: Vec<(usize, Option<String>)>,
+    /// By what profiles of it are kept.
+    pub result_id: i64,
+}
 
 /// Where a worker finds a server of the executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +61,7 @@ pub(super) struct BroadcastChanges {
 /// A task for a worker.
 pub(super) struct TaskMessage<'a> {
     pub(super) function: &'a PythonFunction,
+    pub(super) task: PythonTask<'a>,
     pub(super) partition_index: i32,
     pub(super) context: &'a TaskContext,
     /// Who answers `BarrierTaskContext` in a barrier stage.
@@ -65,12 +89,18 @@ impl TaskMessage<'_> {
         }
         self.put_files(&mut out)?;
         self.put_broadcasts(&mut out)?;
-        out.put_i32(NON_UDF);
+        out.put_i32(match self.task {
+            PythonTask::Iterate => NON_UDF,
+            PythonTask::CallForRows(_) => SQL_BATCHED_UDF,
+        });
         if protocol.conf_maps {
             out.put_i32(0);
             out.put_i32(0);
         }
-        put(&mut out, &self.function.command)?;
+        match self.task {
+            PythonTask::Iterate => put(&mut out, &self.function.command)?,
+            PythonTask::CallForRows(callees) => put_callees(callees, protocol.udf_form, &mut out)?,
+        }
         if protocol.init_frame {
             let len = length(out.len() - start)?;
             if let Some(place) = out.get_mut(start - 4..start) {
@@ -199,6 +229,37 @@ impl TaskMessage<'_> {
         }
         Ok(())
     }
+}
+
+/// `PythonUDFRunner.writeUDFs`
+fn put_callees(callees: &[PythonCallee], form: UdfForm, out: &mut BytesMut) -> io::Result<()> {
+    if form == UdfForm::Profiled {
+        // There is no profiler.
+        out.put_u8(0);
+    }
+    out.put_i32(length(callees.len())?);
+    for callee in callees {
+        out.put_i32(length(callee.arguments.len())?);
+        for (place, name) in &callee.arguments {
+            out.put_i32(length(*place)?);
+            match (form, name) {
+                (UdfForm::Places, _) => {}
+                (_, None) => out.put_u8(0),
+                (_, Some(name)) => {
+                    out.put_u8(1);
+                    put(out, name.as_bytes())?;
+                }
+            }
+        }
+        out.put_i32(length(callee.functions.len())?);
+        for function in &callee.functions {
+            put(out, &function.command)?;
+        }
+        if form == UdfForm::Identified {
+            out.put_i64(callee.result_id);
+        }
+    }
+    Ok(())
 }
 
 /// The directory of the files that a function sees.

@@ -34,8 +34,9 @@ use std::time::SystemTime;
 use javaser::Catalog;
 use parking_lot::Mutex;
 
-pub use output::PythonOutput;
-pub use protocol::{ContextForm, WorkerProtocol};
+pub use message::{PythonCallee, PythonTask};
+pub use output::{PythonOutput, WorkerTimes};
+pub use protocol::{ContextForm, UdfForm, WorkerProtocol};
 pub use settings::WorkerSettings;
 
 use self::barrier::BarrierServer;
@@ -89,6 +90,13 @@ pub struct PythonMemory {
     pub resident_bytes: u64,
 }
 
+/// What a worker is asked for.
+struct Job<'a> {
+    function: &'a PythonFunction,
+    partition_index: i32,
+    task: PythonTask<'a>,
+}
+
 impl PythonWorkers {
     /// No worker is started yet.
     ///
@@ -137,9 +145,50 @@ impl PythonWorkers {
         input: Elements<'a>,
         context: &Arc<TaskContext>,
     ) -> Result<PythonOutput<'a>, TaskError> {
+        let job = Job {
+            function,
+            partition_index,
+            task: PythonTask::Iterate,
+        };
+        self.start(&job, input, context)
+    }
+
+    /// Calls functions for every pickled row of the input's frames: `PythonUDFRunner.compute`. Otherwise as
+    /// [`Self::run`]. The worker's surroundings are those of the first function; broadcasts and files of all.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn call_for_rows<'a>(
+        &self,
+        callees: &[PythonCallee],
+        job_artifact_uuid: Option<String>,
+        input: Elements<'a>,
+        context: &Arc<TaskContext>,
+    ) -> Result<PythonOutput<'a>, TaskError> {
+        let all = callees.iter().flat_map(|callee| &callee.functions);
+        let mut function = PythonFunction::together(all)
+            .ok_or_else(|| TaskError::BailOut("no Python function".to_owned()))?;
+        function.job_artifact_uuid = job_artifact_uuid;
+        // `spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled`; nobody has turned it off.
+        let simplified = ("SPARK_SIMPLIFIED_TRACEBACK".to_owned(), "1".to_owned());
+        function.env_vars.extend([simplified]);
+        let job = Job {
+            function: &function,
+            partition_index: context.partition_id,
+            task: PythonTask::CallForRows(callees),
+        };
+        self.start(&job, input, context)
+    }
+
+    fn start<'a>(
+        &self,
+        job: &Job<'_>,
+        input: Elements<'a>,
+        context: &Arc<TaskContext>,
+    ) -> Result<PythonOutput<'a>, TaskError> {
         let started = SystemTime::now();
         context.check()?;
-        let shared = &self.0;
+        let (shared, function) = (&self.0, job.function);
         let factory = shared.factory(function, context)?;
         let barrier = match context.is_barrier {
             true => Some(BarrierServer::start(
@@ -153,7 +202,8 @@ impl PythonWorkers {
         let changes = broadcast::changes(function, &mut worker, context, &shared.settings)?;
         let message = TaskMessage {
             function,
-            partition_index,
+            task: job.task,
+            partition_index: job.partition_index,
             context,
             barrier: barrier.as_ref().map(BarrierServer::address),
             broadcasts: &changes,

@@ -41,7 +41,21 @@ pub struct PythonOutput<'a> {
     accumulates: bool,
     started: SystemTime,
     terminated: bool,
+    times: Option<WorkerTimes>,
     _barrier: Option<BarrierServer>,
+}
+
+/// How long a worker took for a task, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerTimes {
+    /// Until it ran.
+    pub boot: i64,
+    /// Until it had read what it needs.
+    pub init: i64,
+    /// From the start to the end.
+    pub total: i64,
+    /// In the user's functions; workers before Spark 4.2 do not tell.
+    pub processing: Option<i64>,
 }
 
 impl std::fmt::Debug for PythonOutput<'_> {
@@ -89,8 +103,14 @@ impl<'a> PythonOutput<'a> {
             accumulates: assignment.accumulates,
             started: assignment.started,
             terminated: false,
+            times: None,
             _barrier: assignment.barrier,
         }
+    }
+
+    /// How long the worker took, once it has told; given once.
+    pub fn take_times(&mut self) -> Option<WorkerTimes> {
+        self.times.take()
     }
 
     /// The next frame; `None` after the last.
@@ -125,21 +145,29 @@ impl<'a> PythonOutput<'a> {
         let boot_time = self.read_i64()?;
         let init_time = self.read_i64()?;
         let finish_time = self.read_i64()?;
-        if self.shared.protocol.processing_time {
-            self.read_i64()?;
-        }
+        let processing = match self.shared.protocol.processing_time {
+            true => Some(self.read_i64()?),
+            false => None,
+        };
         let memory_spilled = self.read_i64()?;
         let disk_spilled = self.read_i64()?;
         let start = self.started.duration_since(UNIX_EPOCH).unwrap_or_default();
         let start = i64::try_from(start.as_millis()).unwrap_or(0);
+        let times = WorkerTimes {
+            boot: boot_time.wrapping_sub(start),
+            init: init_time.wrapping_sub(boot_time),
+            total: finish_time.wrapping_sub(start),
+            processing,
+        };
         tracing::info!(
             target: "PythonRunner",
             "Times: total = {}, boot = {}, init = {}, finish = {}",
-            finish_time.wrapping_sub(start),
-            boot_time.wrapping_sub(start),
-            init_time.wrapping_sub(boot_time),
+            times.total,
+            times.boot,
+            times.init,
             finish_time.wrapping_sub(init_time),
         );
+        self.times = Some(times);
         let spill = &self.context.metrics.spill;
         spill.memory_bytes_spilled.add(memory_spilled);
         spill.disk_bytes_spilled.add(disk_spilled);

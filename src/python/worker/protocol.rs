@@ -15,6 +15,17 @@ pub enum ContextForm {
     Json,
 }
 
+/// How functions are told that are called for rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UdfForm {
+    /// Arguments by their places (3.5).
+    Places,
+    /// Arguments with their names, after what profiles them (4.0, 4.1).
+    Profiled,
+    /// Arguments with their names; every function has an id (from 4.2).
+    Identified,
+}
+
 /// The differences between versions in talking to workers. They are learned from what the distribution's own classes
 /// mention, because its `pyspark` is of the same build.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +38,8 @@ pub struct WorkerProtocol {
     pub init_frame: bool,
     /// Two maps of settings stand before the command (from 4.2).
     pub conf_maps: bool,
+    /// How functions are told that are called for rows.
+    pub udf_form: UdfForm,
     /// There is a fourth time among the times of a task (from 4.2).
     pub processing_time: bool,
     /// The daemon is told the worker's module (from 4.0).
@@ -50,6 +63,8 @@ pub struct WorkerProtocol {
 }
 
 const PACKAGE: &str = "org.apache.spark.api.python";
+/// An argument of a function, with its name.
+const ARGUMENT: &str = "org.apache.spark.sql.execution.python.EvalPythonExec$ArgumentMetadata";
 
 impl WorkerProtocol {
     /// Looks at the distribution's classes. What cannot be found counts as not mentioned, that is as an older version.
@@ -72,6 +87,11 @@ impl WorkerProtocol {
                 "START_OF_INIT_MESSAGE",
             ),
             conf_maps: json,
+            udf_form: match (json, catalog.jar_of(ARGUMENT).is_some()) {
+                (true, _) => UdfForm::Identified,
+                (false, true) => UdfForm::Profiled,
+                (false, false) => UdfForm::Places,
+            },
             processing_time: mentions(&format!("{runner}$ReaderIterator"), "pythonProcessingTime"),
             daemon_knows_worker: mentions(
                 &format!("{PACKAGE}.PythonWorkerFactory"),

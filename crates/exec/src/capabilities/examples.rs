@@ -14,6 +14,7 @@ use catalyst::{Bound, Frame, FrameUnit, WindowExpression, WindowFunction};
 use catalyst::{BuildSide, EquiJoin, JoinType};
 use catalyst::{DataType, StructField};
 use catalyst::{FileFormat, FileSourceScan, ParquetOptions};
+use catalyst::{PythonArgument, PythonUdf};
 
 pub(super) fn column(id: i64, data_type: &DataType) -> Attribute {
     Attribute {
@@ -165,6 +166,22 @@ fn plain() -> Vec<(Operator, Inputs)> {
             order: vec![order(&key)],
             rank: RankLike::Rank,
             limit: 1,
+            child: child(),
+        },
+        OperatorKind::BatchEvalPython {
+            udfs: vec![PythonUdf {
+                name: "f".to_owned(),
+                functions: Vec::new(),
+                arguments: vec![PythonArgument {
+                    name: None,
+                    value: key.clone(),
+                }],
+                data_type: DataType::Integer,
+                deterministic: true,
+                result_id: 0,
+            }],
+            results: columns.to_vec(),
+            job_artifact_uuid: None,
             child: child(),
         },
         OperatorKind::Generate {

@@ -209,6 +209,7 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::Window { .. } => "WindowExec",
         OperatorKind::WindowGroupLimit { .. } => "WindowGroupLimitExec",
         OperatorKind::Generate { .. } => "GenerateExec",
+        OperatorKind::BatchEvalPython { .. } => "BatchEvalPythonExec",
     }
 }
 

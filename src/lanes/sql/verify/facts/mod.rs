@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use catalyst::{
     Attribute, DataType, Expr, ExprId, ExprKind, Generator, MAX_LONG_DIGITS, Operator,
-    OperatorKind, SortOrder,
+    OperatorKind, PythonUdf, SortOrder,
 };
 
 use super::rows::{Column, Determined, Slot};
@@ -125,6 +125,12 @@ impl Facts {
                 child,
                 ..
             } => Self::of(child).generated(generator, generated),
+            OperatorKind::BatchEvalPython {
+                udfs,
+                results,
+                child,
+                ..
+            } => Self::of(child).evaluated(udfs, results),
             OperatorKind::Expand { projections, child } => {
                 let columns = operator.output.known().unwrap_or_default();
                 Self::of(child).expanded(columns, projections)
@@ -341,6 +347,28 @@ impl Facts {
     }
 
     /// A generator makes more rows of some than of others, in their order.
+    /// With columns that functions of Python compute.
+    fn evaluated(self, udfs: &[PythonUdf], results: &[Attribute]) -> Self {
+        let mut facts = self;
+        for (udf, column) in udfs.iter().zip(results) {
+            let looks = udf
+                .arguments
+                .iter()
+                .map(|argument| facts.look(&argument.value));
+            let exact =
+                udf.deterministic && looks.max().is_none_or(|look| look == Determined::Exact);
+            facts.loosen(
+                column.id,
+                if exact {
+                    Determined::Exact
+                } else {
+                    Determined::Free
+                },
+            );
+        }
+        facts
+    }
+
     fn generated(self, generator: &Generator, generated: &[Attribute]) -> Self {
         let mut facts = self.all_rows();
         for arg in generator.args() {

@@ -1,0 +1,359 @@
+//! Rows for functions of Python, pickled: what `EvaluatePython.toJava` and its picklers make of them.
+//!
+//! A frame is a list of rows, each a tuple of its values. Rows with dates or timestamps, at any depth, go through
+//! `pyspark.sql.types`, which makes objects of the numbers that they are.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Decimal128Array, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, ListArray, StringViewArray,
+    TimestampMicrosecondArray,
+};
+use arrow::datatypes::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType,
+};
+use catalyst::{DataType, Unsupported};
+
+/// Opcodes of protocol 2.
+mod op {
+    pub(super) const PROTO: [u8; 2] = [0x80, 2];
+    pub(super) const EMPTY_LIST: u8 = b']';
+    pub(super) const MARK: u8 = b'(';
+    pub(super) const APPENDS: u8 = b'e';
+    pub(super) const STOP: u8 = b'.';
+    pub(super) const NONE: u8 = b'N';
+    pub(super) const NEWTRUE: u8 = 0x88;
+    pub(super) const NEWFALSE: u8 = 0x89;
+    pub(super) const BININT: u8 = b'J';
+    pub(super) const BININT1: u8 = b'K';
+    pub(super) const LONG1: u8 = 0x8a;
+    pub(super) const BINFLOAT: u8 = b'G';
+    pub(super) const BINUNICODE: u8 = b'X';
+    pub(super) const GLOBAL: u8 = b'c';
+    pub(super) const TUPLE: u8 = b't';
+    pub(super) const TUPLE1: u8 = 0x85;
+    pub(super) const REDUCE: u8 = b'R';
+    pub(super) const BINPUT: u8 = b'q';
+    pub(super) const BINGET: u8 = b'h';
+}
+
+/// Pickles rows of columns of certain types.
+#[derive(Debug)]
+pub(super) struct RowPickler {
+    types: Vec<DataType>,
+    /// The schema as JSON, if rows go through it.
+    schema: Option<String>,
+}
+
+impl RowPickler {
+    /// For rows of these columns.
+    ///
+    /// # Errors
+    /// Values of one of the types are not pickled natively.
+    pub(super) fn new(types: Vec<DataType>) -> Result<Self, Unsupported> {
+        types.iter().try_for_each(check)?;
+        let schema = types.iter().any(needs_conversion);
+        let schema = schema.then(|| json_of_row(&types));
+        Ok(Self { types, schema })
+    }
+
+    /// The columns, as they are pickled; `None` if they have other types.
+    pub(super) fn columns<'a>(&self, arrays: &'a [ArrayRef]) -> Option<Vec<Column<'a>>> {
+        let columns = self.types.iter().zip(arrays);
+        columns.map(|(of, array)| Column::new(of, array)).collect()
+    }
+
+    /// The frame of these rows.
+    pub(super) fn frame(&self, columns: &[Column<'_>], rows: Range<usize>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 * (1 + columns.len()) * rows.len());
+        out.extend_from_slice(&op::PROTO);
+        out.extend_from_slice(&[op::EMPTY_LIST, op::MARK]);
+        for (count, row) in rows.enumerate() {
+            if let Some(schema) = &self.schema {
+                match count {
+                    0 => put_converter(schema, &mut out),
+                    _ => out.extend_from_slice(&[op::BINGET, 0]),
+                }
+            }
+            out.push(op::MARK);
+            for column in columns {
+                column.put(row, &mut out);
+            }
+            out.push(op::TUPLE);
+            if self.schema.is_some() {
+                out.push(op::REDUCE);
+            }
+        }
+        out.extend_from_slice(&[op::APPENDS, op::STOP]);
+        out
+    }
+}
+
+/// `_create_row_inbound_converter(_parse_datatype_json_string(schema))`, kept as number 0 for the other rows.
+fn put_converter(schema: &str, out: &mut Vec<u8>) {
+    put_global("pyspark.sql.types", "_create_row_inbound_converter", out);
+    put_global("pyspark.sql.types", "_parse_datatype_json_string", out);
+    put_text(schema, out);
+    let called = [op::TUPLE1, op::REDUCE, op::TUPLE1, op::REDUCE];
+    out.extend_from_slice(&called);
+    out.extend_from_slice(&[op::BINPUT, 0]);
+}
+
+fn put_global(module: &str, name: &str, out: &mut Vec<u8>) {
+    out.push(op::GLOBAL);
+    for line in [module, name] {
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+}
+
+fn put_text(text: &str, out: &mut Vec<u8>) {
+    out.push(op::BINUNICODE);
+    // Columns keep the length of a text in 32 bits.
+    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn put_integer(value: i64, out: &mut Vec<u8>) {
+    if let Ok(small) = u8::try_from(value) {
+        out.extend_from_slice(&[op::BININT1, small]);
+    } else if let Ok(medium) = i32::try_from(value) {
+        out.push(op::BININT);
+        out.extend_from_slice(&medium.to_le_bytes());
+    } else {
+        out.extend_from_slice(&[op::LONG1, 8]);
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
+fn put_float(value: f64, out: &mut Vec<u8>) {
+    out.push(op::BINFLOAT);
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+/// A column of values that are pickled.
+pub(super) enum Column<'a> {
+    Null,
+    Boolean(&'a BooleanArray),
+    Byte(&'a Int8Array),
+    Short(&'a Int16Array),
+    Integer(&'a Int32Array),
+    Long(&'a Int64Array),
+    Float(&'a Float32Array),
+    Double(&'a Float64Array),
+    Decimal(&'a Decimal128Array),
+    Text(&'a StringViewArray),
+    Date(&'a Date32Array),
+    Timestamp(&'a TimestampMicrosecondArray),
+    Array(&'a ListArray, Box<Column<'a>>),
+}
+
+impl<'a> Column<'a> {
+    /// A column of that type; `None` if it has another.
+    fn new(of: &DataType, array: &'a ArrayRef) -> Option<Self> {
+        Some(match of {
+            DataType::Null => Self::Null,
+            DataType::Boolean => Self::Boolean(array.as_boolean_opt()?),
+            DataType::Byte => Self::Byte(array.as_primitive_opt::<Int8Type>()?),
+            DataType::Short => Self::Short(array.as_primitive_opt::<Int16Type>()?),
+            DataType::Integer => Self::Integer(array.as_primitive_opt::<Int32Type>()?),
+            DataType::Long => Self::Long(array.as_primitive_opt::<Int64Type>()?),
+            DataType::Float => Self::Float(array.as_primitive_opt::<Float32Type>()?),
+            DataType::Double => Self::Double(array.as_primitive_opt::<Float64Type>()?),
+            DataType::Decimal(_) => Self::Decimal(array.as_primitive_opt::<Decimal128Type>()?),
+            DataType::String => Self::Text(array.as_string_view_opt()?),
+            DataType::Date => Self::Date(array.as_primitive_opt::<Date32Type>()?),
+            DataType::Timestamp | DataType::TimestampNtz => {
+                Self::Timestamp(array.as_primitive_opt::<TimestampMicrosecondType>()?)
+            }
+            DataType::Array { element, .. } => {
+                let list = array.as_list_opt::<i32>()?;
+                Self::Array(list, Box::new(Self::new(element, list.values())?))
+            }
+            _ => return None,
+        })
+    }
+
+    fn array(&self) -> Option<&dyn Array> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Boolean(array) => array,
+            Self::Byte(array) => array,
+            Self::Short(array) => array,
+            Self::Integer(array) => array,
+            Self::Long(array) => array,
+            Self::Float(array) => array,
+            Self::Double(array) => array,
+            Self::Decimal(array) => array,
+            Self::Text(array) => array,
+            Self::Date(array) => array,
+            Self::Timestamp(array) => array,
+            Self::Array(array, _) => array,
+        })
+    }
+
+    fn put(&self, row: usize, out: &mut Vec<u8>) {
+        if self.array().is_none_or(|array| array.is_null(row)) {
+            return out.push(op::NONE);
+        }
+        match self {
+            Self::Null => out.push(op::NONE),
+            Self::Boolean(array) => out.push(match array.value(row) {
+                true => op::NEWTRUE,
+                false => op::NEWFALSE,
+            }),
+            Self::Byte(array) => put_integer(array.value(row).into(), out),
+            Self::Short(array) => put_integer(array.value(row).into(), out),
+            Self::Integer(array) => put_integer(array.value(row).into(), out),
+            Self::Long(array) => put_integer(array.value(row), out),
+            Self::Float(array) => put_float(array.value(row).into(), out),
+            Self::Double(array) => put_float(array.value(row), out),
+            Self::Decimal(array) => {
+                put_global("decimal", "Decimal", out);
+                put_text(&array.value_as_string(row), out);
+                out.extend_from_slice(&[op::TUPLE1, op::REDUCE]);
+            }
+            Self::Text(array) => put_text(array.value(row), out),
+            Self::Date(array) => put_integer(array.value(row).into(), out),
+            Self::Timestamp(array) => put_integer(array.value(row), out),
+            Self::Array(array, elements) => {
+                out.extend_from_slice(&[op::EMPTY_LIST, op::MARK]);
+                // Offsets are not negative and grow; there is one more than rows.
+                if let Some([start, end]) = array.value_offsets().get(row..row + 2) {
+                    for element in *start as usize..*end as usize {
+                        elements.put(element, out);
+                    }
+                }
+                out.push(op::APPENDS);
+            }
+        }
+    }
+}
+
+/// Fails for types whose values are not pickled natively.
+fn check(of: &DataType) -> Result<(), Unsupported> {
+    match of {
+        DataType::Null
+        | DataType::Boolean
+        | DataType::Byte
+        | DataType::Short
+        | DataType::Integer
+        | DataType::Long
+        | DataType::Float
+        | DataType::Double
+        | DataType::Decimal(_)
+        | DataType::String
+        | DataType::Date
+        | DataType::Timestamp
+        | DataType::TimestampNtz => Ok(()),
+        DataType::Array { element, .. } => check(element),
+        _ => Err(Unsupported::of_use(format!("a Python function of {of}"))),
+    }
+}
+
+/// `EvaluatePython.needConversionInPython`
+fn needs_conversion(of: &DataType) -> bool {
+    match of {
+        DataType::Date | DataType::Timestamp | DataType::TimestampNtz => true,
+        DataType::Array { element, .. } => needs_conversion(element),
+        _ => false,
+    }
+}
+
+/// The schema of rows with columns `_0`, `_1` and so on, as Spark's `DataType.json`.
+fn json_of_row(types: &[DataType]) -> String {
+    let mut json = r#"{"type":"struct","fields":["#.to_owned();
+    for (place, of) in types.iter().enumerate() {
+        let comma = if place == 0 { "" } else { "," };
+        let of = json_of(of);
+        // Writing to a text does not fail.
+        let _ = write!(
+            json,
+            r#"{comma}{{"name":"_{place}","type":{of},"nullable":true,"metadata":{{}}}}"#
+        );
+    }
+    json + "]}"
+}
+
+fn json_of(of: &DataType) -> String {
+    let name = match of {
+        DataType::Null => "void",
+        DataType::Boolean => "boolean",
+        DataType::Byte => "byte",
+        DataType::Short => "short",
+        DataType::Integer => "integer",
+        DataType::Long => "long",
+        DataType::Float => "float",
+        DataType::Double => "double",
+        DataType::Date => "date",
+        DataType::Timestamp => "timestamp",
+        DataType::TimestampNtz => "timestamp_ntz",
+        DataType::Decimal(of) => return format!(r#""decimal({},{})""#, of.precision, of.scale),
+        DataType::Array { element, .. } => {
+            let element = json_of(element);
+            return format!(r#"{{"type":"array","elementType":{element},"containsNull":true}}"#);
+        }
+        // `check` lets no other through.
+        _ => "string",
+    };
+    format!(r#""{name}""#)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn frame(types: &[DataType], arrays: &[ArrayRef]) -> Vec<u8> {
+        let pickler = RowPickler::new(types.to_vec()).unwrap();
+        let columns = pickler.columns(arrays).unwrap();
+        pickler.frame(&columns, 0..arrays[0].len())
+    }
+
+    #[test]
+    fn rows_are_tuples_in_a_list() {
+        let numbers = Int64Array::from(vec![Some(7), None, Some(-1), Some(1 << 40)]);
+        let texts = StringViewArray::from(vec![Some("a"), Some(""), None, Some("é")]);
+        let arrays: [ArrayRef; 2] = [Arc::new(numbers), Arc::new(texts)];
+        let expected = [
+            b"\x80\x02](".as_slice(),
+            b"(K\x07X\x01\0\0\0at",
+            b"(NX\0\0\0\0t",
+            b"(J\xff\xff\xff\xffNt",
+            b"(\x8a\x08\0\0\0\0\0\x01\0\0X\x02\0\0\0\xc3\xa9t",
+            b"e.",
+        ];
+        assert_eq!(
+            frame(&[DataType::Long, DataType::String], &arrays),
+            expected.concat()
+        );
+    }
+
+    #[test]
+    fn rows_with_dates_go_through_their_schema() {
+        let dates: ArrayRef = Arc::new(Date32Array::from(vec![Some(1), None]));
+        let json = concat!(
+            r#"{"type":"struct","fields":"#,
+            r#"[{"name":"_0","type":"date","nullable":true,"metadata":{}}]}"#
+        );
+        let expected = [
+            b"\x80\x02](cpyspark.sql.types\n_create_row_inbound_converter\n".as_slice(),
+            b"cpyspark.sql.types\n_parse_datatype_json_string\nX",
+            &(json.len() as u32).to_le_bytes(),
+            json.as_bytes(),
+            b"\x85R\x85Rq\0(K\x01tRh\0(NtRe.",
+        ];
+        assert_eq!(frame(&[DataType::Date], &[dates]), expected.concat());
+    }
+
+    #[test]
+    fn types_without_native_pickles_are_refused() {
+        let why = RowPickler::new(vec![DataType::Binary]).unwrap_err();
+        assert_eq!(why.to_string(), "a Python function of binary");
+    }
+}

@@ -1,0 +1,287 @@
+//! Columns of what functions of Python gave, as `EvaluatePython.makeFromJava` takes it: what has another type than the
+//! function was declared with is null, and anything is a text.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, ListArray, NullArray,
+    StringViewBuilder, StructArray, TimestampMicrosecondArray,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::DataType as ArrowType;
+use catalyst::{DataType, Decimal, StructField, Unsupported};
+use datafusion_common::{DataFusionError, Result};
+use rows::error::bail_out;
+use rows::types::{ToArrow as _, list_field};
+
+use super::unpickle::{Item, Objects, other};
+
+/// Most elements of the lists of a frame.
+const MAX_ELEMENTS: usize = 16 << 20;
+
+/// Longest text of a decimal that is looked at.
+const MAX_DECIMAL: usize = 100;
+
+/// Fails for types whose results are not taken natively.
+pub(super) fn check(of: &DataType) -> std::result::Result<(), Unsupported> {
+    match of {
+        DataType::Null
+        | DataType::Boolean
+        | DataType::Byte
+        | DataType::Short
+        | DataType::Integer
+        | DataType::Long
+        | DataType::Float
+        | DataType::Double
+        | DataType::Decimal(_)
+        | DataType::String
+        | DataType::Binary
+        | DataType::Date
+        | DataType::Timestamp
+        | DataType::TimestampNtz => {}
+        DataType::Array { element, .. } => check(element)?,
+        DataType::Struct(fields) => {
+            let mut fields = fields.iter();
+            fields.try_for_each(|field| check(&field.data_type))?;
+        }
+        _ => return Err(Unsupported::of_use(format!("a Python function to {of}"))),
+    }
+    of.to_arrow().map(drop)
+}
+
+/// The columns of a frame of results: of one function, or of several, whose results come in tuples.
+///
+/// # Errors
+/// Bail-out: something that Spark may take, or refuses with words of its own.
+pub(super) fn columns(frame: &[u8], types: &[DataType]) -> Result<(Vec<ArrayRef>, usize)> {
+    let mut objects = Objects::default();
+    let Item::List(root) = objects.read(frame)? else {
+        return Err(other());
+    };
+    let results = objects.elements(root);
+    let columns = match types {
+        [only] => vec![column(&objects, only, results)?],
+        _ => {
+            let tuples = results.iter().map(|item| match item {
+                Item::Tuple(place) => Ok(objects.elements(*place)),
+                _ => Err(other()),
+            });
+            let tuples = tuples.collect::<Result<Vec<_>>>()?;
+            fields(&objects, types, &tuples)?
+        }
+    };
+    Ok((columns, results.len()))
+}
+
+/// The columns of rows.
+fn fields<'t>(
+    objects: &Objects<'_>,
+    types: impl IntoIterator<Item = &'t DataType>,
+    rows: &[&[Item<'_>]],
+) -> Result<Vec<ArrayRef>> {
+    let types: Vec<_> = types.into_iter().collect();
+    if rows.iter().any(|row| row.len() != types.len()) {
+        return Err(bail_out("a result of Python with another number of values"));
+    }
+    let columns = types.into_iter().enumerate().map(|(place, of)| {
+        // All have as many values as there are types.
+        let values = rows.iter().filter_map(|row| row.get(place).copied());
+        column(objects, of, &values.collect::<Vec<_>>())
+    });
+    columns.collect()
+}
+
+fn integer(item: &Item<'_>) -> Option<i64> {
+    match item {
+        Item::Int(value) => Some(*value),
+        _ => None,
+    }
+}
+
+fn float(item: &Item<'_>) -> Option<f64> {
+    match item {
+        Item::Float(value) => Some(*value),
+        _ => None,
+    }
+}
+
+fn column(objects: &Objects<'_>, of: &DataType, items: &[Item<'_>]) -> Result<ArrayRef> {
+    let integers = items.iter().map(integer);
+    let floats = items.iter().map(float);
+    Ok(match of {
+        DataType::Null => Arc::new(NullArray::new(items.len())),
+        DataType::Boolean => {
+            let truths = items.iter().map(|item| match item {
+                Item::Bool(value) => Some(*value),
+                _ => None,
+            });
+            Arc::new(truths.collect::<BooleanArray>())
+        }
+        // Java's casts cut off what does not fit.
+        DataType::Byte => {
+            let values = integers.map(|value| value.map(|value| value as i8));
+            Arc::new(values.collect::<Int8Array>())
+        }
+        DataType::Short => {
+            let values = integers.map(|value| value.map(|value| value as i16));
+            Arc::new(values.collect::<Int16Array>())
+        }
+        DataType::Integer => {
+            let values = integers.map(|value| value.map(|value| value as i32));
+            Arc::new(values.collect::<Int32Array>())
+        }
+        DataType::Long => Arc::new(integers.collect::<Int64Array>()),
+        DataType::Float => {
+            let values = floats.map(|value| value.map(|value| value as f32));
+            Arc::new(values.collect::<Float32Array>())
+        }
+        DataType::Double => Arc::new(floats.collect::<Float64Array>()),
+        // What Java would have as a `Long` is none.
+        DataType::Date => {
+            let values = integers.map(|value| i32::try_from(value?).ok());
+            Arc::new(values.collect::<Date32Array>())
+        }
+        DataType::Timestamp | DataType::TimestampNtz => {
+            let values = integers.collect::<TimestampMicrosecondArray>();
+            Arc::new(values.with_data_type(arrow_type(of)?))
+        }
+        DataType::String => texts(items)?,
+        DataType::Binary => {
+            let values = items.iter().map(|item| match item {
+                Item::Bytes(bytes) => Some(*bytes),
+                Item::Text(text) => Some(text.as_bytes()),
+                _ => None,
+            });
+            Arc::new(values.collect::<BinaryViewArray>())
+        }
+        DataType::Decimal(of) => decimals(*of, items)?,
+        DataType::Array { element, .. } => lists(objects, element, items)?,
+        DataType::Struct(fields) => structs(objects, of, fields, items)?,
+        _ => return Err(other()),
+    })
+}
+
+fn arrow_type(of: &DataType) -> Result<ArrowType, DataFusionError> {
+    of.to_arrow().map_err(|why| bail_out(why.to_string()))
+}
+
+/// What Java's `toString` makes of it.
+fn texts(items: &[Item<'_>]) -> Result<ArrayRef> {
+    let mut texts = StringViewBuilder::new();
+    for item in items {
+        match item {
+            Item::None => texts.append_null(),
+            Item::Text(text) => texts.append_value(text),
+            Item::Bool(value) => texts.append_value(value.to_string()),
+            Item::Int(value) => texts.append_value(value.to_string()),
+            _ => return Err(bail_out("a result of Python that is no text")),
+        }
+    }
+    Ok(Arc::new(texts.finish()))
+}
+
+fn lists(objects: &Objects<'_>, of: &DataType, items: &[Item<'_>]) -> Result<ArrayRef> {
+    let (mut lengths, mut valid, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for item in items {
+        let elements = match item {
+            Item::List(place) | Item::Tuple(place) => Some(objects.elements(*place)),
+            _ => None,
+        };
+        valid.push(elements.is_some());
+        let elements = elements.unwrap_or_default();
+        lengths.push(elements.len());
+        // The same list may be named again and again, at every level.
+        if all.len() + elements.len() > MAX_ELEMENTS {
+            return Err(bail_out("very long results of Python"));
+        }
+        all.extend_from_slice(elements);
+    }
+    let values = column(objects, of, &all)?;
+    let field = list_field(values.data_type().clone());
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    let nulls = Some(NullBuffer::from(valid));
+    Ok(Arc::new(ListArray::try_new(field, offsets, values, nulls)?))
+}
+
+fn structs(
+    objects: &Objects<'_>,
+    of: &DataType,
+    types: &[StructField],
+    items: &[Item<'_>],
+) -> Result<ArrayRef> {
+    // What is null has nulls for its fields.
+    let nulls = vec![Item::None; types.len()];
+    let rows = items.iter().map(|item| match item {
+        Item::Tuple(place) => objects.elements(*place),
+        _ => &nulls,
+    });
+    let rows: Vec<_> = rows.collect();
+    let columns = fields(objects, types.iter().map(|field| &field.data_type), &rows)?;
+    let ArrowType::Struct(of) = arrow_type(of)? else {
+        return Err(other());
+    };
+    let valid = items.iter().map(|item| matches!(item, Item::Tuple(_)));
+    let valid = valid.collect::<NullBuffer>();
+    Ok(Arc::new(StructArray::try_new(of, columns, Some(valid))?))
+}
+
+fn decimals(of: Decimal, items: &[Item<'_>]) -> Result<ArrayRef> {
+    let values = items.iter().map(|item| match item {
+        Item::Decimal(text) => match unscaled(text, of) {
+            Some(value) => Ok(Some(value)),
+            None => Err(bail_out("a decimal of Python that does not fit")),
+        },
+        _ => Ok(None),
+    });
+    let values = values.collect::<Result<Decimal128Array>>()?;
+    let values = values.with_precision_and_scale(of.precision, of.scale)?;
+    Ok(Arc::new(values))
+}
+
+/// The digits of a decimal at a scale, half up; `None` if there are too many, or it is no number.
+fn unscaled(text: &str, of: Decimal) -> Option<i128> {
+    if text.len() > MAX_DECIMAL {
+        return None;
+    }
+    let (digits, exponent) = match text.split_once(['E', 'e']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (negative, digits) = match digits.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, digits),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    // How many digits behind the point there are, and how many are too many or are missing.
+    let places = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+    let too_many = usize::try_from(places.checked_sub(of.scale.into())?.max(0)).ok()?;
+    let missing = u32::try_from(i32::from(of.scale).checked_sub(places)?.max(0)).ok()?;
+    let count = whole.len() + fraction.len();
+    let (mut value, mut round_up) = (0_i128, false);
+    for (place, digit) in whole.bytes().chain(fraction.bytes()).enumerate() {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        let left = count - place;
+        if left > too_many {
+            value = value.checked_mul(10)?.checked_add((digit - b'0').into())?;
+        } else if left == too_many {
+            round_up = digit >= b'5';
+        }
+    }
+    value = value.checked_add(round_up.into())?;
+    if value != 0 {
+        value = value.checked_mul(10_i128.checked_pow(missing)?)?;
+    }
+    let limit = 10_i128.checked_pow(of.precision.into())?;
+    (value < limit).then_some(if negative { -value } else { value })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#[path = "results_tests.rs"]
+mod tests;

@@ -1,0 +1,4 @@
+//! What functions of Python return for rows.
+#![no_main]
+
+firesteel_fuzz::target!(|data: &[u8]| exec::fuzzing::python_results(data));

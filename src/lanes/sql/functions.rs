@@ -1,0 +1,163 @@
+//! Functions of Python that a stage calls for its rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use catalyst::{Operator, OperatorKind};
+use datafusion_common::Result;
+use exec::{PythonArguments, PythonCall, PythonFrames, PythonTimes};
+use javaser::arena::{Graph, NodeId};
+use rows::error::bail_out;
+use wire::task_description::TaskDescription;
+
+use super::failure::{of_run, of_source};
+use super::lane::SqlParts;
+use crate::python::worker::{PythonCallee, PythonOutput, PythonWorkers, WorkerTimes};
+use crate::python::{Element, FetchedFile, PythonFunction, accumulator_of, read_function};
+use crate::task::TaskContext;
+
+/// Settings of a session that change how functions of Python run begin with these; what its workers are told is told
+/// as if none was set.
+const SETTINGS: [&str; 3] = [
+    "spark.sql.execution.pyspark.",
+    "spark.sql.execution.python.",
+    "spark.sql.pyspark.",
+];
+
+/// Some of these that are for drivers only.
+const OF_DRIVERS: [&str; 6] = [
+    "spark.sql.execution.pyspark.binaryAsBytes",
+    "spark.sql.pyspark.inferNestedDictAsStruct.enabled",
+    "spark.sql.pyspark.jvmStacktrace.enabled",
+    "spark.sql.pyspark.legacy.inferArrayTypeFromFirstElement.enabled",
+    "spark.sql.pyspark.legacy.inferMapTypeFromFirstPair.enabled",
+    "spark.sql.pyspark.plotting.max_rows",
+];
+
+/// The functions of a stage.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    functions: HashMap<NodeId, Arc<PythonFunction>>,
+    accumulator: Option<NodeId>,
+}
+
+impl Functions {
+    /// Reads those that the operators of a stage refer to.
+    ///
+    /// # Errors
+    /// One is not as expected.
+    pub(super) fn read(root: &Operator, graph: &Graph, parts: &SqlParts) -> Result<Self, String> {
+        let mut found = Self::default();
+        found.gather(root, graph, parts)?;
+        Ok(found)
+    }
+
+    fn gather(
+        &mut self,
+        operator: &Operator,
+        graph: &Graph,
+        parts: &SqlParts,
+    ) -> Result<(), String> {
+        if let OperatorKind::BatchEvalPython { udfs, .. } = &operator.kind {
+            for node in udfs.iter().flat_map(|udf| &udf.functions) {
+                let function = read_function(graph, *node, |broadcast| {
+                    Arc::new(FetchedFile {
+                        broadcast,
+                        broadcasts: Arc::clone(&parts.broadcasts),
+                    })
+                })?;
+                self.functions.insert(*node, Arc::new(function));
+                self.accumulator = self.accumulator.or_else(|| accumulator_of(graph, *node));
+            }
+        }
+        // The operators are as deep as the decoder lets them be.
+        let mut children = operator.children();
+        children.try_for_each(|child| self.gather(child, graph, parts))
+    }
+
+    /// Fails if the stage has functions that its tasks cannot call.
+    ///
+    /// # Errors
+    /// The reason to delegate.
+    pub(super) fn check(&self, task: &TaskDescription, parts: &SqlParts) -> Result<(), String> {
+        if self.functions.is_empty() {
+            return Ok(());
+        }
+        let Some(workers) = &parts.workers else {
+            return Err("Python functions without the python lane".to_owned());
+        };
+        if task.resources.len() > 1 && workers.keeps_one_resource() {
+            return Err("several kinds of resources, of which PySpark keeps one".to_owned());
+        }
+        let mut keys = task.properties.iter().map(|(key, _)| key.as_str());
+        let changed = keys.find(|key| {
+            SETTINGS.iter().any(|start| key.starts_with(start)) && !OF_DRIVERS.contains(key)
+        });
+        match changed {
+            Some(key) => Err(format!("Python functions with {key}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Where updates of accumulators go.
+    pub(super) fn accumulator(&self) -> Option<NodeId> {
+        self.accumulator
+    }
+
+    /// Calls functions for rows.
+    pub(super) fn call(
+        &self,
+        workers: &PythonWorkers,
+        call: &PythonCall,
+        arguments: PythonArguments,
+        times: PythonTimes,
+        context: &Arc<TaskContext>,
+    ) -> Result<PythonFrames> {
+        let callees = call.callees.iter().map(|callee| {
+            let functions = callee.functions.iter();
+            let functions = functions.map(|node| self.functions.get(node).cloned());
+            Some(PythonCallee {
+                functions: functions.collect::<Option<_>>()?,
+                arguments: callee.arguments.clone(),
+                result_id: callee.result_id,
+            })
+        });
+        let callees = callees.collect::<Option<Vec<_>>>();
+        let callees = callees.ok_or_else(|| bail_out("a Python function of another stage"))?;
+        let artifacts = call.job_artifact_uuid.clone();
+        let input = arguments.map(|frame| match frame {
+            Ok(frame) => Ok(Element::Bytes(frame.into())),
+            Err(error) => Err(of_run(error)),
+        });
+        let output = workers
+            .call_for_rows(&callees, artifacts, Box::new(input), context)
+            .map_err(of_source)?;
+        Ok(Box::new(Frames { output, times }))
+    }
+}
+
+/// Frames of results.
+struct Frames {
+    output: PythonOutput<'static>,
+    times: PythonTimes,
+}
+
+impl Iterator for Frames {
+    type Item = Result<bytes::Bytes>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.output.next();
+        if next.is_none()
+            && let Some(times) = self.output.take_times()
+        {
+            let WorkerTimes {
+                boot,
+                init,
+                total,
+                processing,
+            } = times;
+            self.times.add(boot, init, total, processing);
+        }
+        next.map(|frame| frame.map_err(of_source))
+    }
+}
