@@ -21,6 +21,7 @@ use arrow::datatypes::SchemaRef;
 use catalyst::{Attribute, DataType, Expr, ExprId, Inputs, Operator, PythonUdf};
 use datafusion_common::Result as DataFusionResult;
 use datafusion_execution::SendableRecordBatchStream;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use futures::stream::StreamExt as _;
@@ -162,11 +163,47 @@ struct Evaluation {
     baseline: BaselineMetrics,
 }
 
-type Waiting = Arc<Mutex<VecDeque<RecordBatch>>>;
+/// Batches in the order in which they came, and their memory.
+#[derive(Clone)]
+struct Waiting(Arc<Mutex<(VecDeque<RecordBatch>, MemoryReservation)>>);
 
-fn locked(waiting: &Waiting) -> std::sync::MutexGuard<'_, VecDeque<RecordBatch>> {
-    // Nobody panics while it is locked.
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+impl Waiting {
+    fn new(pool: &Arc<dyn MemoryPool>) -> Self {
+        let memory = MemoryConsumer::new("BatchEvalPythonExec").register(pool);
+        Self(Arc::new(Mutex::new((VecDeque::new(), memory))))
+    }
+
+    fn with<T>(
+        &self,
+        act: impl FnOnce(&mut VecDeque<RecordBatch>, &mut MemoryReservation) -> T,
+    ) -> T {
+        // Nobody panics while it is locked.
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (batches, memory) = &mut *waiting;
+        act(batches, memory)
+    }
+
+    /// Bail-out if there is no room for it: how many rows wait is up to the worker.
+    fn push(&self, batch: RecordBatch) -> DataFusionResult<()> {
+        self.with(|batches, memory| {
+            memory.try_grow(batch.get_array_memory_size())?;
+            batches.push_back(batch);
+            Ok(())
+        })
+    }
+
+    fn pop(&self) -> Option<RecordBatch> {
+        self.with(|batches, memory| {
+            let batch = batches.pop_front()?;
+            memory.shrink(batch.get_array_memory_size());
+            Some(batch)
+        })
+    }
+
+    /// Rows of the first.
+    fn rows(&self) -> Option<usize> {
+        self.with(|batches, _| batches.front().map(RecordBatch::num_rows))
+    }
 }
 
 impl Evaluation {
@@ -177,11 +214,11 @@ impl Evaluation {
     ) -> DataFusionResult<impl futures::Stream<Item = DataFusionResult<RecordBatch>> + Send + 'static>
     {
         let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
-        let waiting = Waiting::default();
+        let waiting = Waiting::new(start.context.memory_pool());
         let frames = Frames {
             plan: Arc::clone(plan),
             input: Some(start.input(0)?),
-            waiting: Arc::clone(&waiting),
+            waiting: waiting.clone(),
             open: None,
             sent: counter(DATA_SENT),
         };
@@ -201,7 +238,7 @@ impl Evaluation {
                     frames: sources.python(&plan.call, Box::new(frames), times)?,
                     plan: Arc::clone(&plan),
                     schema: Arc::clone(&schema),
-                    waiting: Arc::clone(&waiting),
+                    waiting: waiting.clone(),
                     ready: VecDeque::new(),
                     ready_rows: 0,
                     received: received.clone(),
@@ -214,15 +251,16 @@ impl Evaluation {
 
     fn next(&mut self) -> DataFusionResult<Option<RecordBatch>> {
         loop {
-            let first = locked(&self.waiting).front().map(RecordBatch::num_rows);
-            if let Some(rows) = first.filter(|rows| *rows <= self.ready_rows) {
-                let batch = locked(&self.waiting).pop_front();
-                let batch = batch.ok_or_else(|| bail_out("rows that nobody asked for"))?;
-                self.baseline.record_output(rows);
+            let first = self.waiting.rows();
+            if first.is_some_and(|rows| rows <= self.ready_rows)
+                && let Some(batch) = self.waiting.pop()
+            {
+                self.baseline.record_output(batch.num_rows());
                 return self.joined(&batch).map(Some);
             }
             let Some(frame) = self.frames.next() else {
-                return match locked(&self.waiting).is_empty() && self.ready_rows == 0 {
+                // Of the last rows, too, which may have gone out just now.
+                return match self.waiting.rows().is_none() && self.ready_rows == 0 {
                     true => Ok(None),
                     false => Err(bail_out("another number of results of Python")),
                 };
@@ -308,7 +346,7 @@ impl Frames {
             if batch.num_rows() > 0 {
                 let arguments = evaluate(&self.plan.arguments, &batch)?;
                 self.open = Some((arguments, batch.num_rows(), 0));
-                locked(&self.waiting).push_back(batch);
+                self.waiting.push(batch)?;
             }
         }
     }
