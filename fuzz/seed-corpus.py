@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Fills fuzz/corpus so that each target starts with valid input: from recorded frames, tasks, files and rows of real drivers and executors
 in this repository's tests, and with what is made here where nothing was recorded."""
+import decimal
 import gzip
 import hashlib
 import io
 import json
 import pathlib
+import pickle
 import struct
 import subprocess
 import tarfile
@@ -257,6 +259,10 @@ def python_workers():
         seed("python_output", text32("batch") + text32("") + times + spilled + end)
     seed("python_output", text32("batch") + i32(-2) + text32("Traceback"))
     seed("python_output", i32(-1, 0, -4))
+    for protocol in (2, 5):
+        for batch in ([1, None, 300, 1 << 40, 1 << 70, -5], ["a", "a", True, 1.5, b"b", bytearray(b"c")], [(1, "a"), (2, None)], [[[1.5], [], None], ([2.5],)],
+                      [decimal.Decimal("1.20"), decimal.Decimal("NaN")], [(3, [True])], []):
+            seed("python_results", pickle.dumps(batch, protocol))
     seed("python_handshake", text32("secret"))
     seed("python_compiled", b"compiled 4\nleft to Python\nnot simple: a loop\nnot simple: an unknown version of Python: 3.15\n")
     seed("python_expression", b'[["argument",1],["constant",{"float":"3ff8000000000000"}],["call",".split",[0]],["element",2,-1,null],["tuple",[1,3]]]')

@@ -31,6 +31,8 @@ pub enum TaskError {
     Exception(TaskException),
     /// Python code raised; the worker's traceback, as received.
     Python(String),
+    /// The same of Python code that Spark SQL called.
+    PythonUdf(String),
     /// A shuffle block cannot be read: the map stage runs again.
     FetchFailed(Box<FetchFailure>),
     /// The task was told to stop.

@@ -110,9 +110,21 @@ pub fn failure(
             exception(&thrown, &full_stack_trace, object)
         }
         TaskError::Python(traceback) => {
-            let raised = PythonException { traceback };
+            let raised = PythonException {
+                traceback,
+                in_sql: false,
+            };
             let thrown = Throwable::new(PythonException::CLASS, raised.message(catalog));
             exception(&thrown, "", Some(raised.encode(catalog)?))
+        }
+        TaskError::PythonUdf(traceback) => {
+            let raised = PythonException {
+                traceback,
+                in_sql: true,
+            };
+            let thrown = Throwable::new(PythonException::CLASS, raised.message(catalog));
+            let stack = exception_string(&thrown) + "\n" + PythonException::CALL_IN_SQL;
+            exception(&thrown, &stack, Some(raised.encode(catalog)?))
         }
         TaskError::FetchFailed(failure) => {
             let FetchFailure {

@@ -274,7 +274,11 @@ fn cluster(version: &'static str) {
     let reports = lanes::reports(&outcome, version);
     assert!(lanes::ended(&reports, "python") >= 18, "{reports:#?}");
     assert!(lanes::ended(&reports, "sql") > 0, "{reports:#?}");
-    let known = ["EvalPythonExec", "FileFormatWriter$", "SchemaMergeUtils$"];
+    let known = [
+        "ArrowEvalPythonExec",
+        "FileFormatWriter$",
+        "SchemaMergeUtils$",
+    ];
     lanes::check_reasons(
         &reports,
         lanes::Report::left_native,

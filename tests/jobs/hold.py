@@ -120,6 +120,17 @@ class Hold(SqlFaults, ExecutorRules):
         self.blocks = records.partitionBy(reduces, lambda key: key)
         return self.blocks.mapValues(len).values().sum()
 
+    def py_functions(self, command):
+        """Sums of what a function of Python makes of many rows: of one number, or of a number and a text."""
+        from pyspark.sql import functions as F
+
+        frame = SparkSession(self.sc).range(0, command["rows"], 1, 8)
+        if command["function"] == "number":
+            result = F.udf(lambda n: n + 1, "bigint")("id")
+        else:
+            result = F.length(F.udf(lambda n, s: f"{s.upper()}-{n % 7}")("id", F.concat(F.lit("row "), F.col("id"))))
+        return self.timed(lambda: frame.agg(F.sum(result)).first()[0])
+
     def tables(self, command):
         """Names the Parquet tables below a directory."""
         self.spark = SparkSession(self.sc)

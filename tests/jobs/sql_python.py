@@ -52,7 +52,7 @@ def arguments(run):
     for of, values in ARGUMENTS.items():
         table = run.spark.sql(f"SELECT CAST(v AS {of}) AS v FROM VALUES {', '.join(f'({value})' for value in values)} AS t(v)")
         back = F.udf(lambda value: value, of)
-        found[of] = rows(table.select(F.udf(shown)("v"), back("v").cast("string"), back("v").eqNullSafe(F.col("v"))))
+        found[of] = rows(table.select(F.udf(shown)("v"), "v", back("v")))
         found[f"{of} of many"] = rows(table.repartition(2).select(F.udf(lambda *all: str(all))("v", F.lit(1), "v", F.lit("x"))).orderBy(F.col("<lambda>(v, 1, v, x)")))
     return found
 
@@ -64,7 +64,7 @@ def results(run):
         for place, result in enumerate(RESULTS):
             function = F.udf(lambda _, place=place: RESULTS[place], of)
             frame = run.spark.range(0, 1, 1, 1).select(function("id").alias("r"))
-            found[f"{of} {place}"] = thrown_or(lambda frame=frame: rows(frame.select(F.col("r").isNull(), F.col("r").cast("string"))))
+            found[f"{of} {place}"] = thrown_or(lambda frame=frame: rows(frame))
             if of == "string":
                 # Addresses of Java's objects.
                 found[f"{of} {place}"] = re.sub("@[0-9a-f]+", "@", str(found[f"{of} {place}"]))
@@ -101,8 +101,6 @@ def forms(run):
         "order": rows(small.orderBy(text("k", "s").desc(), "id").limit(7)),
         "window": rows(run.spark.sql("SELECT id, sum(twice(id)) OVER (PARTITION BY twice(k) ORDER BY id) FROM small ORDER BY id")),
         "union": digest(rows(large.select(twice("id").alias("n")).union(small.select(twice("k").alias("n"))).groupBy("n").count().orderBy("n"))),
-        "limit": rows(large.select(twice("id"), "s").limit(3)),
-        "first": rows(large.select(text("id", "s")).filter("true").limit(1)),
         "subquery": rows(run.spark.sql("SELECT id FROM small WHERE twice(id) = (SELECT max(twice(id)) FROM small)")),
         "values": rows(run.spark.sql("SELECT twice(n), n FROM VALUES (1L), (NULL), (3L) AS t(n) WHERE n IS NOT NULL")),
         "no rows": rows(large.filter("id < 0").select(twice("id"), none())),
@@ -113,6 +111,17 @@ def forms(run):
         "long lists": rows(small.filter("id > 0").select(F.udf(lambda n: list(range(n * 100)), "array<int>")("id").alias("a")).select(F.sum(F.size("a")), F.max(F.element_at("a", -1)))),
         "rows of rows": digest(rows(small.select(F.udf(lambda n: [(i, str(i)) for i in range(n)], "array<struct<i:int,s:string>>")("k")))),
         "arrays": digest(rows(large.groupBy("k").agg(F.sort_array(F.collect_list("id")).alias("a")).select("k", F.udf(lambda a: sum(a), "bigint")("a")).orderBy("k"))),
+    }
+
+
+def limits(run):
+    """Of which Spark asks for a few rows only."""
+    large, twice, even = table(run, 20_000, 3), F.udf(lambda n: n * 2, "bigint"), F.udf(lambda n: n % 2 == 0, "boolean")
+    return {
+        "limit": rows(large.select(twice("id"), "s").limit(3)),
+        "first": rows(large.filter(even("id")).limit(1)),
+        "some": len(large.filter(even("id")).take(3_500)),
+        "ordered": rows(large.select(twice("id").alias("n"), "s").orderBy(F.desc("n")).limit(3)),
     }
 
 
@@ -170,7 +179,7 @@ def main(result, short=None):
     spark = SparkSession.builder.getOrCreate()
     run = Themes(spark)
     run.other_compressor = True
-    for body, metrics in [(arguments, "exact"), (results, "none"), (forms, "unordered"), (surroundings, "exact"), (failures, "none")]:
+    for body, metrics in [(arguments, "exact"), (results, "none"), (forms, "unordered"), (limits, "none"), (surroundings, "exact"), (failures, "none")]:
         if body is not results or not short:
             run.run(body.__name__, body, metrics)
     run.count_tasks()

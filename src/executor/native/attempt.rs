@@ -351,7 +351,7 @@ impl Work {
 fn words(error: &TaskError) -> String {
     match error {
         TaskError::Exception(e) => format!("{}: {}", e.class_name, e.message),
-        TaskError::Python(traceback) => traceback.clone(),
+        TaskError::Python(traceback) | TaskError::PythonUdf(traceback) => traceback.clone(),
         TaskError::FetchFailed(failure) => failure.message.clone(),
         TaskError::Killed(reason) => reason.to_string(),
         TaskError::BailOut(reason) => reason.clone(),

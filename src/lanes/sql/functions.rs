@@ -14,7 +14,7 @@ use super::failure::{of_run, of_source};
 use super::lane::SqlParts;
 use crate::python::worker::{PythonCallee, PythonOutput, PythonWorkers, WorkerTimes};
 use crate::python::{Element, FetchedFile, PythonFunction, accumulator_of, read_function};
-use crate::task::TaskContext;
+use crate::task::{TaskContext, TaskError};
 
 /// Settings of a session that change how functions of Python run begin with these; what its workers are told is told
 /// as if none was set.
@@ -158,6 +158,11 @@ impl Iterator for Frames {
             } = times;
             self.times.add(boot, init, total, processing);
         }
-        next.map(|frame| frame.map_err(of_source))
+        next.map(|frame| {
+            frame.map_err(|error| match error {
+                TaskError::Python(traceback) => of_source(TaskError::PythonUdf(traceback)),
+                error => of_source(error),
+            })
+        })
     }
 }

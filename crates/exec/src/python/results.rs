@@ -186,6 +186,8 @@ fn lists(objects: &Objects<'_>, of: &DataType, items: &[Item<'_>]) -> Result<Arr
     for item in items {
         let elements = match item {
             Item::List(place) | Item::Tuple(place) => Some(objects.elements(*place)),
+            // An array of Java's, too.
+            Item::Bytes(_) => return Err(other()),
             _ => None,
         };
         valid.push(elements.is_some());
@@ -213,10 +215,12 @@ fn structs(
     // What is null has nulls for its fields.
     let nulls = vec![Item::None; types.len()];
     let rows = items.iter().map(|item| match item {
-        Item::Tuple(place) => objects.elements(*place),
-        _ => &nulls,
+        Item::Tuple(place) => Ok(objects.elements(*place)),
+        // An array of Java's, as tuples are.
+        Item::Bytes(_) => Err(other()),
+        _ => Ok(&nulls[..]),
     });
-    let rows: Vec<_> = rows.collect();
+    let rows = rows.collect::<Result<Vec<_>>>()?;
     let columns = fields(objects, types.iter().map(|field| &field.data_type), &rows)?;
     let ArrowType::Struct(of) = arrow_type(of)? else {
         return Err(other());

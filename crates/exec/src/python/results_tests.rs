@@ -80,6 +80,28 @@ fn lists_and_tuples_are_arrays() {
 }
 
 #[test]
+fn bytes_are_arrays_to_java() {
+    // `[b"ab"]`
+    let frame = b"\x80\x05]\x94C\x02ab\x94a.";
+    let field = |name: &str| StructField {
+        name: name.to_owned(),
+        data_type: DataType::Byte,
+        nullable: true,
+        field_id: None,
+        exists_default: None,
+    };
+    let list = DataType::Array {
+        element: Box::new(DataType::Byte),
+        contains_null: true,
+    };
+    for of in [list, DataType::Struct(vec![field("a"), field("b")])] {
+        assert!(columns(frame, &[of]).is_err());
+    }
+    let bytes = column_of(frame, &DataType::Binary);
+    assert_eq!(bytes.as_binary_view().value(0), b"ab");
+}
+
+#[test]
 fn results_of_several_functions_come_in_tuples() {
     // `[(1, "a"), (2, None)]`
     let frame = b"\x80\x05]\x94(K\x01\x8c\x01a\x94\x86\x94K\x02N\x86\x94e.";

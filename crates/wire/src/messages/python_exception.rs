@@ -11,6 +11,9 @@ use serde::Serialize;
 pub struct PythonException {
     /// The worker's traceback.
     pub traceback: String,
+    /// Whether Spark SQL called it: PySpark raises its own `PythonException` then, which it knows by a call of Java's in
+    /// the stack trace.
+    pub in_sql: bool,
 }
 
 #[derive(Serialize)]
@@ -58,6 +61,10 @@ impl PythonException {
     /// The Java class.
     pub const CLASS: &str = "org.apache.spark.api.python.PythonException";
 
+    /// A line of the stack trace of one that Spark SQL called.
+    pub const CALL_IN_SQL: &str =
+        "\tat org.apache.spark.sql.execution.python.PythonUDFRunner.compute(Native Method)\n";
+
     const SUMMARY: &str = "An exception was thrown from the Python worker";
 
     fn has_error_class(catalog: &Catalog) -> bool {
@@ -80,7 +87,22 @@ impl PythonException {
         }
     }
 
-    /// The exception object, without a stack trace of Java calls: there were none.
+    /// The call in [`Self::CALL_IN_SQL`].
+    fn call_in_sql() -> StackTraceElement {
+        StackTraceElement {
+            format: 0,
+            // That of native methods.
+            line_number: -2,
+            class_loader_name: None,
+            declaring_class: "org.apache.spark.sql.execution.python.PythonUDFRunner".to_owned(),
+            file_name: None,
+            method_name: "compute".to_owned(),
+            module_name: None,
+            module_version: None,
+        }
+    }
+
+    /// The exception object, without a stack trace of Java calls: there were none, but for that which PySpark looks for.
     ///
     /// # Errors
     /// [`WireError::Unsupported`] if the distribution's class does not fit.
@@ -89,7 +111,10 @@ impl PythonException {
         let java = Java {
             detail_message: &message,
             cause: None,
-            stack_trace: Vec::new(),
+            stack_trace: match self.in_sql {
+                true => vec![Self::call_in_sql()],
+                false => Vec::new(),
+            },
             suppressed_exceptions: EmptyList {},
             error_class: Some("PYTHON_EXCEPTION"),
             message_parameters: [
@@ -169,10 +194,13 @@ mod tests {
         for version in VERSIONS {
             let exception = PythonException {
                 traceback: "Traceback (most recent call last):\n".into(),
+                in_sql: true,
             };
             let bytes = exception.encode(catalog(version)).unwrap();
             let read: Throwable = javaser::from_slice(&bytes, &Limits::default()).unwrap();
             assert_eq!(read.class, PythonException::CLASS);
+            let called = &read.stack_trace[0].declaring_class;
+            assert!(PythonException::CALL_IN_SQL.contains(called.as_str()));
             let message = read.message.unwrap();
             assert_eq!(message, exception.message(catalog(version)));
             let prefixed = message.starts_with("[PYTHON_EXCEPTION] An exception was thrown");
