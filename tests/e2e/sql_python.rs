@@ -79,7 +79,7 @@ fn check(outcome: &Outcome, version: &str, least: u64) {
 
 fn functions(version: &'static str) {
     if let Some(outcome) = both_sides(&FUNCTIONS, version) {
-        check(&outcome, version, if in_full(version) { 600 } else { 200 });
+        check(&outcome, version, if in_full(version) { 500 } else { 250 });
     }
 }
 

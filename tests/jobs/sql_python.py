@@ -34,8 +34,9 @@ ARGUMENTS = {
     "array<date>": ["array(DATE'2020-02-29', NULL)", "NULL"],
     "void": ["NULL"],
 }
-TYPES = ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(10,2)", "string", "binary", "date", "timestamp", "array<int>",
-         "array<array<string>>", "struct<a:int,b:string>", "array<struct<a:double>>"]
+# Declared types, those together that have their say for the same values.
+TYPES = [["boolean", "tinyint", "smallint", "int", "bigint", "float", "double"], ["binary", "array<int>"], ["decimal(10,2)"], ["string"], ["date"], ["timestamp"],
+         ["array<array<string>>", "array<struct<a:double>>"], ["struct<a:int,b:string>"]]
 # What functions return, whatever they were declared with. Some are left to Spark, which knows what Java makes of them.
 RESULTS = [None, True, 0, 1, -1, 300, 70_000, 2**31, -(2**63), 2**63, 2**70, 1.5, -0.0, math.nan, "", "text", "é", "12", b"bytes", bytearray(b"more"), decimal.Decimal("1.25"),
            decimal.Decimal("-0.05"), decimal.Decimal("1E+2"), decimal.Decimal("0E-12"), decimal.Decimal("NaN"), decimal.Decimal("-Infinity"), decimal.Decimal("sNaN"), decimal.Decimal("1E+3000"), decimal.Decimal(10) ** 30, datetime.date(2020, 2, 29),
@@ -59,15 +60,13 @@ def arguments(run):
 
 def results(run):
     """Everything for every declared type; as errors are the whole query's, one at a time."""
-    found = {}
-    for of in TYPES:
-        for place, result in enumerate(RESULTS):
-            function = F.udf(lambda _, place=place: RESULTS[place], of)
-            frame = run.spark.range(0, 1, 1, 1).select(function("id").alias("r"))
-            found[f"{of} {place}"] = thrown_or(lambda frame=frame: rows(frame))
-            if of == "string":
-                # Addresses of Java's objects.
-                found[f"{of} {place}"] = re.sub("@[0-9a-f]+", "@", str(found[f"{of} {place}"]))
+    found, rows_of_one = {}, run.spark.range(0, 1, 1, 1)
+    for types in TYPES:
+        for place in range(len(RESULTS)):
+            columns = [F.udf(lambda _, place=place: RESULTS[place], of)("id").alias(of) for of in types]
+            answer = thrown_or(lambda columns=columns: rows(rows_of_one.select(*columns)))
+            # Without addresses of Java's objects.
+            found[f"{types[0]} {place}"] = re.sub("@[0-9a-f]+", "@", str(answer)) if "string" in types else answer
     return found
 
 
