@@ -9,10 +9,7 @@ Two drivers with Spark's defaults, Firesteel's with the jar that lets generated 
 
 Needs a built distribution of Firesteel and a Spark distribution (scripts/test installs both). Standard library only."""
 
-import json
-import sys
-
-from side_by_side import SIDES, Driver, end, in_turn, parse, parser, report, scratch, show_progress
+from side_by_side import SIDES, Driver, ask_in_turn, check_native, end, parse, parser, peak_bytes, report, scratch
 
 PICKLED = "spark.sql.execution.pythonUDF.arrow.enabled=false"
 
@@ -21,14 +18,6 @@ def options():
     arguments = parser(__doc__)
     arguments.add_argument("--rows", type=int, default=5_000_000, help="rows of each query (default: %(default)s)")
     return parse(arguments)
-
-
-def peak_bytes(process):
-    with open(f"/proc/{process.pid}/status") as status:
-        for line in status:
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    raise RuntimeError("no VmHWM")
 
 
 def measure(chosen, work, samples):
@@ -41,17 +30,8 @@ def measure(chosen, work, samples):
             drivers[side] = Driver(chosen, work, f"functions-{side}", conf=conf)
             executors[side] = drivers[side].launch(side, 0, "2g")[0]
         for function in ["number", "text"]:
-            answers = {}
-            # One more round than asked for: the first warms up.
-            for round_number in range(chosen.runs + 1):
-                for side in in_turn(round_number):
-                    found = drivers[side].ask(do="py_functions", function=function, rows=chosen.rows)
-                    answers.setdefault(side, found["answer"])
-                    if round_number:
-                        samples[function][side].append(found["seconds"])
-                show_progress(function, round_number, chosen.runs)
-            if answers["plain"] != answers["firesteel"]:
-                raise RuntimeError(f"{function}: the answers of the two sides differ: {answers}")
+            command = dict(do="py_functions", function=function, rows=chosen.rows)
+            ask_in_turn(chosen, function, drivers, command, samples[function])
         for side in SIDES:
             samples["peak_rss_bytes"][side].append(peak_bytes(executors[side]))
     finally:
@@ -59,10 +39,7 @@ def measure(chosen, work, samples):
             driver.close()
         for process in executors.values():
             end(process)
-    counters = json.loads((work / "functions-firesteel" / "executor-0" / "report.json").read_text())
-    if counters["jvm_started"] or counters["delegated"] or counters["bailed_out"]:
-        raise RuntimeError(f"not every task was native: {counters}")
-    print(f"tasks of Firesteel's executor, all native: {counters['tasks']['sql']}", file=sys.stderr)
+    check_native(work / "functions-firesteel" / "executor-0" / "report.json", "sql")
 
 
 MEASURES = [

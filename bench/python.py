@@ -10,11 +10,9 @@ Two drivers, each with one executor of one kind, take turns:
 
 Needs a built distribution of Firesteel and a Spark distribution (scripts/test installs both). Standard library only."""
 
-import json
 import random
-import sys
 
-from side_by_side import SIDES, Driver, end, in_turn, parse, parser, report, scratch, show_progress
+from side_by_side import SIDES, Driver, ask_in_turn, check_native, end, parse, parser, peak_bytes, report, scratch
 
 WORDS = 50_000
 
@@ -41,14 +39,6 @@ def write_text(directory, megabytes):
                 file.write(block)
 
 
-def peak_bytes(process):
-    with open(f"/proc/{process.pid}/status") as status:
-        for line in status:
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    raise RuntimeError("no VmHWM")
-
-
 def measure(chosen, work, samples):
     drivers, executors = {}, {}
     text = work / "text"
@@ -65,17 +55,7 @@ def measure(chosen, work, samples):
             executors[side] = drivers[side].launch(side, 0, "2g")[0]
         for job in chosen.only:
             key, command, value = jobs[job]
-            answers = {}
-            # One more round than asked for: the first warms up.
-            for round_number in range(chosen.runs + 1):
-                for side in in_turn(round_number):
-                    found = drivers[side].ask(**command)
-                    answers.setdefault(side, found["answer"])
-                    if round_number:
-                        samples[key][side].append(value(found["seconds"]))
-                show_progress(job, round_number, chosen.runs)
-            if answers["plain"] != answers["firesteel"]:
-                raise RuntimeError(f"{job}: the answers of the two sides differ: {answers}")
+            ask_in_turn(chosen, job, drivers, command, samples[key], value)
         for side in SIDES:
             samples["peak_rss_bytes"][side].append(peak_bytes(executors[side]))
     finally:
@@ -83,10 +63,7 @@ def measure(chosen, work, samples):
             driver.close()
         for process in executors.values():
             end(process)
-    counters = json.loads((work / "jobs-firesteel" / "executor-0" / "report.json").read_text())
-    if counters["jvm_started"] or counters["delegated"] or counters["bailed_out"]:
-        raise RuntimeError(f"not every task was native: {counters}")
-    print(f"tasks of Firesteel's executor, all native: {counters['tasks']['python']}", file=sys.stderr)
+    check_native(work / "jobs-firesteel" / "executor-0" / "report.json", "python")
 
 
 MEASURES = [

@@ -153,6 +153,36 @@ def resident_bytes(process):
     raise RuntimeError("no VmRSS")
 
 
+def peak_bytes(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    raise RuntimeError("no VmHWM")
+
+
+def ask_in_turn(chosen, what, drivers, command, samples, value=lambda seconds: seconds):
+    """Gives both drivers a command again and again, and keeps what is made of the seconds. The first round warms up."""
+    answers = {}
+    for round_number in range(chosen.runs + 1):
+        for side in in_turn(round_number):
+            found = drivers[side].ask(**command)
+            answers.setdefault(side, found["answer"])
+            if round_number:
+                samples[side].append(value(found["seconds"]))
+        show_progress(what, round_number, chosen.runs)
+    if answers["plain"] != answers["firesteel"]:
+        raise RuntimeError(f"{what}: the answers of the two sides differ: {answers}")
+
+
+def check_native(report, lane):
+    """Fails if the executor that left this report ran a task in its JVM."""
+    counters = json.loads(report.read_text())
+    if counters["jvm_started"] or counters["delegated"] or counters["bailed_out"]:
+        raise RuntimeError(f"not every task was native: {counters}")
+    print(f"tasks of Firesteel's executor, all native: {counters['tasks'][lane]}", file=sys.stderr)
+
+
 def in_turn(round_number):
     """The side that goes first changes from round to round."""
     return SIDES if round_number % 2 == 0 else SIDES[::-1]

@@ -127,6 +127,26 @@ pub(super) fn batch_eval_python(
     Lowered::new(attributes, build)
 }
 
+/// Whether values of a type have no parts, and go both ways.
+fn is_simple(of: &DataType) -> bool {
+    matches!(
+        of,
+        DataType::Null
+            | DataType::Boolean
+            | DataType::Byte
+            | DataType::Short
+            | DataType::Integer
+            | DataType::Long
+            | DataType::Float
+            | DataType::Double
+            | DataType::Decimal(_)
+            | DataType::String
+            | DataType::Date
+            | DataType::Timestamp
+            | DataType::TimestampNtz
+    )
+}
+
 /// What is called, and the values that it is called with. A column is sent once.
 fn arguments(udfs: &[PythonUdf]) -> (Vec<PythonCallee>, Vec<&Expr>) {
     let mut values: Vec<&Expr> = Vec::new();

@@ -17,6 +17,8 @@ use arrow::datatypes::{
 };
 use catalyst::{DataType, Unsupported};
 
+use super::is_simple;
+
 /// Opcodes of protocol 2.
 mod op {
     pub(super) const PROTO: [u8; 2] = [0x80, 2];
@@ -236,20 +238,8 @@ impl<'a> Column<'a> {
 /// Fails for types whose values are not pickled natively.
 fn check(of: &DataType) -> Result<(), Unsupported> {
     match of {
-        DataType::Null
-        | DataType::Boolean
-        | DataType::Byte
-        | DataType::Short
-        | DataType::Integer
-        | DataType::Long
-        | DataType::Float
-        | DataType::Double
-        | DataType::Decimal(_)
-        | DataType::String
-        | DataType::Date
-        | DataType::Timestamp
-        | DataType::TimestampNtz => Ok(()),
         DataType::Array { element, .. } => check(element),
+        of if is_simple(of) => Ok(()),
         _ => Err(Unsupported::of_use(format!("a Python function of {of}"))),
     }
 }

@@ -15,6 +15,7 @@ use datafusion_common::{DataFusionError, Result};
 use rows::error::bail_out;
 use rows::types::{ToArrow as _, list_field};
 
+use super::is_simple;
 use super::unpickle::{Item, Objects, other};
 
 /// Most elements of the lists of a frame.
@@ -26,20 +27,8 @@ const MAX_DECIMAL: usize = 100;
 /// Fails for types whose results are not taken natively.
 pub(super) fn check(of: &DataType) -> std::result::Result<(), Unsupported> {
     match of {
-        DataType::Null
-        | DataType::Boolean
-        | DataType::Byte
-        | DataType::Short
-        | DataType::Integer
-        | DataType::Long
-        | DataType::Float
-        | DataType::Double
-        | DataType::Decimal(_)
-        | DataType::String
-        | DataType::Binary
-        | DataType::Date
-        | DataType::Timestamp
-        | DataType::TimestampNtz => {}
+        DataType::Binary => {}
+        of if is_simple(of) => {}
         DataType::Array { element, .. } => check(element)?,
         DataType::Struct(fields) => {
             let mut fields = fields.iter();

@@ -80,11 +80,11 @@ impl<'a> Objects<'a> {
                     self.extend(&[element])?;
                 }
                 b"e" => {
-                    let elements = self.from_mark()?;
+                    let elements = self.since_mark()?;
                     self.extend(&elements)?;
                 }
                 b"t" => {
-                    let elements = self.from_mark()?;
+                    let elements = self.since_mark()?;
                     self.make(elements, Item::Tuple);
                 }
                 b"\x85" => self.tuple(1)?,
@@ -158,7 +158,7 @@ impl<'a> Objects<'a> {
     }
 
     /// The values behind the last mark.
-    fn from_mark(&mut self) -> Result<Vec<Item<'a>>> {
+    fn since_mark(&mut self) -> Result<Vec<Item<'a>>> {
         let mark = self.stack.iter().rposition(|item| *item == Item::Mark);
         let mark = mark.ok_or_else(other)?;
         let elements = self.stack.split_off(mark + 1);
