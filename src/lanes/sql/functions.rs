@@ -12,27 +12,31 @@ use wire::task_description::TaskDescription;
 
 use super::failure::{of_run, of_source};
 use super::lane::SqlParts;
+use crate::config::declared::{PYSPARK_SESSION, PYTHON_FUNCTION_BATCHES, PYTHON_FUNCTIONS};
 use crate::python::worker::{PythonCallee, PythonOutput, PythonWorkers, WorkerTimes};
 use crate::python::{Element, FetchedFile, PythonFunction, accumulator_of, read_function};
 use crate::task::{TaskContext, TaskError};
 
-/// Settings of a session that change how functions of Python run begin with these; what its workers are told is told
-/// as if none was set.
-const SETTINGS: [&str; 3] = [
-    "spark.sql.execution.pyspark.",
-    "spark.sql.execution.python.",
-    "spark.sql.pyspark.",
+/// Members of [`PYTHON_FUNCTIONS`] and [`PYSPARK_SESSION`] that say nothing to workers of pickled rows.
+const OF_DRIVERS: [&str; 6] = [
+    "binaryAsBytes",
+    "inferNestedDictAsStruct.enabled",
+    "jvmStacktrace.enabled",
+    "legacy.inferArrayTypeFromFirstElement.enabled",
+    "legacy.inferMapTypeFromFirstPair.enabled",
+    "plotting.max_rows",
 ];
 
-/// Some of these that are for drivers only.
-const OF_DRIVERS: [&str; 6] = [
-    "spark.sql.execution.pyspark.binaryAsBytes",
-    "spark.sql.pyspark.inferNestedDictAsStruct.enabled",
-    "spark.sql.pyspark.jvmStacktrace.enabled",
-    "spark.sql.pyspark.legacy.inferArrayTypeFromFirstElement.enabled",
-    "spark.sql.pyspark.legacy.inferMapTypeFromFirstPair.enabled",
-    "spark.sql.pyspark.plotting.max_rows",
-];
+/// Whether a session's setting changes how functions of Python run: workers are told as if none was set.
+fn changes_functions(key: &str) -> bool {
+    let families = [
+        &PYTHON_FUNCTIONS,
+        &PYTHON_FUNCTION_BATCHES,
+        &PYSPARK_SESSION,
+    ];
+    let mut members = families.iter().filter_map(|family| family.member(key));
+    members.any(|member| !OF_DRIVERS.contains(&member))
+}
 
 /// The functions of a stage.
 #[derive(Debug, Default)]
@@ -90,9 +94,7 @@ impl Functions {
             return Err("several kinds of resources, of which PySpark keeps one".to_owned());
         }
         let mut keys = task.properties.iter().map(|(key, _)| key.as_str());
-        let changed = keys.find(|key| {
-            SETTINGS.iter().any(|start| key.starts_with(start)) && !OF_DRIVERS.contains(key)
-        });
+        let changed = keys.find(|key| changes_functions(key));
         match changed {
             Some(key) => Err(format!("Python functions with {key}")),
             None => Ok(()),
@@ -164,5 +166,28 @@ impl Iterator for Frames {
                 error => of_source(error),
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_that_change_functions_are_found() {
+        let batches = PYTHON_FUNCTION_BATCHES.key("udf.maxRecordsPerBatch");
+        let profiler = PYSPARK_SESSION.key("udf.profiler");
+        let interpreter = PYTHON_FUNCTIONS.key("python");
+        for key in [batches, profiler, interpreter] {
+            assert!(changes_functions(&key), "{key}");
+        }
+        let of_driver = PYSPARK_SESSION.key("jvmStacktrace.enabled");
+        // Whether rows are pickled at all is known by the operator.
+        let arrow = PYTHON_FUNCTION_BATCHES
+            .key("x")
+            .replace("python.x", "pythonUDF.arrow.enabled");
+        for key in [of_driver, arrow] {
+            assert!(!changes_functions(&key), "{key}");
+        }
     }
 }
