@@ -18,9 +18,6 @@ use rows::types::{ToArrow as _, list_field};
 use super::is_simple;
 use super::unpickle::{Item, Objects, other};
 
-/// Most elements of the lists of a frame.
-const MAX_ELEMENTS: usize = 16 << 20;
-
 /// Longest text of a decimal that is looked at.
 const MAX_DECIMAL: usize = 100;
 
@@ -135,14 +132,18 @@ fn column(objects: &Objects<'_>, of: &DataType, items: &[Item<'_>]) -> Result<Ar
             let values = integers.collect::<TimestampMicrosecondArray>();
             Arc::new(values.with_data_type(arrow_type(of)?))
         }
-        DataType::String => texts(items)?,
+        DataType::String => texts(objects, items)?,
         DataType::Binary => {
-            let values = items.iter().map(|item| match item {
-                Item::Bytes(bytes) => Some(*bytes),
-                Item::Text(text) => Some(text.as_bytes()),
-                _ => None,
+            let values = items.iter().map(|item| {
+                let bytes = match item {
+                    Item::Bytes(bytes) => *bytes,
+                    Item::Text(text) => text.as_bytes(),
+                    _ => return Ok(None),
+                };
+                objects.copies(bytes.len())?;
+                Ok(Some(bytes))
             });
-            Arc::new(values.collect::<BinaryViewArray>())
+            Arc::new(values.collect::<Result<BinaryViewArray>>()?)
         }
         DataType::Decimal(of) => decimals(*of, items)?,
         DataType::Array { element, .. } => lists(objects, element, items)?,
@@ -156,12 +157,15 @@ fn arrow_type(of: &DataType) -> Result<ArrowType, DataFusionError> {
 }
 
 /// What Java's `toString` makes of it.
-fn texts(items: &[Item<'_>]) -> Result<ArrayRef> {
+fn texts(objects: &Objects<'_>, items: &[Item<'_>]) -> Result<ArrayRef> {
     let mut texts = StringViewBuilder::new();
     for item in items {
         match item {
             Item::None => texts.append_null(),
-            Item::Text(text) => texts.append_value(text),
+            Item::Text(text) => {
+                objects.copies(text.len())?;
+                texts.append_value(text);
+            }
             Item::Bool(value) => texts.append_value(value.to_string()),
             Item::Int(value) => texts.append_value(value.to_string()),
             _ => return Err(bail_out("a result of Python that is no text")),
@@ -171,28 +175,31 @@ fn texts(items: &[Item<'_>]) -> Result<ArrayRef> {
 }
 
 fn lists(objects: &Objects<'_>, of: &DataType, items: &[Item<'_>]) -> Result<ArrayRef> {
-    let (mut lengths, mut valid, mut all) = (Vec::new(), Vec::new(), Vec::new());
-    for item in items {
-        let elements = match item {
-            Item::List(place) | Item::Tuple(place) => Some(objects.elements(*place)),
-            // An array of Java's, too.
-            Item::Bytes(_) => return Err(other()),
-            _ => None,
-        };
-        valid.push(elements.is_some());
-        let elements = elements.unwrap_or_default();
-        lengths.push(elements.len());
-        // The same list may be named again and again, at every level.
-        if all.len() + elements.len() > MAX_ELEMENTS {
-            return Err(bail_out("very long results of Python"));
-        }
-        all.extend_from_slice(elements);
+    let elements = items.iter().map(|item| match item {
+        Item::List(place) | Item::Tuple(place) => Ok(Some(objects.elements(*place))),
+        // An array of Java's, too.
+        Item::Bytes(_) => Err(other()),
+        _ => Ok(None),
+    });
+    let elements = elements.collect::<Result<Vec<_>>>()?;
+    let lengths = elements.iter().map(|list| list.map_or(0, <[_]>::len));
+    for length in lengths.clone() {
+        objects.copies(length.saturating_mul(Objects::ELEMENT))?;
     }
+    let mut all = Vec::with_capacity(lengths.clone().sum());
+    for list in elements.iter().flatten() {
+        all.extend_from_slice(list);
+    }
+    let valid: NullBuffer = elements.iter().map(Option::is_some).collect();
     let values = column(objects, of, &all)?;
     let field = list_field(values.data_type().clone());
     let offsets = OffsetBuffer::from_lengths(lengths);
-    let nulls = Some(NullBuffer::from(valid));
-    Ok(Arc::new(ListArray::try_new(field, offsets, values, nulls)?))
+    Ok(Arc::new(ListArray::try_new(
+        field,
+        offsets,
+        values,
+        Some(valid),
+    )?))
 }
 
 fn structs(

@@ -200,20 +200,44 @@ fn other_objects_are_left_to_spark() {
     }
 }
 
+/// A pickle of `[first] * 256`, and that in a list 256 times, and so on.
+fn nested_again_and_again(first: &[u8], levels: u8) -> Vec<u8> {
+    let mut frame = b"\x80\x05".to_vec();
+    for _ in 0..levels {
+        frame.extend_from_slice(b"]\x94(");
+    }
+    frame.extend_from_slice(first);
+    frame.push(b'\x94');
+    for inner in (0..levels).rev() {
+        frame.extend_from_slice(&[b'h', inner + 1].repeat(255));
+        frame.push(b'e');
+    }
+    frame.push(b'.');
+    frame
+}
+
 #[test]
-fn lists_that_are_named_again_and_again_are_no_bomb() {
-    // A list of 256 zeros, in a list 256 times, in a list 256 times.
-    let mut frame = b"\x80\x05]\x94](".to_vec();
-    frame.extend_from_slice(&b"K\0".repeat(256));
-    frame.extend_from_slice(b"eq\x010](");
-    frame.extend_from_slice(&b"h\x01".repeat(256));
-    frame.extend_from_slice(b"ea.");
+fn objects_that_are_named_again_and_again_are_no_bomb() {
     let array = |element| DataType::Array {
         element: Box::new(element),
         contains_null: true,
     };
-    // POP, which Python does not write.
-    assert!(columns(&frame, &[array(array(DataType::Long))]).is_err());
+    let lists = array(array(DataType::Long));
+    let frame = nested_again_and_again(b"K\x07", 2);
+    let (values, rows) = columns(&frame, &[array(DataType::Long)]).unwrap();
+    assert_eq!(rows, 256);
+    assert_eq!(values[0].as_list::<i32>().values().len(), 256 * 256);
+    assert!(columns(&nested_again_and_again(b"K\x07", 3), &[lists]).is_err());
+    for (of, opcode) in [(DataType::String, b'X'), (DataType::Binary, b'B')] {
+        let text = |length: u32| {
+            let mut object = vec![opcode];
+            object.extend_from_slice(&length.to_le_bytes());
+            object.resize(object.len() + length as usize, b'a');
+            nested_again_and_again(&object, 1)
+        };
+        assert_eq!(columns(&text(10_000), &[of.clone()]).unwrap().1, 256);
+        assert!(columns(&text(100_000), &[of]).is_err());
+    }
 }
 
 proptest! {

@@ -4,8 +4,15 @@
 //! Pickles are programs for a machine with a stack. Only those that put together numbers, texts, lists and tuples are
 //! run here; each opcode makes one value at most, so that what they make is as large as they are.
 
+use std::cell::Cell;
+
 use datafusion_common::{DataFusionError, Result};
 use rows::error::bail_out;
+
+/// Bytes of columns that any pickle may become.
+const ALWAYS: usize = 4 << 20;
+/// Bytes of columns that a byte of a pickle may become; an element of a list takes one at least.
+const PER_BYTE: usize = 2 * Objects::ELEMENT;
 
 /// An object of Python.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +44,8 @@ pub(super) struct Objects<'a> {
     memo: Vec<Item<'a>>,
     /// Elements of lists and tuples.
     elements: Vec<Vec<Item<'a>>>,
+    /// Bytes of columns that may still be made of them.
+    left: Cell<usize>,
 }
 
 pub(super) fn other() -> DataFusionError {
@@ -60,11 +69,15 @@ fn length(from: &mut &[u8], bytes: usize) -> Result<usize> {
 }
 
 impl<'a> Objects<'a> {
+    /// Bytes of an element of a list while columns are made.
+    pub(super) const ELEMENT: usize = 32;
+
     /// Runs a pickle, and gives what it makes.
     ///
     /// # Errors
     /// Bail-out: it makes something else, or is damaged.
     pub(super) fn read(&mut self, mut from: &'a [u8]) -> Result<Item<'a>> {
+        self.left.set(ALWAYS + PER_BYTE * from.len());
         loop {
             let code = take(&mut from, 1)?;
             match code {
@@ -204,6 +217,21 @@ impl<'a> Objects<'a> {
 
     fn recall(&self, place: usize) -> Result<Item<'a>> {
         self.memo.get(place).copied().ok_or_else(other)
+    }
+
+    /// Counts bytes that are about to be copied into columns: a pickle names the same list or text as often as it
+    /// likes, at every level, so that columns may be much larger than it.
+    ///
+    /// # Errors
+    /// Bail-out: too many for a pickle of this length.
+    pub(super) fn copies(&self, bytes: usize) -> Result<()> {
+        let left = self.left.get().checked_sub(bytes);
+        self.left.set(
+            left.ok_or_else(|| {
+                bail_out("results of Python that name the same large objects again")
+            })?,
+        );
+        Ok(())
     }
 
     /// Elements of a list or tuple.
