@@ -5,7 +5,13 @@ use crate::unsafe_row;
 
 /// Rows inside plans.
 pub fn plan_row(data: &[u8]) {
-    let _ = crate::unsafe_row::read_array(data, &crate::types::DataType::Short);
+    let array = |element| DataType::Array {
+        element: Box::new(element),
+        contains_null: true,
+    };
+    for element in [DataType::Short, array(array(DataType::String))] {
+        let _ = unsafe_row::read_array(data, &element);
+    }
     let decimal = |precision| {
         DataType::Decimal(Decimal {
             precision,

@@ -5,18 +5,23 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
     DurationMicrosecondArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
-    Int64Array, IntervalYearMonthArray, NullArray, StringViewArray, TimestampMicrosecondArray,
+    Int64Array, IntervalYearMonthArray, ListArray, MapArray, NullArray, StringViewArray,
+    StructArray, TimestampMicrosecondArray,
 };
+use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType as ArrowType;
 
 use crate::types::ToArrow as _;
-use catalyst::DataType;
 use catalyst::Literal;
 use catalyst::Unsupported;
+use catalyst::{DataType, StructField};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
 /// A column of values of this type.
+///
+/// # Errors
+/// Some are of another type, or of one that columns do not have.
 pub fn array_of(data_type: &DataType, values: Vec<&Literal>) -> Result<ArrayRef> {
     let wrong = || Unsupported::of_use(format!("a value that is not of {data_type}"));
     macro_rules! collect {
@@ -63,6 +68,71 @@ pub fn array_of(data_type: &DataType, values: Vec<&Literal>) -> Result<ArrayRef>
             Arc::new(StringViewArray::from_iter(text))
         }
         DataType::Binary => Arc::new(BinaryViewArray::from_iter(collect!(Binary))),
+        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_) => {
+            return nested(data_type, &values);
+        }
+        DataType::CalendarInterval => return Err(wrong()),
+    })
+}
+
+fn nested(data_type: &DataType, values: &[&Literal]) -> Result<ArrayRef> {
+    let wrong = || Unsupported::of_use(format!("a value that is not of {data_type}"));
+    let valid = |value: &&Literal| **value != Literal::Null;
+    let nulls = Some(NullBuffer::from_iter(values.iter().map(valid)));
+    let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+    Ok(match (data_type, data_type.to_arrow()?) {
+        (DataType::Struct(fields), ArrowType::Struct(arrow)) => {
+            let column = |(place, field): (usize, &StructField)| {
+                let parts = values.iter().map(|value| match value {
+                    Literal::Null => Ok(&Literal::Null),
+                    Literal::Struct(parts) if parts.len() == fields.len() => {
+                        parts.get(place).ok_or_else(wrong)
+                    }
+                    _ => Err(wrong()),
+                });
+                array_of(&field.data_type, parts.collect::<Result<_>>()?)
+            };
+            let columns = fields.iter().enumerate().map(column);
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            Arc::new(StructArray::try_new(arrow, columns, nulls).map_err(|_| wrong())?)
+        }
+        (DataType::Array { element, .. }, ArrowType::List(field)) => {
+            let mut all = Vec::new();
+            let lengths = values.iter().map(|value| match value {
+                Literal::Null => Ok(0),
+                Literal::Array(elements) => {
+                    all.extend(elements);
+                    Ok(elements.len())
+                }
+                _ => Err(wrong()),
+            });
+            let lengths = lengths.collect::<Result<Vec<_>>>()?;
+            let elements = array_of(element, all)?;
+            let offsets = OffsetBuffer::from_lengths(lengths);
+            Arc::new(ListArray::try_new(field, offsets, elements, nulls).map_err(|_| wrong())?)
+        }
+        (DataType::Map { key, value, .. }, ArrowType::Map(field, sorted)) => {
+            let ArrowType::Struct(entry) = field.data_type() else {
+                return Err(wrong());
+            };
+            let (mut keys, mut of_keys) = (Vec::new(), Vec::new());
+            let lengths = values.iter().map(|value| match value {
+                Literal::Null => Ok(0),
+                Literal::Map(pairs) => {
+                    keys.extend(pairs.iter().map(|(key, _)| key));
+                    of_keys.extend(pairs.iter().map(|(_, value)| value));
+                    Ok(pairs.len())
+                }
+                _ => Err(wrong()),
+            });
+            let lengths = lengths.collect::<Result<Vec<_>>>()?;
+            let columns = vec![array_of(key, keys)?, array_of(value, of_keys)?];
+            let entries = StructArray::try_new(entry.clone(), columns, None);
+            let entries = entries.map_err(|_| wrong())?;
+            let offsets = OffsetBuffer::from_lengths(lengths);
+            let map = MapArray::try_new(Arc::clone(&field), offsets, entries, nulls, sorted);
+            Arc::new(map.map_err(|_| wrong())?)
+        }
         _ => return Err(wrong()),
     })
 }

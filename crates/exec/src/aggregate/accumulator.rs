@@ -10,12 +10,14 @@ use super::decimal::{AverageDecimal, SumDecimal};
 use super::first::FirstLast;
 use super::minmax::min_max;
 use super::moment::Moments;
+use super::nested::MinMaxNested;
 use super::number::{AverageDouble, Count, SumDouble, SumLong};
 use catalyst::EvalMode;
 use catalyst::Unsupported;
 use catalyst::{AggregateFunction, AggregateKind};
 use catalyst::{DataType, Decimal};
 use rows::error::bail_out;
+use rows::is_ordered;
 use rows::types::ToArrow as _;
 
 /// The buffers of a function for all groups.
@@ -146,6 +148,10 @@ impl Factory {
                 | DataType::String
                 | DataType::Binary,
             ) => vec![self.input.clone()],
+            (
+                AggregateKind::Min | AggregateKind::Max,
+                DataType::Struct(_) | DataType::Array { .. },
+            ) if is_ordered(&self.input.to_arrow()?) => vec![self.input.clone()],
             (AggregateKind::First { .. } | AggregateKind::Last { .. }, input) => {
                 input.to_arrow()?;
                 vec![input.clone(), DataType::Boolean]
@@ -186,6 +192,12 @@ impl Factory {
             }
             (AggregateKind::Min, DataType::Boolean) => Box::new(MinMaxBoolean::new(true)),
             (AggregateKind::Max, DataType::Boolean) => Box::new(MinMaxBoolean::new(false)),
+            (AggregateKind::Min, input @ (DataType::Struct(_) | DataType::Array { .. })) => {
+                Box::new(MinMaxNested::new(input, true)?)
+            }
+            (AggregateKind::Max, input @ (DataType::Struct(_) | DataType::Array { .. })) => {
+                Box::new(MinMaxNested::new(input, false)?)
+            }
             (AggregateKind::Min, input) => min_max(input, true)?,
             (AggregateKind::Max, input) => min_max(input, false)?,
             (AggregateKind::First { ignore_nulls }, input) => {

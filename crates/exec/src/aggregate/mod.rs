@@ -9,6 +9,7 @@ mod decimal;
 mod first;
 mod minmax;
 mod moment;
+mod nested;
 mod number;
 mod run;
 mod spill;

@@ -345,6 +345,6 @@ mod tests {
         let text = of("string");
         assert!(text.scanned && text.rows && text.sort_key && text.group_key && text.shuffled_key);
         let list = of("array<int>");
-        assert!(list.scanned && list.rows && !list.sort_key);
+        assert!(list.scanned && list.rows && list.sort_key);
     }
 }

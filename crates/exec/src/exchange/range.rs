@@ -2,17 +2,15 @@
 
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
-use arrow::datatypes::DataType as ArrowType;
 use arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion_common::Result;
 
 use catalyst::Literal;
 use catalyst::SortOrder;
 use catalyst::Unsupported;
-use rows::array_of;
 use rows::error::bail_out;
-use rows::normalized;
 use rows::types::ToArrow as _;
+use rows::{array_of, is_ordered, key_type, order_key};
 
 /// Bounds of a `RangePartitioner`, each larger than the one before.
 #[derive(Debug)]
@@ -31,20 +29,21 @@ impl RangeBounds {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(order.len());
         for (index, by) in order.iter().enumerate() {
             let data_type = &by.child.data_type;
-            if !is_ordered(&data_type.to_arrow()?) {
+            let arrow = data_type.to_arrow()?;
+            if !is_ordered(&arrow) && !arrow.is_null() {
                 return Err(Unsupported::of_use(format!("a range of {data_type}")));
             }
             let options = SortOptions {
                 descending: !by.ascending,
                 nulls_first: by.nulls_first,
             };
-            fields.push(SortField::new_with_options(data_type.to_arrow()?, options));
+            fields.push(SortField::new_with_options(key_type(&arrow), options));
             let values = bounds
                 .iter()
                 .map(|bound| bound.get(index))
                 .collect::<Option<Vec<_>>>()
                 .ok_or_else(wrong)?;
-            columns.push(normalized(&array_of(data_type, values)?));
+            columns.push(order_key(&array_of(data_type, values)?).map_err(|_| wrong())?);
         }
         let converter = RowConverter::new(fields).map_err(|_| wrong())?;
         let bounds = if order.is_empty() || bounds.is_empty() {
@@ -61,7 +60,7 @@ impl RangeBounds {
         if self.bounds.is_empty() {
             return Ok(vec![0; rows]);
         }
-        let keys: Vec<_> = keys.iter().map(normalized).collect();
+        let keys = keys.iter().map(order_key).collect::<Result<Vec<_>>>()?;
         let keys = self.converter.convert_columns(&keys)?;
         if keys.num_rows() != rows {
             return Err(bail_out("columns of different lengths"));
@@ -71,9 +70,4 @@ impl RangeBounds {
             .map(|key| self.bounds.partition_point(|bound| bound.row() < key) as u32)
             .collect())
     }
-}
-
-/// Whether Arrow's order of rows is Spark's, of [`normalized`] columns. That of structs in descending order is not.
-fn is_ordered(data_type: &ArrowType) -> bool {
-    !data_type.is_nested()
 }

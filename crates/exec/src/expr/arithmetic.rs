@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray};
+use arrow::array::{ArrayRef, ArrowPrimitiveType, BooleanArray};
 use arrow::datatypes::{
     ArrowNativeTypeOp, DataType as ArrowType, Float32Type, Float64Type, Int8Type, Int16Type,
     Int32Type, Int64Type,
@@ -271,8 +271,6 @@ mod num_like {
     pub(in super::super) trait Float: Copy {
         fn abs(self) -> Self;
         fn is_nan(self) -> bool;
-        /// One NaN for all, one zero for both.
-        fn normal(self) -> Self;
     }
 
     impl Float for f32 {
@@ -281,9 +279,6 @@ mod num_like {
         }
         fn is_nan(self) -> bool {
             self.is_nan()
-        }
-        fn normal(self) -> Self {
-            if self.is_nan() { Self::NAN } else { self + 0.0 }
         }
     }
 
@@ -294,36 +289,9 @@ mod num_like {
         fn is_nan(self) -> bool {
             self.is_nan()
         }
-        fn normal(self) -> Self {
-            if self.is_nan() { Self::NAN } else { self + 0.0 }
-        }
     }
 }
 pub(super) use num_like::Float;
-
-/// One NaN for all, one zero for both: then Arrow's total order is Spark's.
-pub(super) fn normalized(of: &ArrowType, child: Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalExpr> {
-    let run: fn(&[super::kernel::Arg], usize) -> Result<ArrayRef> = match of {
-        ArrowType::Float32 => |args, _| {
-            unary::<Float32Type, Float32Type>(
-                single(args)?,
-                Otherwise::Null,
-                &ArrowType::Float32,
-                |a| Some(a.normal()),
-            )
-        },
-        ArrowType::Float64 => |args, _| {
-            unary::<Float64Type, Float64Type>(
-                single(args)?,
-                Otherwise::Null,
-                &ArrowType::Float64,
-                |a| Some(a.normal()),
-            )
-        },
-        _ => return child,
-    };
-    Kernel::strict("NormalizeNaNAndZero", vec![child], of.clone(), run)
-}
 
 /// Whether a float is NaN; null is not.
 pub(super) fn is_nan(
@@ -444,66 +412,4 @@ pub(super) fn sqrt(args: Args) -> Arc<dyn PhysicalExpr> {
             |a| Some(a.sqrt()),
         )
     })
-}
-
-/// The largest or the smallest argument that is not null; of equal ones the first.
-pub(super) fn extreme(
-    op: Function,
-    of: &ArrowType,
-    args: Args,
-) -> std::result::Result<Arc<dyn PhysicalExpr>, Unsupported> {
-    if of.is_nested() || of.is_null() {
-        return Err(Unsupported::of_use(format!("{} of {of}", op.name())));
-    }
-    let greatest = op == Function::Greatest;
-    Ok(Kernel::lenient(
-        op.name(),
-        args,
-        of.clone(),
-        move |args, rows| {
-            let mut best: Option<ArrayRef> = None;
-            for arg in args {
-                let next = arg.column(rows)?;
-                best = Some(match best {
-                    None => next,
-                    Some(best) => {
-                        let (a, b) = (normal_array(&next)?, normal_array(&best)?);
-                        let better = if greatest {
-                            arrow::compute::kernels::cmp::gt(&a, &b)?
-                        } else {
-                            arrow::compute::kernels::cmp::lt(&a, &b)?
-                        };
-                        let take: BooleanArray = (0..rows)
-                            .map(|row| {
-                                let better = better.is_valid(row) && better.value(row);
-                                Some(next.is_valid(row) && (best.is_null(row) || better))
-                            })
-                            .collect();
-                        arrow::compute::kernels::zip::zip(&take, &next, &best)?
-                    }
-                });
-            }
-            best.ok_or_else(|| rows::error::bail_out("no argument"))
-        },
-    ))
-}
-
-fn normal_array(array: &ArrayRef) -> Result<ArrayRef> {
-    let arg = super::kernel::Arg {
-        array: Arc::clone(array),
-        constant: false,
-    };
-    match array.data_type() {
-        ArrowType::Float32 => {
-            unary::<Float32Type, Float32Type>(&arg, Otherwise::Null, &ArrowType::Float32, |a| {
-                Some(a.normal())
-            })
-        }
-        ArrowType::Float64 => {
-            unary::<Float64Type, Float64Type>(&arg, Otherwise::Null, &ArrowType::Float64, |a| {
-                Some(a.normal())
-            })
-        }
-        _ => Ok(arg.array),
-    }
 }

@@ -14,6 +14,7 @@ use super::cast::numeric::Number;
 use super::java::{JavaDouble, Special};
 use super::kernel::{Kernel, Otherwise, nth, unary};
 use super::logic::{Coalesce, Lazy};
+use super::order::{extreme, order_key};
 use super::{Lowered, Lowering, arithmetic, datetime, decimal, same_type, strings};
 use catalyst::Literal;
 use catalyst::Unsupported;
@@ -64,9 +65,7 @@ impl Lowering<'_> {
             | F::KnownFloatingPointNormalized
             | F::UnaryPositive => child(),
             F::NormalizeNaNAndZero => match to {
-                ArrowType::Float32 | ArrowType::Float64 => {
-                    Ok(arithmetic::normalized(&to, child()?))
-                }
+                ArrowType::Float32 | ArrowType::Float64 => order_key(&to, child()?),
                 _ => Err(refuse()),
             },
             F::IsNaN => arithmetic::is_nan(&arg(0)?.data_type.to_arrow()?, self.all(args)?),
@@ -76,7 +75,7 @@ impl Lowering<'_> {
             }
             F::Greatest | F::Least => {
                 same_types(args)?;
-                arithmetic::extreme(function, &to, self.all(args)?)
+                extreme(function, &to, self.all(args)?)
             }
             F::Ceil | F::Floor => match (&arg(0)?.data_type, expr.data_type.decimal()) {
                 (catalyst::DataType::Double, _) => {
@@ -238,25 +237,6 @@ impl Lowering<'_> {
         }
         let op = if and { Operator::And } else { Operator::Or };
         Ok(Arc::new(BinaryExpr::new(left, op, right)))
-    }
-
-    /// Comparisons: Arrow's order is Spark's, but for floats, which are made so.
-    fn compare(&self, op: Operator, left: &Expr, right: &Expr) -> Lowered {
-        let of = same_type(&left.data_type, &right.data_type)?;
-        if of.is_nested() || of.is_null() {
-            return Err(Unsupported::of_use(format!(
-                "comparison of {}",
-                left.data_type
-            )));
-        }
-        let side = |expr: &Expr| -> Lowered {
-            let side = self.expr(expr)?;
-            Ok(match super::known(&side) {
-                Some(value) => super::literal_of(super::normal_scalar(value)),
-                None => arithmetic::normalized(&of, side),
-            })
-        };
-        Ok(Arc::new(BinaryExpr::new(side(left)?, op, side(right)?)))
     }
 
     /// Rounding to a constant number of digits.

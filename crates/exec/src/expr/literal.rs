@@ -1,15 +1,12 @@
 //! Catalyst's values as DataFusion's.
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, ListArray, MapArray, StructArray, new_empty_array};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType as ArrowType;
 use datafusion_common::ScalarValue;
 
 use catalyst::Literal;
 use catalyst::Unsupported;
 use catalyst::{DataType, Decimal};
+use rows::array_of;
 use rows::types::ToArrow as _;
 use rows::types::timestamp;
 
@@ -53,62 +50,11 @@ pub fn scalar(value: &Literal, of: &DataType) -> Result<ScalarValue, Unsupported
             ))
         }
         (Literal::Binary(v), DataType::Binary) => ScalarValue::BinaryView(Some(v.clone())),
-        (Literal::Struct(values), DataType::Struct(fields)) if values.len() == fields.len() => {
-            let ArrowType::Struct(arrow) = arrow else {
-                return Err(wrong());
-            };
-            let columns = values
-                .iter()
-                .zip(fields)
-                .map(|(value, field)| {
-                    scalar(value, &field.data_type)?
-                        .to_array()
-                        .map_err(|_| wrong())
-                })
-                .collect::<Result<Vec<_>, _>>()?;
-            let row = StructArray::try_new(arrow, columns, None::<NullBuffer>);
-            ScalarValue::Struct(Arc::new(row.map_err(|_| wrong())?))
-        }
-        (Literal::Array(values), DataType::Array { element, .. }) => {
-            let ArrowType::List(field) = arrow else {
-                return Err(wrong());
-            };
-            let values = column(values.iter(), element)?;
-            let offsets = OffsetBuffer::from_lengths([values.len()]);
-            let list = ListArray::try_new(field, offsets, values, None);
-            ScalarValue::List(Arc::new(list.map_err(|_| wrong())?))
-        }
-        (Literal::Map(pairs), DataType::Map { key, value, .. }) => {
-            let ArrowType::Map(field, sorted) = arrow else {
-                return Err(wrong());
-            };
-            let ArrowType::Struct(entry) = field.data_type() else {
-                return Err(wrong());
-            };
-            let keys = column(pairs.iter().map(|(key, _)| key), key)?;
-            let values = column(pairs.iter().map(|(_, value)| value), value)?;
-            let offsets = OffsetBuffer::from_lengths([pairs.len()]);
-            let entries = StructArray::try_new(entry.clone(), vec![keys, values], None);
-            let entries = entries.map_err(|_| wrong())?;
-            let map = MapArray::try_new(Arc::clone(&field), offsets, entries, None, sorted);
-            ScalarValue::Map(Arc::new(map.map_err(|_| wrong())?))
+        (Literal::Struct(_) | Literal::Array(_) | Literal::Map(_), _) => {
+            ScalarValue::try_from_array(&array_of(of, vec![value])?, 0).map_err(|_| wrong())?
         }
         _ => return Err(wrong()),
     })
-}
-
-/// Values of a type as a column.
-fn column<'a>(
-    values: impl Iterator<Item = &'a Literal>,
-    of: &DataType,
-) -> Result<ArrayRef, Unsupported> {
-    let wrong = || Unsupported::of_use(format!("literals of {of}"));
-    let scalars = values.map(|value| scalar(value, of));
-    let scalars = scalars.collect::<Result<Vec<_>, _>>()?;
-    if scalars.is_empty() {
-        return Ok(new_empty_array(&of.to_arrow()?));
-    }
-    ScalarValue::iter_to_array(scalars).map_err(|_| wrong())
 }
 
 #[cfg(test)]

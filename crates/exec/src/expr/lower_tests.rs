@@ -11,6 +11,7 @@ use javatime::{TimeZone, Zones};
 
 use super::*;
 use catalyst::Decimal;
+use catalyst::SortOrder;
 use catalyst::{EvalMode, ExprId, Function};
 use rows::error::RunError;
 

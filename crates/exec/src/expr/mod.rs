@@ -21,6 +21,7 @@ mod literal;
 mod logic;
 mod moments;
 mod nested;
+mod order;
 mod regex;
 mod strings;
 mod zone;
@@ -30,19 +31,21 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use datafusion_common::ScalarValue;
-use datafusion_physical_expr::expressions::{Column, Literal as PhysicalLiteral, case, in_list};
-use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::{Column, Literal as PhysicalLiteral, case};
 
 use catalyst::DataType;
 use catalyst::Literal;
 use catalyst::Unsupported;
-use catalyst::{Attribute, Expr, ExprKind, SortOrder};
+use catalyst::{Attribute, Expr, ExprKind};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 use rows::types::{column_name, schema_of};
 
 pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, functions_in};
 pub use literal::scalar;
+pub use order::lower_sort;
+pub(crate) use order::order_key;
 
 /// An expression over batches that have the columns `input`, in that order. Its results have exactly the Arrow type of
 /// [`Expr::data_type`].
@@ -51,26 +54,6 @@ pub use literal::scalar;
 /// Something in it is not computed natively, or an attribute is not among the input.
 pub fn lower(expr: &Expr, input: &[Attribute]) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
     Lowering::new(input)?.expr(expr)
-}
-
-/// A sort key over batches that have the columns `input`: Spark's order is that of the results.
-///
-/// # Errors
-/// As [`lower`].
-pub fn lower_sort(order: &SortOrder, input: &[Attribute]) -> Result<PhysicalSortExpr, Unsupported> {
-    let options = arrow::compute::SortOptions {
-        descending: !order.ascending,
-        nulls_first: order.nulls_first,
-    };
-    let of = order.child.data_type.to_arrow()?;
-    if of.is_nested() || of.is_null() {
-        return Err(Unsupported::of_use(format!(
-            "sorting by {}",
-            order.child.data_type
-        )));
-    }
-    let key = arithmetic::normalized(&of, lower(&order.child, input)?);
-    Ok(PhysicalSortExpr::new(key, options))
 }
 
 struct Lowering<'a> {
@@ -238,31 +221,6 @@ impl<'a> Lowering<'a> {
         let otherwise = otherwise.map(value).transpose()?;
         case(None, branches, otherwise).map_err(|_| Unsupported::of_use("such a CASE"))
     }
-
-    fn in_list(
-        &self,
-        value: &Expr,
-        list: Vec<Arc<dyn PhysicalExpr>>,
-        legacy_null_in_empty: bool,
-    ) -> Lowered {
-        let of = value.data_type.to_arrow()?;
-        if of.is_nested() || of.is_null() || (list.is_empty() && legacy_null_in_empty) {
-            return Err(Unsupported::of_use(format!("IN of {}", value.data_type)));
-        }
-        if list.is_empty() {
-            return Ok(literal_of(ScalarValue::Boolean(Some(false))));
-        }
-        let normal = |expr| arithmetic::normalized(&of, expr);
-        let value = normal(self.expr(value)?);
-        let list = list
-            .into_iter()
-            .map(|item| match known(&item) {
-                Some(scalar) => literal_of(normal_scalar(scalar)),
-                None => normal(item),
-            })
-            .collect();
-        in_list(value, list, &false, &self.schema).map_err(|_| Unsupported::of_use("such an IN"))
-    }
 }
 
 /// The value of a literal.
@@ -278,16 +236,6 @@ fn literal_of(value: ScalarValue) -> Arc<dyn PhysicalExpr> {
 
 fn constant(value: &Literal, of: &DataType) -> Lowered {
     Ok(literal_of(scalar(value, of)?))
-}
-
-/// With one NaN for all and one zero for both.
-fn normal_scalar(value: &ScalarValue) -> ScalarValue {
-    use arithmetic::Float;
-    match value {
-        ScalarValue::Float32(Some(value)) => ScalarValue::Float32(Some(value.normal())),
-        ScalarValue::Float64(Some(value)) => ScalarValue::Float64(Some(value.normal())),
-        other => other.clone(),
-    }
 }
 
 /// Types that are compared must be the same.

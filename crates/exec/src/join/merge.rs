@@ -16,11 +16,14 @@ use futures::StreamExt;
 use super::side::Column;
 use super::{Sides, lower_keys};
 use crate::exec::{OperatorExec, Start, batch_of};
+use crate::expr::order_key;
 use crate::lower::{Demand, Lowered, Result};
 use catalyst::DataType;
 use catalyst::Unsupported;
 use catalyst::{Attribute, Expr};
 use catalyst::{BuildSide, EquiJoin, JoinType};
+use rows::is_ordered;
+use rows::types::ToArrow as _;
 
 /// A join of sorted sides.
 pub(super) struct Merge {
@@ -44,8 +47,12 @@ impl Merge {
         right: &Lowered,
         output: &[Attribute],
     ) -> Result<Self> {
-        let comparable = |key: &Expr| {
-            matches!(
+        let comparable = |key: &Expr| match key.data_type {
+            DataType::Struct(_) | DataType::Array { .. } => {
+                let of = key.data_type.to_arrow();
+                of.is_ok_and(|of| is_ordered(&of))
+            }
+            _ => matches!(
                 key.data_type,
                 DataType::Boolean
                     | DataType::Byte
@@ -58,7 +65,7 @@ impl Merge {
                     | DataType::Binary
                     | DataType::Timestamp
                     | DataType::TimestampNtz
-            )
+            ),
         };
         if let Some(key) = join.left_keys.iter().find(|key| !comparable(key)) {
             let text = format!("a merge by {}", key.data_type);
@@ -82,14 +89,8 @@ impl Merge {
             let columns = columns.map(|(index, side)| ColumnIndex { index, side });
             JoinFilter::new(condition.predicate, columns.collect(), condition.schema)
         });
-        let left_keys = numbers(
-            lower_keys(&join.left_keys, left.output()?)?,
-            &join.left_keys,
-        );
-        let right_keys = numbers(
-            lower_keys(&join.right_keys, right.output()?)?,
-            &join.right_keys,
-        );
+        let left_keys = merge_keys(&join.left_keys, left.output()?)?;
+        let right_keys = merge_keys(&join.right_keys, right.output()?)?;
         Ok(Self {
             keys: left_keys.into_iter().zip(right_keys).collect(),
             join_type: match &join.join_type {
@@ -142,14 +143,15 @@ impl Merge {
     }
 }
 
-/// DataFusion does not merge by timestamps with a time zone.
-fn numbers(keys: Vec<Arc<dyn PhysicalExpr>>, of: &[Expr]) -> Vec<Arc<dyn PhysicalExpr>> {
-    let keys = keys.into_iter().zip(of);
-    keys.map(|(key, of)| match of.data_type {
-        DataType::Timestamp => Arc::new(CastExpr::new(key, ArrowType::Int64, None)) as _,
-        _ => key,
-    })
-    .collect()
+/// What DataFusion merges by: not by timestamps with a time zone, nor by arrays and structs.
+fn merge_keys(keys: &[Expr], input: &[Attribute]) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+    let lowered = lower_keys(keys, input)?;
+    let pairs = lowered.into_iter().zip(keys);
+    let keys = pairs.map(|(key, of)| match of.data_type {
+        DataType::Timestamp => Ok(Arc::new(CastExpr::new(key, ArrowType::Int64, None)) as _),
+        _ => order_key(&of.data_type.to_arrow()?, key),
+    });
+    keys.collect()
 }
 
 fn sorted(

@@ -136,7 +136,7 @@ impl RelationTable {
             _ => {
                 let fields = types.iter().cloned().map(SortField::new).collect();
                 let converter = RowConverter::new(fields)?;
-                let normal: Vec<_> = keys.iter().map(normalized).collect();
+                let normal = keys.iter().map(normalized).collect::<Result<Vec<_>>>()?;
                 let converted = converter.convert_columns(&normal)?;
                 let mut slots = Slots::new(num_rows);
                 for row in rows {
@@ -237,7 +237,7 @@ impl RelationTable {
                 rows,
                 slots,
             } => {
-                let normal: Vec<_> = keys.iter().map(normalized).collect();
+                let normal = keys.iter().map(normalized).collect::<Result<Vec<_>>>()?;
                 let converted = converter.convert_columns(&normal)?;
                 converted
                     .iter()

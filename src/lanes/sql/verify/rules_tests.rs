@@ -90,10 +90,22 @@ fn sums(
     of: &Attribute,
     result: &Attribute,
 ) -> Box<Operator> {
+    let kind = AggregateKind::Sum {
+        mode: EvalMode::Legacy,
+    };
+    aggregated(kind, child, key, of, result)
+}
+
+/// An aggregate of `of` by `key`.
+fn aggregated(
+    kind: AggregateKind,
+    child: Box<Operator>,
+    key: &Attribute,
+    of: &Attribute,
+    result: &Attribute,
+) -> Box<Operator> {
     let function = AggregateFunction {
-        kind: AggregateKind::Sum {
-            mode: EvalMode::Legacy,
-        },
+        kind,
         args: vec![Expr::attribute(of.clone())],
         data_type: result.data_type.clone(),
         input_buffer: Vec::new(),
@@ -209,6 +221,41 @@ fn sums_of_floating_point_numbers_are_known_but_for_their_last_digits() {
         looks(&collect(aggregate, -1)),
         [Determined::Exact, Determined::Exact]
     );
+}
+
+#[test]
+fn arrays_of_floats_may_be_others_that_are_equal() {
+    let array = |id, element| {
+        let element = Box::new(element);
+        let contains_null = true;
+        attribute(
+            id,
+            DataType::Array {
+                element,
+                contains_null,
+            },
+        )
+    };
+    let key = long(1);
+    let greatest = |of: DataType| {
+        let (value, most) = (array(2, of.clone()), array(3, of));
+        let child = shuffled(&[key.clone(), value.clone()]);
+        aggregated(AggregateKind::Max, child, &key, &value, &most)
+    };
+    let rules = collect(greatest(DataType::Double), -1);
+    assert_eq!(looks(&rules), [Determined::Exact, Determined::Free]);
+    let rules = collect(greatest(DataType::String), -1);
+    assert_eq!(looks(&rules), [Determined::Exact, Determined::Exact]);
+    // Of equal keys any may come first.
+    let by = |of: DataType| {
+        let value = array(2, of);
+        sorted(shuffled(&[key.clone(), value.clone()]), &value)
+    };
+    let rules = collect(by(DataType::Long), 5);
+    assert_eq!(rules.view.sequence, Sequence::Keys(vec![1]));
+    let rules = collect(by(DataType::Double), 5);
+    assert_eq!(rules.view.sequence, Sequence::Nothing);
+    assert_eq!(rules.view.count, Count::Number);
 }
 
 #[test]

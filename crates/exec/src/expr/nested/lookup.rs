@@ -15,7 +15,6 @@ use super::super::kernel::{Arg, Kernel, pair, single};
 use super::{comparable, list, map, other, range};
 use catalyst::Function;
 use rows::error::bail_out;
-use rows::normalized;
 
 type Physical = Arc<dyn PhysicalExpr>;
 
@@ -101,8 +100,8 @@ fn search<T>(
     rows: usize,
     find: impl Fn(Range<usize>, &dyn Fn(usize) -> bool) -> Option<T>,
 ) -> RunResult<Vec<Option<T>>> {
-    let (converter, elements) = comparable(elements, SortOptions::default())?;
-    let of_rows = converter.convert_columns(&[normalized(&wanted.array)])?;
+    let elements = comparable(elements, SortOptions::default())?;
+    let of_rows = comparable(&wanted.array, SortOptions::default())?;
     let found = (0..rows).map(|row| {
         let at = wanted.at(row);
         if nulls.is_some_and(|nulls| nulls.is_null(row)) || wanted.array.is_null(at) {

@@ -74,7 +74,7 @@ pub(super) fn map(to: &ArrowType, args: Vec<Physical>) -> Physical {
         if keys.logical_null_count() > 0 {
             return Err(bail_out("a map with a null key"));
         }
-        let (_, comparable) = comparable(keys, SortOptions::default())?;
+        let comparable = comparable(keys, SortOptions::default())?;
         for row in 0..rows {
             let mut seen = HashSet::with_capacity(pairs);
             let keys = row * pairs..(row + 1) * pairs;

@@ -19,8 +19,8 @@ use datafusion_physical_expr::PhysicalExpr;
 use super::kernel::Arg;
 use catalyst::{EvalMode, Function, Unsupported};
 use rows::error::bail_out;
-use rows::normalized;
 use rows::types::list_field;
+use rows::{has_floats, is_ordered, order_key};
 
 /// Whether a function takes an array or a map, and nothing else in its place.
 pub(super) fn takes_collections(function: Function) -> bool {
@@ -75,7 +75,7 @@ pub(super) fn lower(
                 .chunks(2)
                 .all(|pair| pair == [key.clone(), value.clone()]);
             // Of floats it depends on the version which of them are the same.
-            if !alike || !is_ordered(key) || key.is_floating() {
+            if !alike || !is_ordered(key) || has_floats(key) {
                 return Err(refused());
             }
             make::map(to, args)
@@ -116,7 +116,7 @@ pub(super) fn lower(
             order::sorted(to, args)
         }
         (F::ArrayDistinct, [T::List(element)])
-            if is_ordered(element.data_type()) && !element.data_type().is_floating() =>
+            if is_ordered(element.data_type()) && !has_floats(element.data_type()) =>
         {
             order::distinct(to, args)
         }
@@ -141,11 +141,6 @@ pub(super) fn lower(
         }
         _ => return Err(refused()),
     })
-}
-
-/// Whether values are ordered and compared as Arrow's rows are, if floats are normalized.
-fn is_ordered(of: &ArrowType) -> bool {
-    !of.is_nested() && !of.is_null()
 }
 
 fn list_of(of: &ArrowType) -> Option<&ArrowType> {
@@ -217,13 +212,9 @@ fn maps(
     Ok(Arc::new(array))
 }
 
-/// Values as bytes of which the order is Spark's.
-fn comparable(
-    values: &ArrayRef,
-    options: arrow::compute::SortOptions,
-) -> RunResult<(RowConverter, Rows)> {
-    let field = SortField::new_with_options(values.data_type().clone(), options);
-    let converter = RowConverter::new(vec![field])?;
-    let rows = converter.convert_columns(&[normalized(values)])?;
-    Ok((converter, rows))
+/// Values as bytes of which the order is Spark's, also of others of the type.
+fn comparable(values: &ArrayRef, options: arrow::compute::SortOptions) -> RunResult<Rows> {
+    let keys = order_key(values)?;
+    let field = SortField::new_with_options(keys.data_type().clone(), options);
+    Ok(RowConverter::new(vec![field])?.convert_columns(&[keys])?)
 }

@@ -28,10 +28,10 @@ pub(super) fn sorted(to: &ArrowType, args: Vec<Physical>) -> Physical {
             };
             comparable(arrays.values(), options)
         };
-        let (_, up) = order(false)?;
+        let up = order(false)?;
         // Often it is not asked for.
         let down = match flags.has_false() {
-            true => Some(order(true)?.1),
+            true => Some(order(true)?),
             false => None,
         };
         picked(&of, rows, arrays.values(), |row, elements| {
@@ -56,7 +56,7 @@ pub(super) fn distinct(to: &ArrowType, args: Vec<Physical>) -> Physical {
     let of = to.clone();
     Kernel::strict("ArrayDistinct", args, to.clone(), move |args, rows| {
         let arrays = list(single(args)?, rows)?;
-        let (_, keys) = comparable(arrays.values(), SortOptions::default())?;
+        let keys = comparable(arrays.values(), SortOptions::default())?;
         picked(&of, rows, arrays.values(), |row, elements| {
             if arrays.is_null(row) {
                 return Ok(false);
@@ -75,7 +75,7 @@ pub(super) fn extreme(least: bool, to: &ArrowType, args: Vec<Physical>) -> Physi
     Kernel::strict(name, args, to.clone(), move |args, rows| {
         let arrays = list(single(args)?, rows)?;
         let values = arrays.values();
-        let (_, keys) = comparable(values, SortOptions::default())?;
+        let keys = comparable(values, SortOptions::default())?;
         let found = (0..rows).map(|row| {
             let all = match arrays.is_null(row) {
                 true => 0..0,

@@ -5,7 +5,7 @@ use catalyst::{
     FrameUnit, RankLike, SortOrder, WindowExpression, WindowFunction,
 };
 
-use super::{Facts, is_float};
+use super::{Facts, has_equals, is_float};
 use crate::lanes::sql::verify::rows::Determined;
 
 impl Facts {
@@ -156,6 +156,9 @@ impl Facts {
             | AggregateKind::CollectList
             | AggregateKind::BloomFilter { .. } => inputs,
             // Of two zeros, or of several kinds of NaN, either may be the least.
+            AggregateKind::Min | AggregateKind::Max if has_equals(&function.data_type) => {
+                Determined::Free
+            }
             AggregateKind::CentralMoment { .. } => inputs.max(Determined::Moment),
             _ => inputs.max(Determined::Near),
         }

@@ -55,6 +55,16 @@ fn is_float(of: &DataType) -> bool {
     matches!(of, DataType::Float | DataType::Double)
 }
 
+/// Whether there are floats in arrays or structs: other bytes may be equal then.
+fn has_equals(of: &DataType) -> bool {
+    let has = |of: &DataType| is_float(of) || has_equals(of);
+    match of {
+        DataType::Array { element, .. } => has(element),
+        DataType::Struct(fields) => fields.iter().any(|field| has(&field.data_type)),
+        _ => false,
+    }
+}
+
 /// The column that an expression is.
 fn column_of(expr: &Expr) -> Option<ExprId> {
     match &expr.kind {
@@ -277,7 +287,12 @@ impl Facts {
     }
 
     fn sort(&mut self, order: &[SortOrder]) {
-        let keys = order.iter().map_while(|by| column_of(&by.child));
+        let keys = order
+            .iter()
+            .map_while(|by| match has_equals(&by.child.data_type) {
+                true => None,
+                false => column_of(&by.child),
+            });
         self.sorted = keys.collect();
         let exact = |id: &ExprId| !self.loose.contains_key(id);
         let count = self.sorted.iter().take_while(|id| exact(id)).count();
