@@ -26,8 +26,9 @@ def main(result, scratch, inputs, tpch, queries, *only):
     if spark.sparkContext.master.startswith("local-cluster"):
         wait_for("two executors", lambda: len(run.rest.executors()) == 2)
     errors = [theme for theme in cluster_themes.THEMES if theme[0] == "udf exceptions"]
+    nested = [theme for theme in sql_themes.THEMES if theme[0] == "nested order"]
     parts = {
-        "interpreted": ("false", delegated_themes.THEMES + errors),
+        "interpreted": ("false", delegated_themes.THEMES + errors + nested),
         "generated": ("true", sql_themes.THEMES),
     }
     for mode, (generated, themes) in parts.items():

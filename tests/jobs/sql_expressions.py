@@ -199,6 +199,27 @@ def lambdas():
     return found
 
 
+# Arrays and structs that are compared: often equal, or so but for their last part, zeros and NaNs among them, null and with nulls in them, one longer than the other.
+NESTED = [("array(small, i32)", "array(small, i32b)"), ("if(b, array(small, null), null)", "array(small, null)"), ("array(small)", "if(b2, array(small, i8), cast(array() as array<int>))"), ("array(s, s2)", "array(s, part)"), ("array(f64, null, f64b)", "array(f64, f64b)"),
+          ("array(f64 * 0, small)", "array(0.0D, small, null)"), ("array(f32 * 0)", "array(-float(0))"), ("array(b, b2)", "array(b2, b)"), ("array(bin, null)", "array(bin)"), ("array(d15, d15b)", "array(d15b, d15)"), ("array(d38)", "array(cast(small as decimal(38,10)))"),
+          ("array(dt, dt2)", "array(dt)"), ("array(ts)", "array(ts2, null)"), ("array(ntz)", "array(cast(ts2 as timestamp_ntz))"), ("array(i64, i16, i8)", "array(i64b, i16b)"), ("array(dt - dt2)", "array(dt2 - dt)"), ("array(array(small, null), null)", "array(array(small), array(i32))"),
+          ("array(named_struct('x', f64, 'y', array(s)), null)", "array(named_struct('x', f64, 'y', array(s2)))"), ("named_struct('x', small, 'y', s)", "named_struct('x', small, 'y', s2)"), ("if(b, named_struct('x', f64 * 0, 'y', small), null)", "named_struct('x', -0.0D, 'y', small)"),
+          ("named_struct('x', b, 'y', array(f32, null), 'z', i32)", "named_struct('x', b, 'y', array(f32), 'z', i32b)"), ("named_struct('x', named_struct('y', f64), 'z', bin)", "named_struct('x', named_struct('y', f64b), 'z', bin)")]
+
+
+def ordering():
+    """What compares arrays and structs."""
+    found = [f"{a} {op} {b}" for a, b in NESTED for op in ["=", "<=>", "<", "<=", ">", ">=", "!="]] + [f"{function}({a}, {b})" for a, b in NESTED for function in ["greatest", "least", "nullif"]] + [f"{a} in ({b}, null, {a})" for a, b in NESTED[::2]] + [f"{a} not in ({b})" for a, b in NESTED[1::2]]
+    found += [f"{function}(array({b}, null, {a}, {b}))" for a, b in NESTED for function in ["sort_array", "array_min", "array_max", "array_distinct"]] + [f"sort_array(array({a}, {b}, null), false)" for a, b in NESTED] + [f"{function}(array({b}, null), {a})" for a, b in NESTED for function in ["array_contains", "array_position"]]
+    structs = [f"named_struct('a', {n}, 'b', {'null' if n % 5 == 3 else 'true' if n % 2 else 'false'})" for n in range(-5, 9)]
+    found += [f"named_struct('a', small, 'b', b) in ({', '.join(items)})" for items in [structs, structs[3:7], structs[:2] + ["null"]]] + ["(small, b) in ((1, true), (2, false), (3, null))", "(small, s) not in ((1, 'a'), (2, s2))", "named_struct('a', small, 'b', b) = named_struct('a', 2, 'b', false)"]
+    found += [f"array(small, null) in ({', '.join(f'array({n}, null)' for n in range(1, count))})" for count in [3, 14]] + ["array(f64 * 0) in (array(0.0D), array(double('NaN')))", f"array(f64 * 0) in (array(double('NaN')), {', '.join(f'array({n}.0D)' for n in range(12))})", "array(s) > array('a', null)", "named_struct('x', f64) <= named_struct('x', double('NaN'))",
+              "array(small) = cast(null as array<int>)", "array(small) <=> cast(null as array<int>)", "greatest(array(small), array(i32), null, array(3))", "case array(small) when array(1) then 'one' when array(cast(null as int)) then 'null' else s end", "if(array(i32) < array(small), s, s2)", "array(1, 2) < array(1, 2, null)"]
+    found += ["map(array(small), s, array(small, 1), s2)[array(small)]", "element_at(map(named_struct('a', small), s), named_struct('a', i32))", "map(named_struct('a', small), s, named_struct('a', i32b), s2)", "coalesce(array(small) = array(i32), b)", "not (array(s) >= array(s2))", "transform(array(array(small), array(i32), null), e -> e > array(i32b))",
+              "filter(array(named_struct('x', small), null, named_struct('x', i32)), e -> e >= named_struct('x', 3))", "aggregate(array(array(small), array(i32, null)), array(i32b), (acc, e) -> greatest(acc, e))"]
+    return found
+
+
 def groups():
     """Expressions by group. Those of casts may be refused by the analyzer."""
     found = {
@@ -242,6 +263,7 @@ def groups():
         "maps": MAPS + [f"{function}({m})" for m in MAPS for function in ["size", "map_keys", "map_values", "map_entries"]] + [f"{MAPS[0]}[{k}]" for k in ["1", "2", "small"]] + [f"element_at({MAPS[1]}, {k})" for k in ["'a'", "part", "'x'"]] + [f"{MAPS[1]}['b']", f"element_at({MAPS[2]}, dt)", f"{MAPS[3]}[i64]", "map(s, 1, s2, 2)", "map(i32, s, i32b, s2)['x']"],
     }
     found["lambdas"] = lambdas()
+    found["ordering"] = ordering()
     found["moments"] = [f"unix_{unit}(ts)" for unit in ["micros", "millis", "seconds"]] + ["unix_date(dt)", "date_from_unix_date(small)", "timestamp_millis(i32)", "timestamp_seconds(i32)", "timestamp_micros(small)", "make_date(2000 + small, small + 5, small + 20)"]
     found["moments"] += ["ts - ts2", "ntz - ntz", "dt - dt2", "ts + interval 1 month", "ntz - interval 13 months", "extract(second from ts)", "extract(second from ntz)", "from_utc_timestamp(ts, 'Europe/Berlin')", "to_utc_timestamp(ts, '+01:30')", "from_utc_timestamp(ts, null)"]
     found["moments"] += [f"date_format(ts, '{pattern}')" for pattern in ["yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd HH:mm:ss", "yyyy/M/d H:m:s", "HH:mm:ss.SSS", "ss.SSSSSS", "yyyy-MM", "dd.MM.yyyy"]] + ["date_format(dt, 'yyyy-MM')"]

@@ -213,7 +213,7 @@ class Maker:
         forms = [
             self.bare, self.bare, self.filtered, self.projected, self.united, self.united, self.combined, self.joined, self.joined, self.joined, self.kept, self.kept, self.grouped,
             self.grouped, self.distinct, self.ordered, self.limited, self.lateral, self.scalar, self.spread, self.shared,
-            self.alone, self.windowed, self.windowed, self.exploded, self.exploded, self.carried, self.nested,
+            self.alone, self.windowed, self.windowed, self.exploded, self.exploded, self.carried, self.nested, self.compared, self.compared,
         ]
         return self.pick(forms)(depth, None)
 
@@ -413,6 +413,48 @@ class Maker:
         chosen = self.rng.sample(choices, 4)
         items = ", ".join(f"{item} AS c{place}" for place, (item, _) in enumerate(chosen))
         return Query(f"SELECT {items} FROM {source.text}", [of for _, of in chosen], source.ordered)
+
+    def compared(self, depth, _):
+        """What compares arrays and structs, of whatever the columns have."""
+        if depth > 0:
+            return self.filtered(depth, None)
+        types = [self.pick([*TYPES, ONLY_CARRIED[1]]) for _ in range(self.rng.randint(1, 4))]
+        source = self.source(types if self.chance(0.8) else None, 2)
+        name = self.alias(source)
+        places = [self.rng.randrange(len(source.types)) for _ in range(2)]
+        types = [source.types[n] for n in places]
+        shape = self.pick(["array({0})", "array({0}, {1})", "named_struct('x', {0}, 'y', {2})", "named_struct('x', array({0}, NULL), 'y', {2})", "array(named_struct('x', {0}, 'y', {2}), NULL)", "named_struct('y', named_struct('x', {0}), 'z', array({1}))"])
+        shape = self.pick([shape, shape, f"IF({self.predicate(name, source.types)}, {shape}, NULL)"])
+
+        def value(alias):
+            """Of a row; of none without an alias."""
+            first, second = [f"{alias}.c{n}" if alias and self.chance(0.8) else self.literal(of) for n, of in zip(places, types)]
+            return shape.format(first, self.literal(types[0]), second)
+
+        one, other, third = value(name), value(name), value(None)
+        columns = ", ".join(f"{name}.c{n}" for n in range(len(source.types)))
+        keys = f"{one} {self.pick(['', 'DESC', 'ASC NULLS LAST', 'DESC NULLS FIRST'])}, {columns}"
+        limit = self.pick(["", "", f" LIMIT {self.rng.randint(1, 4)}"])
+        operator = self.pick(["=", "<=>", "<", "<=", ">", ">=", "<>"])
+        by = self.pick(["", f" GROUP BY {name}.c0"])
+        window = f"({self.pick(['', f'PARTITION BY {name}.c0 '])}ORDER BY {keys}"
+        hint, join = self.pick(["", "/*+ MERGE(r) */ ", "/*+ SHUFFLE_HASH(r) */ ", "/*+ BROADCAST(r) */ "]), self.pick(["JOIN", "LEFT JOIN", "FULL JOIN", "LEFT SEMI JOIN"])
+        same = f"(SELECT {one} AS k FROM {source.text}) l {join} (SELECT {other} AS k FROM {source.text}) r ON l.k {self.pick(['=', '=', '<=>', '<'])} r.k"
+        text, ordered = self.pick([
+            (f"SELECT {one} {operator} {other} AS c0, {one} {operator} {third} AS c1, {one} IN ({other}, {third}) AS c2 FROM {source.text}", source.ordered),
+            (f"SELECT greatest({one}, {other}) AS c0, least({one}, {third}) AS c1, nullif({one}, {other}) AS c2 FROM {source.text}", source.ordered),
+            (f"SELECT {columns} FROM {source.text} WHERE {one} {operator} {self.pick([other, third])}", source.ordered),
+            (f"SELECT {columns} FROM {source.text} WHERE NOT {one} IN ({', '.join(value(None) for _ in range(12))})", source.ordered),
+            (f"SELECT max({one}) AS c0, min({one}) AS c1, count(*) AS c2 FROM {source.text}{by}", False),
+            (f"SELECT max({one}) FILTER (WHERE {self.predicate(name, source.types)}) AS c0, max(DISTINCT {other}) AS c1, count(DISTINCT {name}.c0) AS c2 FROM {source.text}{by}", False),
+            (f"SELECT {columns} FROM {source.text} ORDER BY {keys}{limit}", True),
+            (f"SELECT {columns}, rank() OVER {window}) AS r, max({other}) OVER {window} ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS m FROM {source.text}", False),
+            (f"SELECT sort_array(array({one}, {other}, NULL, {third}), {self.pick(['true', 'false'])}) AS c0, array_max(array({one}, {other})) AS c1, array_min(array({third}, {one})) AS c2 FROM {source.text}", source.ordered),
+            (f"SELECT array_contains(array({one}, {third}), {other}) AS c0, array_position(array({one}, {third}), {other}) AS c1, size(array_distinct(array({one}, {other}, {third}))) AS c2 FROM {source.text}", source.ordered),
+            (f"SELECT /*+ REPARTITION_BY_RANGE(3, k) */ * FROM (SELECT {one} AS k FROM {source.text})", False),
+            (f"SELECT {hint}l.k FROM {same}", False),
+        ])
+        return Query(text, ["int"], ordered=ordered)
 
     def lambdas(self, i, t, s, m, n, x):
         """Functions of lambdas over such columns."""

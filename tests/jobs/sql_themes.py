@@ -53,6 +53,33 @@ def windows_and_sorts(run):
     }
 
 
+def nested_order(run):
+    """Arrays and structs in order: the latest of a group, sorts, ranges, merges, ranks, comparisons."""
+    frame = run.spark.range(0, 1500, 1, 4).selectExpr(
+        "id", "id % 17 as g", "named_struct('ts', if(id % 11 != 0, id * 7 % 51, null), 'x', concat('n', id % 3)) as s",
+        "if(id % 29 != 0, array(id % 5, if(id % 3 = 0, null, id % 7)), array()) as a",
+        "if(id % 31 != 0, array(if(id % 2 = 0, 0.0D, -0.0D), if(id % 7 = 0, double('NaN'), id % 4)), null) as d")
+    best = frame.groupBy("g").agg(F.max("s"), F.min("s"), F.max("a"), F.min("a"), F.max(F.struct("a", "id")), F.max(F.struct("d", "id")).alias("d"))
+    window = Window.partitionBy("g").orderBy(F.col("s").desc(), "a")
+    ranked = frame.select("g", "s", "a", F.rank().over(window).alias("n"), F.max("a").over(window).alias("most"), F.min(F.struct("a", "s")).over(Window.partitionBy("g")).alias("least"))
+    answers = {
+        "best": digest(rows(best.selectExpr("*", "d.id as d_id").drop("d").orderBy("g"))),
+        "all": rows(frame.agg(F.max("s"), F.min("a"), F.max(F.struct("a", "s", "id")))),
+        "first": rows(frame.orderBy(F.col("s").desc_nulls_last(), "id").limit(7).select("s", "id")),
+        "ranked": digest(rows(ranked.orderBy("g", "n", "s", "a"))),
+        "compared": rows(frame.where("s > named_struct('ts', 40L, 'x', 'n1') and a in (array(1L, null), array(2L, 3L)) or d <=> array(0.0D, 1.0D) or a >= array(4L, 6L)").agg(F.count("*"), F.sum("id"))),
+        "functions": digest(rows(frame.selectExpr("greatest(a, array(g)) as x", "array_max(array(s, named_struct('ts', g, 'x', 'n1'))) as y", "sort_array(array(a, array(g), null)) as z").orderBy("x", "y", "z"))),
+        "ranges": digest(rows(frame.repartitionByRange(5, F.col("a").desc(), "s").sortWithinPartitions(F.col("a").desc(), "s").select("a", "s"))),
+    }
+    for name, order in {"struct": ["s", "id"], "array": [F.col("a").desc_nulls_first(), "id"], "floats": [F.col("d").asc_nulls_last(), "id"]}.items():
+        answers[f"sorted by {name}"] = digest(rows(frame.select("id", "s", "a", "d").orderBy(*order)))
+    other = frame.where("id < 300").select("s", "a", F.col("id").alias("r"))
+    for hint in ["broadcast", "merge", "shuffle_hash"]:
+        joined = frame.join(other.hint(hint), ["s", "a"]).groupBy("a").agg(F.count("*").alias("n"), F.sum("r").alias("sum"))
+        answers[hint] = digest(rows(joined.orderBy("a")))
+    return answers
+
+
 def writers(run):
     """Files of three formats, partitioned, read back; output metrics are compared."""
     frame = run.spark.range(0, 2000, 1, 3).select("id", (F.col("id") % 3).alias("p"), F.concat(F.lit("s"), "id").alias("s"))
@@ -127,6 +154,7 @@ THEMES = (
     + [
         ("joins", joins, "exact"),
         ("windows and sorts", windows_and_sorts, "exact"),
+        ("nested order", nested_order, "exact"),
         ("writers and readers", writers, "unordered"),
         ("cached frame", cached_frame, "exact"),
         ("python udfs", python_udfs, "exact"),

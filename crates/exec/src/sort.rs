@@ -48,3 +48,7 @@ pub(super) fn sort(
         }),
     )
 }
+
+#[cfg(test)]
+#[path = "sort_tests.rs"]
+mod tests;

@@ -46,10 +46,10 @@ fn table(parquet: &serde_json::Value) -> Option<RecordBatch> {
     arrow::compute::concat_batches(&batches[0].schema(), &batches).ok()
 }
 
-/// The projection of a stage and the columns below it.
-fn projection(operator: &Operator) -> Option<(&[Expr], &[Attribute])> {
+/// The projection of a stage and what is below it.
+fn projection(operator: &Operator) -> Option<(&[Expr], &Operator)> {
     match &operator.kind {
-        OperatorKind::Project { list, child } => Some((list, child.output.require().unwrap())),
+        OperatorKind::Project { list, child } => Some((list, child)),
         _ => operator.children().find_map(projection),
     }
 }
@@ -88,16 +88,28 @@ fn adapt(array: &ArrayRef, to: &ArrowType) -> ArrayRef {
     }
 }
 
-fn input(table: &RecordBatch, attributes: &[Attribute]) -> RecordBatch {
+/// What an operator puts out: columns of the table, or what is made of them because several expressions want it.
+fn input(table: &RecordBatch, operator: &Operator) -> RecordBatch {
+    let attributes = operator.output.require().unwrap();
     let schema = schema_of(attributes).unwrap();
-    let columns = attributes
-        .iter()
-        .zip(schema.fields())
-        .map(|(attribute, field)| {
-            let column = table.column_by_name(&attribute.name).unwrap();
-            adapt(column, field.data_type())
-        });
-    let columns: Vec<_> = columns.collect();
+    let columns: Vec<_> = match &operator.kind {
+        OperatorKind::Project { list, child } => {
+            let batch = input(table, child);
+            let columns = child.output.require().unwrap();
+            let lowered = list.iter().map(|expr| lower(expr, columns).unwrap());
+            lowered
+                .map(|expr| evaluate(&expr, &batch).unwrap())
+                .collect()
+        }
+        _ => {
+            let columns = attributes.iter().zip(schema.fields());
+            let columns = columns.map(|(attribute, field)| {
+                let column = table.column_by_name(&attribute.name).unwrap();
+                adapt(column, field.data_type())
+            });
+            columns.collect()
+        }
+    };
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(table.num_rows()));
     RecordBatch::try_new_with_options(schema, columns, &options).unwrap()
 }
@@ -267,11 +279,12 @@ fn check(kind: &str, version: &str, least: usize) {
                 continue;
             }
         };
-        let Some((list, attributes)) = projection(&stage.root) else {
+        let Some((list, below)) = projection(&stage.root) else {
             writeln!(summary, "{label}: no projection").unwrap();
             continue;
         };
-        let batch = input(&tables[line["table"].as_str().unwrap()], attributes);
+        let attributes = below.output.require().unwrap();
+        let batch = input(&tables[line["table"].as_str().unwrap()], below);
         let mut results = None;
         if !line["results"].is_null() {
             results = table(&line["results"]);
@@ -327,6 +340,14 @@ fn lambdas(version: &str) {
     check("lambdas", version, 100_000);
 }
 
+fn ordering(version: &str) {
+    check("ordering", version, 100_000);
+}
+
 testkit::oldest_and_newest!(expressions_are_sparks, super::plain);
 testkit::oldest_and_newest!(expressions_of_arrays_and_maps_are_sparks, super::nested);
 testkit::oldest_and_newest!(expressions_of_lambdas_are_sparks, super::lambdas);
+testkit::oldest_and_newest!(
+    comparisons_of_arrays_and_structs_are_sparks,
+    super::ordering
+);

@@ -1,6 +1,7 @@
 //! States of aggregate functions, one for each group, kept as Spark's buffers.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use arrow::datatypes::DataType as ArrowType;
 use datafusion_common::Result;
 
 use super::boolean::MinMaxBoolean;
@@ -78,7 +79,11 @@ impl Factory {
         if function.kind == AggregateKind::CollectList && factory.buffer.is_empty() {
             factory.buffer.push(DataType::Binary);
         }
-        if factory.expected_buffer()? != factory.buffer {
+        // Arrays and structs may say something else of nulls.
+        let arrow = |types: &[DataType]| -> Result<Vec<ArrowType>, Unsupported> {
+            types.iter().map(DataType::to_arrow).collect()
+        };
+        if arrow(&factory.expected_buffer()?)? != arrow(&factory.buffer)? {
             return Err(Unsupported::of_use(format!(
                 "{:?} of another buffer",
                 factory.kind

@@ -37,7 +37,7 @@ use catalyst::Unsupported;
 use catalyst::{AggregateExpression, AggregateKind, AggregateMode};
 use catalyst::{AggregateStrategy, Operator, OperatorKind};
 use catalyst::{Attribute, Expr, ExprId};
-use rows::types::schema_of_types;
+use rows::types::{ToArrow as _, schema_of_types};
 
 /// An aggregation that was judged. Shared by the tasks of a stage.
 #[derive(Debug)]
@@ -237,10 +237,15 @@ fn results(
     aggregate_attributes: &[Attribute],
     result: &[Expr],
 ) -> Result<Output> {
+    // Arrays and structs may say something else of nulls.
     let own = aggregates
         .iter()
-        .map(|aggregate| &aggregate.function.data_type);
-    if !own.eq(aggregate_attributes.iter().map(|column| &column.data_type)) {
+        .map(|aggregate| aggregate.function.data_type.to_arrow());
+    let own = own.collect::<Result<Vec<_>>>()?;
+    let others = aggregate_attributes
+        .iter()
+        .map(|column| column.data_type.to_arrow());
+    if own != others.collect::<Result<Vec<_>>>()? {
         return Err(Unsupported::of_use("an aggregation of other results"));
     }
     let keys = grouping.iter().map(|key| match key.to_attribute() {

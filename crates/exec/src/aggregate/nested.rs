@@ -74,7 +74,10 @@ impl Accumulator for MinMaxNested {
         let keys = keys.ok_or_else(|| bail_out("an aggregate of another type"))?;
         // Keys of floats have one zero and one NaN.
         let bits = match has_floats(&self.of) {
-            true => Some(self.converter.convert_columns(&[values.clone()])?),
+            true => Some(
+                self.converter
+                    .convert_columns(std::slice::from_ref(values))?,
+            ),
             false => None,
         };
         self.kept.resize(total, None);

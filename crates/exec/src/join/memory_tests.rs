@@ -18,10 +18,10 @@ use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 
 use crate::testing::*;
 use crate::{NativeStage, TaskPlan};
-use catalyst::DataType;
 use catalyst::OperatorKind;
 use catalyst::{Attribute, Expr, ExprKind, Function};
 use catalyst::{BuildSide, EquiJoin, JoinType};
+use catalyst::{DataType, StructField};
 use catalyst::{Inputs, TaskInputs};
 use rows::error::RunError;
 
@@ -80,12 +80,34 @@ struct Joined {
     build_side: BuildSide,
     left: RecordBatch,
     right: RecordBatch,
+    /// Whether the key is a struct of both columns, whose nulls are equal.
+    nested: bool,
+}
+
+/// A struct of columns.
+fn in_one(columns: &[Attribute]) -> Expr {
+    let parts: Vec<Expr> = columns.iter().map(reference).collect();
+    let fields = columns.iter().map(|column| StructField {
+        name: column.name.clone(),
+        data_type: column.data_type.clone(),
+        nullable: true,
+        field_id: None,
+        exists_default: None,
+    });
+    Expr {
+        data_type: DataType::Struct(fields.collect()),
+        kind: ExprKind::CreateNamedStruct(parts),
+        nullable: false,
+    }
 }
 
 impl Joined {
     fn plan(&self) -> TaskPlan {
         let (left, right) = (columns(1), columns(11));
-        let keys = |columns: &[Attribute]| columns[..2].iter().map(reference).collect();
+        let keys = |columns: &[Attribute]| match self.nested {
+            true => vec![in_one(&columns[..2])],
+            false => columns[..2].iter().map(reference).collect(),
+        };
         let join = EquiJoin {
             left_keys: keys(&left),
             right_keys: keys(&right),
@@ -200,13 +222,22 @@ fn all_joins(rows: (i32, i32), keys: i32) -> impl Iterator<Item = Joined> {
         build_side,
         left: left.clone(),
         right: right.clone(),
+        nested: false,
+    })
+}
+
+/// The same joins by structs.
+fn nested_joins(rows: (i32, i32), keys: i32) -> impl Iterator<Item = Joined> {
+    all_joins(rows, keys).map(|join| Joined {
+        nested: true,
+        ..join
     })
 }
 
 #[test]
 fn whenever_a_table_is_refused_both_sides_are_sorted() {
     let mut joins = 0;
-    for join in all_joins((700, 600), 300) {
+    for join in all_joins((700, 600), 300).chain(nested_joins((700, 600), 300)) {
         let all = Arc::new(UnboundedMemoryPool::default());
         let expected = join.run(all, DiskManagerMode::OsTmpDirectory).unwrap();
         assert_eq!(expected.1, 0, "it fits");
@@ -224,12 +255,13 @@ fn whenever_a_table_is_refused_both_sides_are_sorted() {
         }
         joins += 1;
     }
-    assert_eq!(joins, 7 * 4 * 2);
+    assert_eq!(joins, 7 * 4 * 2 * 2);
 }
 
 #[test]
 fn both_sides_may_be_much_larger_than_memory() {
-    for join in all_joins((9000, 8000), 3000) {
+    let nested = nested_joins((9000, 8000), 3000).step_by(5);
+    for join in all_joins((9000, 8000), 3000).chain(nested) {
         let all = Arc::new(UnboundedMemoryPool::default());
         let expected = join.run(all, DiskManagerMode::OsTmpDirectory).unwrap();
         let little = Arc::new(FairSpillPool::new(512 << 10));

@@ -28,6 +28,7 @@ use super::lower::{Demand, Lowered, Lowering, Result, all_references, needed};
 use super::sources::{SharedMemory, Sources};
 use catalyst::DataType;
 use catalyst::Inputs;
+use catalyst::Literal;
 use catalyst::Unsupported;
 use catalyst::{Attribute, Expr, ExprKind, Function};
 use catalyst::{Broadcast, Operator};
@@ -300,17 +301,42 @@ fn lower_keys(keys: &[Expr], input: &[Attribute]) -> Result<Vec<Arc<dyn Physical
     keys.iter().map(|key| lower(key, input)).collect()
 }
 
-/// Whether equal values of the key have equal bits. Spark makes one zero and one NaN of the keys of a join, and then
-/// compares bits; but not of those of joins that it makes of `NOT IN` later.
+/// Whether equal values of the key have equal bits. Spark makes one zero and one NaN of the keys of a join, of arrays and
+/// structs where they are made (`NormalizeFloatingNumbers`), and then compares bits; but not of those of joins that it
+/// makes of `NOT IN` later.
 fn is_one_of_bits(key: &Expr) -> bool {
-    let normalized = matches!(
-        key.kind,
-        ExprKind::Call {
-            function: Function::KnownFloatingPointNormalized,
-            ..
+    if !has_floats(&key.data_type) {
+        return true;
+    }
+    match &key.kind {
+        ExprKind::Call { function, args, .. } => match function {
+            Function::KnownFloatingPointNormalized => true,
+            Function::CreateArray | Function::Coalesce => args.iter().all(is_one_of_bits),
+            Function::If => args.iter().skip(1).all(is_one_of_bits),
+            _ => false,
+        },
+        ExprKind::CreateNamedStruct(parts) => parts.iter().all(is_one_of_bits),
+        ExprKind::CaseWhen {
+            branches,
+            otherwise,
+        } => {
+            let values = branches.iter().map(|(_, value)| value);
+            values.chain(otherwise.as_deref()).all(is_one_of_bits)
         }
-    );
-    normalized || !has_floats(&key.data_type)
+        ExprKind::Literal(value) => has_one_of_bits(value),
+        _ => false,
+    }
+}
+
+/// Whether all floats in it are such that only they themselves are equal to them.
+fn has_one_of_bits(value: &Literal) -> bool {
+    match value {
+        Literal::Float(value) => !value.is_nan() && value.to_bits() != (-0.0_f32).to_bits(),
+        Literal::Double(value) => !value.is_nan() && value.to_bits() != (-0.0_f64).to_bits(),
+        Literal::Array(parts) | Literal::Struct(parts) => parts.iter().all(has_one_of_bits),
+        Literal::Map(_) => false,
+        _ => true,
+    }
 }
 
 fn has_floats(of: &DataType) -> bool {

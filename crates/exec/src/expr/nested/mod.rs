@@ -115,6 +115,7 @@ pub(super) fn lower(
         {
             order::sorted(to, args)
         }
+        // Which zeros there are depends on the version, also within elements.
         (F::ArrayDistinct, [T::List(element)])
             if is_ordered(element.data_type()) && !has_floats(element.data_type()) =>
         {
