@@ -37,17 +37,8 @@ const VERIFIED: Application = Application {
 };
 
 /// Parts of all reasons for which tasks of these queries are left to the JVM.
-pub(crate) const NOT_NATIVE: [&str; 19] = [
-    // By arrays and structs.
-    "IN of",
-    "Max of",
-    "Min of",
-    "a range of",
-    "comparison of",
-    "sorting by",
+pub(crate) const NOT_NATIVE: [&str; 11] = [
     "ArrayTransform",
-    "a row with array",
-    "an array of string in a plan",
     // What ANSI mode fails with.
     "a map with a null key",
     "an element that is not there",

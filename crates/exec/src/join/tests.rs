@@ -16,7 +16,7 @@ use rows::error::RunError;
 use rows::{RelationKind, RelationTable};
 
 use super::probe::Build;
-use catalyst::DataType;
+use catalyst::{DataType, Expr, ExprKind, Function, Literal, StructField};
 
 /// Key, value, and whether pairs with the row meet the condition.
 type Row = (Option<i32>, i32, bool);
@@ -345,6 +345,60 @@ fn joins_by_floats_that_may_be_two_zeros_are_refused() {
         let stage = stage(operator(anti, key(1)), Inputs::Leaf(0), true);
         let refused = NativeStage::new(stage).unwrap_err();
         assert_eq!(refused.to_string(), "a join by the bits of floats");
+    }
+}
+
+#[test]
+fn keys_of_floats_may_be_made_of_normalized_ones() {
+    let of = |kind, data_type| Expr {
+        kind,
+        data_type,
+        nullable: true,
+    };
+    let call = |function, args: Vec<Expr>| {
+        let kind = ExprKind::Call {
+            function,
+            args,
+            mode: None,
+            time_zone: None,
+        };
+        of(kind, DataType::Double)
+    };
+    let literal = |value| of(ExprKind::Literal(Literal::Double(value)), DataType::Double);
+    let bits = reference(&column(1, DataType::Double));
+    let normal = || {
+        let function = Function::KnownFloatingPointNormalized;
+        call(function, vec![bits.clone()])
+    };
+    let in_struct = |parts: Vec<Expr>| {
+        let field = |part: &Expr| StructField {
+            name: "f".to_owned(),
+            data_type: part.data_type.clone(),
+            nullable: true,
+            field_id: None,
+            exists_default: None,
+        };
+        let data_type = DataType::Struct(parts.iter().map(field).collect());
+        of(ExprKind::CreateNamedStruct(parts), data_type)
+    };
+    let int = || reference(&column(2, DataType::Integer));
+    let coalesce = |args| call(Function::Coalesce, args);
+    for (key, is_it) in [
+        (int(), true),
+        (bits.clone(), false),
+        (normal(), true),
+        (in_struct(vec![int(), normal()]), true),
+        (in_struct(vec![normal(), bits.clone()]), false),
+        (coalesce(vec![normal(), literal(0.0)]), true),
+        (coalesce(vec![normal(), literal(-0.0)]), false),
+        (coalesce(vec![normal(), literal(f64::NAN)]), false),
+        (
+            call(Function::If, vec![bits.clone(), normal(), normal()]),
+            true,
+        ),
+        (call(Function::Add, vec![normal(), normal()]), false),
+    ] {
+        assert_eq!(super::is_one_of_bits(&key), is_it, "{key}");
     }
 }
 
