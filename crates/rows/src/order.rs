@@ -1,9 +1,9 @@
 //! Values as Spark orders, compares and groups them.
 //!
 //! Floats have one zero, and one NaN that is the largest. Of arrays and structs the first part that differs decides, a
-//! shorter array comes before those that it begins, and null parts come first in whichever direction is sorted: so have
-//! it `InterpretedOrdering`, `PhysicalArrayType` and the code that `CodegenContext.genComp` generates. Maps and calendar
-//! intervals have no order.
+//! shorter array comes before those that it begins, and null parts are the smallest; sorting downwards turns all of it
+//! round. So have it `InterpretedOrdering`, `PhysicalArrayType` and the code that `CodegenContext.genComp` generates.
+//! Maps and calendar intervals have no order.
 
 use std::sync::Arc;
 
