@@ -6,6 +6,7 @@ use crate::expr::{SortOrder, list};
 use crate::inputs::{Inputs, LeafInput, ShufflePartitionSpec, TaskInputs};
 use crate::join::BuildSide;
 use crate::plan::{Columns, Operator, OperatorKind};
+use crate::python::PythonForm;
 use crate::scan::{FileFormat, FileSourceScan};
 use crate::shuffle::{Partitioning, ShuffleWrite};
 use crate::stage::{Output, Stage};
@@ -131,7 +132,13 @@ impl fmt::Display for OperatorKind {
                 let outer = if *outer { "outer " } else { "" };
                 write!(f, "Generate {outer}{generator} of ({})", list(required))
             }
-            Self::BatchEvalPython { udfs, .. } => write!(f, "BatchEvalPython [{}]", list(udfs)),
+            Self::EvalPython { form, udfs, .. } => {
+                let name = match form {
+                    PythonForm::Pickled => "BatchEvalPython".to_owned(),
+                    PythonForm::Arrow { kind, .. } => format!("ArrowEvalPython {kind:?}"),
+                };
+                write!(f, "{name} [{}]", list(udfs))
+            }
             Self::Limit { limit, offset, .. } => write!(f, "Limit {limit} offset {offset}"),
             Self::BroadcastHashJoin {
                 join,

@@ -55,7 +55,7 @@ pub use metrics::Metric;
 pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,
 };
-pub use python::{PythonArgument, PythonUdf};
+pub use python::{ArrowSession, ArrowUdf, PythonArgument, PythonForm, PythonUdf};
 pub use scan::{FILE_FORMATS, FileFormat, FileSourceScan, ParquetOptions, TextOptions};
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};

@@ -20,7 +20,9 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
             return group_limit(reader, plan, child);
         }
         "GenerateExec" => return generate(reader, plan, child),
-        "BatchEvalPythonExec" => return eval_python(reader, plan, child),
+        "BatchEvalPythonExec" | "ArrowEvalPythonExec" => {
+            return eval_python(reader, plan, child);
+        }
         _ => {}
     }
     let mut metrics = of_operator(reader, plan)?;

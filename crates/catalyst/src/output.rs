@@ -59,7 +59,7 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
             read_attributes(reader, plan.elements("generatorOutput")?)?,
         ]
         .concat()),
-        "BatchEvalPythonExec" => Ok([
+        "BatchEvalPythonExec" | "ArrowEvalPythonExec" => Ok([
             of("child")?,
             read_attributes(reader, plan.elements("resultAttrs")?)?,
         ]

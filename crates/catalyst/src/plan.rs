@@ -8,7 +8,7 @@ use crate::expr::{Attribute, Expr, SortOrder};
 use crate::generate::Generator;
 use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::metrics::Metric;
-use crate::python::PythonUdf;
+use crate::python::{PythonForm, PythonUdf};
 use crate::scan::FileSourceScan;
 use crate::window::{RankLike, WindowExpression};
 
@@ -278,8 +278,10 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
-    /// `BatchEvalPython`: columns that functions of Python compute, behind those of the input.
-    BatchEvalPython {
+    /// `BatchEvalPython`, `ArrowEvalPython`: columns that functions of Python compute, behind those of the input.
+    EvalPython {
+        /// How they are given rows.
+        form: PythonForm,
         /// The functions, one for each column.
         udfs: Vec<PythonUdf>,
         /// Their columns.
@@ -374,7 +376,7 @@ impl Operator {
             | OperatorKind::Window { child, .. }
             | OperatorKind::WindowGroupLimit { child, .. }
             | OperatorKind::Generate { child, .. }
-            | OperatorKind::BatchEvalPython { child, .. }
+            | OperatorKind::EvalPython { child, .. }
             | OperatorKind::BroadcastHashJoin {
                 streamed: child, ..
             }

@@ -1,4 +1,4 @@
-//! `BatchEvalPythonExec`: columns that functions of Python compute.
+//! `BatchEvalPythonExec`, `ArrowEvalPythonExec`: columns that functions of Python compute.
 
 use std::fmt;
 
@@ -11,8 +11,110 @@ use crate::object::{Object, Reader};
 use crate::plan::{Columns, Operator, OperatorKind};
 use crate::types::DataType;
 
-/// `PythonEvalType.SQL_BATCHED_UDF`: rows are pickled.
+/// How functions of Python are given rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PythonForm {
+    /// `BatchEvalPythonExec`: pickled.
+    Pickled,
+    /// `ArrowEvalPythonExec`: in Arrow streams.
+    Arrow {
+        /// What the functions take and give.
+        kind: ArrowUdf,
+        /// What Spark 3.5 keeps with the operator; later versions ask the session.
+        session: Option<ArrowSession>,
+    },
+}
+
+/// What functions take and give that are given Arrow streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrowUdf {
+    /// `SQL_ARROW_BATCHED_UDF`: values.
+    Values,
+    /// `SQL_SCALAR_PANDAS_UDF`: series.
+    Series,
+    /// `SQL_SCALAR_PANDAS_ITER_UDF`: iterators of series.
+    SeriesIterator,
+    /// `SQL_SCALAR_ARROW_UDF`: arrays.
+    Arrays,
+    /// `SQL_SCALAR_ARROW_ITER_UDF`: iterators of arrays.
+    ArrayIterator,
+}
+
+/// The session's part in Arrow streams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrowSession {
+    /// Time zone in which functions see timestamps, where it is known.
+    pub time_zone: Option<String>,
+    /// Most rows in a batch; none if not positive.
+    pub batch_size: i32,
+    /// What workers are told.
+    pub settings: Vec<(String, String)>,
+}
+
+/// `PythonEvalType.SQL_BATCHED_UDF`
 const SQL_BATCHED_UDF: i32 = 100;
+
+impl ArrowUdf {
+    const ALL: [Self; 5] = [
+        Self::Values,
+        Self::Series,
+        Self::SeriesIterator,
+        Self::Arrays,
+        Self::ArrayIterator,
+    ];
+
+    /// The number of its `PythonEvalType`.
+    #[must_use]
+    pub fn eval_type(self) -> i32 {
+        match self {
+            Self::Values => 101,
+            Self::Series => 200,
+            Self::SeriesIterator => 204,
+            Self::Arrays => 250,
+            Self::ArrayIterator => 251,
+        }
+    }
+}
+
+impl PythonForm {
+    fn read(reader: &Reader<'_>, plan: Object<'_>) -> Result<Self> {
+        if plan.name() == "BatchEvalPythonExec" {
+            return Ok(Self::Pickled);
+        }
+        let number = plan.int("evalType")?;
+        let kind = ArrowUdf::ALL
+            .into_iter()
+            .find(|kind| kind.eval_type() == number);
+        let kind = kind.ok_or_else(|| Unsupported::of_use("a Python function of another kind"))?;
+        let session = match plan.get("batchSize") {
+            None => None,
+            Some(_) if plan.flag("largeVarTypes") => {
+                return Err(Unsupported::of_use("Arrow streams with large texts"));
+            }
+            Some(_) => Some(ArrowSession {
+                time_zone: Some(plan.text("sessionLocalTimeZone")?.into_owned()),
+                batch_size: plan.int("batchSize")?,
+                settings: texts(reader, plan, "pythonRunnerConf")?,
+            }),
+        };
+        Ok(Self::Arrow { kind, session })
+    }
+
+    fn eval_type(&self) -> i32 {
+        match self {
+            Self::Pickled => SQL_BATCHED_UDF,
+            Self::Arrow { kind, .. } => kind.eval_type(),
+        }
+    }
+}
+
+/// A map of texts.
+fn texts(reader: &Reader<'_>, object: Object<'_>, field: &str) -> Result<Vec<(String, String)>> {
+    let text = |value| reader.graph.str(value).ok_or_else(|| object.missing(field));
+    let pairs = object.pairs(field)?.into_iter();
+    let pairs = pairs.map(|(key, value)| Ok((text(key)?.into_owned(), text(value)?.into_owned())));
+    pairs.collect()
+}
 
 /// A `PythonUDF`, and those whose results are its only argument.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,11 +143,11 @@ pub struct PythonArgument {
 }
 
 impl PythonUdf {
-    fn read(reader: &Reader<'_>, udf: Object<'_>) -> Result<Self> {
-        reader.nested(|| Self::nested(reader, udf))
+    fn read(reader: &Reader<'_>, udf: Object<'_>, eval_type: i32) -> Result<Self> {
+        reader.nested(|| Self::nested(reader, udf, eval_type))
     }
 
-    fn nested(reader: &Reader<'_>, udf: Object<'_>) -> Result<Self> {
+    fn nested(reader: &Reader<'_>, udf: Object<'_>, eval_type: i32) -> Result<Self> {
         if udf.name() != "PythonUDF" {
             return Err(Unsupported::Class(udf.name().to_owned()));
         }
@@ -59,7 +161,7 @@ impl PythonUdf {
             "resultId",
             "resultAttribute",
         ])?;
-        if udf.int("evalType")? != SQL_BATCHED_UDF {
+        if udf.int("evalType")? != eval_type {
             return Err(Unsupported::of_use("a Python function of another kind"));
         }
         let function = udf.object("func")?;
@@ -70,7 +172,7 @@ impl PythonUdf {
         let mut deterministic = udf.bool("udfDeterministic")?;
         let (mut functions, arguments) = match children[..] {
             [only] if reader.expect(only).is_ok_and(|of| of.name() == "PythonUDF") => {
-                let inner = Self::read(reader, reader.expect(only)?)?;
+                let inner = Self::read(reader, reader.expect(only)?, eval_type)?;
                 deterministic &= inner.deterministic;
                 (inner.functions, inner.arguments)
             }
@@ -125,15 +227,16 @@ impl fmt::Display for PythonUdf {
     }
 }
 
-/// A `BatchEvalPythonExec` over its input.
+/// A `BatchEvalPythonExec` or `ArrowEvalPythonExec` over its input.
 pub(crate) fn eval_python(
     reader: &Reader<'_>,
     plan: Object<'_>,
     child: Operator,
 ) -> Result<Operator> {
     let input = child.output.require()?;
+    let form = PythonForm::read(reader, plan)?;
     let udfs = plan.elements("udfs")?.into_iter();
-    let udfs = udfs.map(|udf| PythonUdf::read(reader, reader.expect(udf)?));
+    let udfs = udfs.map(|udf| PythonUdf::read(reader, reader.expect(udf)?, form.eval_type()));
     let udfs = udfs.collect::<Result<Vec<_>>>()?;
     let results: Vec<Attribute> = read_attributes(reader, plan.elements("resultAttrs")?)?;
     let same = udfs.len() == results.len()
@@ -152,7 +255,8 @@ pub(crate) fn eval_python(
     let artifacts = artifacts.and_then(|uuid| reader.graph.str(uuid));
     let output = [input, &results].concat();
     Ok(Operator {
-        kind: OperatorKind::BatchEvalPython {
+        kind: OperatorKind::EvalPython {
+            form,
             udfs,
             results,
             job_artifact_uuid: artifacts.map(std::borrow::Cow::into_owned),

@@ -34,7 +34,7 @@ pub use python::fuzzing;
 pub use plan::{NativeStage, TaskPlan};
 pub use sources::{
     BlockStream, FileBytes, Make, PythonArguments, PythonCall, PythonCallee, PythonFrames,
-    PythonTimes, Shared, SharedMemory, Sources,
+    PythonRows, PythonTimes, Shared, SharedMemory, Sources,
 };
 
 #[cfg(test)]

@@ -322,14 +322,20 @@ impl Lowering {
                 let operator = (generator, *outer, &required[..], &generated[..]);
                 generate::generate(self, operator, child, inputs, demand)?
             }
-            OperatorKind::BatchEvalPython {
+            OperatorKind::EvalPython {
+                form,
                 udfs,
                 results,
                 job_artifact_uuid,
                 child,
             } => {
-                let operator = (&udfs[..], &results[..], job_artifact_uuid.as_deref());
-                python::batch_eval_python(self, operator, child, inputs, demand)?
+                let operator = python::Functions {
+                    form,
+                    udfs,
+                    columns: results,
+                    job_artifact_uuid: job_artifact_uuid.as_deref(),
+                };
+                python::eval_python(self, operator, child, inputs, demand)?
             }
         };
         lowered.metrics = operator.metrics.clone().into();

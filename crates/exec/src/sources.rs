@@ -13,6 +13,7 @@ use javaser::arena::NodeId;
 use rows::error::bail_out;
 
 use catalyst::ShufflePartitionSpec;
+use catalyst::{ArrowSession, ArrowUdf};
 use catalyst::{Broadcast, ShuffleRead};
 
 /// Something that tasks share.
@@ -93,8 +94,16 @@ pub trait Sources: Debug + Send + Sync {
     /// The broadcast of the `SerializableConfiguration` cannot be had.
     fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>>;
 
-    /// Calls functions of Python in a worker: gives what it returns for the frames of pickled rows that it is given. It
-    /// takes them as it can, while results are asked for.
+    /// What the task's session says of the Arrow streams of functions of Python.
+    ///
+    /// # Errors
+    /// Bail-out: something that is not known.
+    fn arrow_session(&self) -> Result<ArrowSession> {
+        Err(bail_out("no Python workers"))
+    }
+
+    /// Calls functions of Python in a worker: gives what it returns for the frames of rows that it is given. It takes
+    /// them as it can, while results are asked for.
     ///
     /// # Errors
     /// No worker is to be had.
@@ -121,6 +130,24 @@ pub struct PythonCall {
     pub callees: Vec<PythonCallee>,
     /// Artifacts of which session the worker sees, if the session has its own.
     pub job_artifact_uuid: Option<String>,
+    /// How rows are given to the functions.
+    pub rows: PythonRows,
+}
+
+/// How rows get to functions of Python, and their results back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PythonRows {
+    /// A frame is a pickle of many.
+    Pickled,
+    /// Frames are parts of a stream of Arrow's IPC format.
+    Arrow {
+        /// What the functions take and give.
+        kind: ArrowUdf,
+        /// What workers are told.
+        settings: Vec<(String, String)>,
+        /// The types of the arguments, as Spark's JSON.
+        schema: String,
+    },
 }
 
 /// A function among several.
@@ -134,10 +161,10 @@ pub struct PythonCallee {
     pub result_id: i64,
 }
 
-/// Frames of pickled rows for a worker.
+/// Frames of rows for a worker.
 pub type PythonArguments = Box<dyn Iterator<Item = Result<Vec<u8>>> + Send>;
 
-/// Frames of pickled results.
+/// Frames of results.
 pub type PythonFrames = Box<dyn Iterator<Item = Result<Bytes>> + Send>;
 
 /// Counts how long workers took, for the operator that called them.

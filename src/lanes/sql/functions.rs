@@ -3,46 +3,29 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use catalyst::{Operator, OperatorKind};
+use catalyst::{Operator, OperatorKind, PythonForm};
 use datafusion_common::Result;
-use exec::{PythonArguments, PythonCall, PythonFrames, PythonTimes};
+use exec::{PythonArguments, PythonCall, PythonFrames, PythonRows, PythonTimes};
 use javaser::arena::{Graph, NodeId};
 use rows::error::bail_out;
 use wire::task_description::TaskDescription;
 
 use super::failure::{of_run, of_source};
+use super::functions_session::changes_functions;
 use super::lane::SqlParts;
-use crate::config::declared::{PYSPARK_SESSION, PYTHON_FUNCTION_BATCHES, PYTHON_FUNCTIONS};
-use crate::python::worker::{PythonCallee, PythonOutput, PythonWorkers, WorkerTimes};
+use crate::python::worker::{
+    ArrowStream, PythonCallee, PythonOutput, PythonRowCall, PythonWorkers, WorkerTimes,
+};
 use crate::python::{Element, FetchedFile, PythonFunction, accumulator_of, read_function};
 use crate::task::{TaskContext, TaskError};
-
-/// Members of [`PYTHON_FUNCTIONS`] and [`PYSPARK_SESSION`] that say nothing to workers of pickled rows.
-const OF_DRIVERS: [&str; 6] = [
-    "binaryAsBytes",
-    "inferNestedDictAsStruct.enabled",
-    "jvmStacktrace.enabled",
-    "legacy.inferArrayTypeFromFirstElement.enabled",
-    "legacy.inferMapTypeFromFirstPair.enabled",
-    "plotting.max_rows",
-];
-
-/// Whether a session's setting changes how functions of Python run: workers are told as if none was set.
-fn changes_functions(key: &str) -> bool {
-    let families = [
-        &PYTHON_FUNCTIONS,
-        &PYTHON_FUNCTION_BATCHES,
-        &PYSPARK_SESSION,
-    ];
-    let mut members = families.iter().filter_map(|family| family.member(key));
-    members.any(|member| !OF_DRIVERS.contains(&member))
-}
 
 /// The functions of a stage.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     functions: HashMap<NodeId, Arc<PythonFunction>>,
     accumulator: Option<NodeId>,
+    /// Whether some are given Arrow streams.
+    over_arrow: bool,
 }
 
 impl Functions {
@@ -62,7 +45,8 @@ impl Functions {
         graph: &Graph,
         parts: &SqlParts,
     ) -> Result<(), String> {
-        if let OperatorKind::BatchEvalPython { udfs, .. } = &operator.kind {
+        if let OperatorKind::EvalPython { form, udfs, .. } = &operator.kind {
+            self.over_arrow |= matches!(form, PythonForm::Arrow { .. });
             for node in udfs.iter().flat_map(|udf| &udf.functions) {
                 let function = read_function(graph, *node, |broadcast| {
                     Arc::new(FetchedFile {
@@ -94,7 +78,7 @@ impl Functions {
             return Err("several kinds of resources, of which PySpark keeps one".to_owned());
         }
         let mut keys = task.properties.iter().map(|(key, _)| key.as_str());
-        let changed = keys.find(|key| changes_functions(key));
+        let changed = keys.find(|key| changes_functions(key, self.over_arrow));
         match changed {
             Some(key) => Err(format!("Python functions with {key}")),
             None => Ok(()),
@@ -126,13 +110,29 @@ impl Functions {
         });
         let callees = callees.collect::<Option<Vec<_>>>();
         let callees = callees.ok_or_else(|| bail_out("a Python function of another stage"))?;
-        let artifacts = call.job_artifact_uuid.clone();
+        let stream = match &call.rows {
+            PythonRows::Pickled => None,
+            PythonRows::Arrow {
+                kind,
+                settings,
+                schema,
+            } => Some(ArrowStream {
+                eval_type: kind.eval_type(),
+                settings: settings.clone(),
+                schema: schema.clone(),
+            }),
+        };
+        let call = PythonRowCall {
+            callees,
+            job_artifact_uuid: call.job_artifact_uuid.clone(),
+            stream,
+        };
         let input = arguments.map(|frame| match frame {
             Ok(frame) => Ok(Element::Bytes(frame.into())),
             Err(error) => Err(of_run(error)),
         });
         let output = workers
-            .call_for_rows(&callees, artifacts, Box::new(input), context)
+            .call_for_rows(&call, Box::new(input), context)
             .map_err(of_source)?;
         Ok(Box::new(Frames { output, times }))
     }
@@ -166,28 +166,5 @@ impl Iterator for Frames {
                 error => of_source(error),
             })
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sessions_that_change_functions_are_found() {
-        let batches = PYTHON_FUNCTION_BATCHES.key("udf.maxRecordsPerBatch");
-        let profiler = PYSPARK_SESSION.key("udf.profiler");
-        let interpreter = PYTHON_FUNCTIONS.key("python");
-        for key in [batches, profiler, interpreter] {
-            assert!(changes_functions(&key), "{key}");
-        }
-        let of_driver = PYSPARK_SESSION.key("jvmStacktrace.enabled");
-        // Whether rows are pickled at all is known by the operator.
-        let arrow = PYTHON_FUNCTION_BATCHES
-            .key("x")
-            .replace("python.x", "pythonUDF.arrow.enabled");
-        for key in [of_driver, arrow] {
-            assert!(!changes_functions(&key), "{key}");
-        }
     }
 }

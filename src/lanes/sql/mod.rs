@@ -20,6 +20,7 @@
 mod engine;
 mod failure;
 mod functions;
+mod functions_session;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod lane;

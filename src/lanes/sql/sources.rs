@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use catalyst::{Broadcast, ShufflePartitionSpec, ShuffleRead};
+use catalyst::{ArrowSession, Broadcast, ShufflePartitionSpec, ShuffleRead};
 use datafusion_common::Result;
 use exec::{
     BlockStream, FileBytes, Make, PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared,
@@ -21,6 +21,7 @@ use percent_encoding::percent_decode_str;
 use rows::error::{RunError, bail_out};
 
 use super::failure::of_source;
+use super::functions_session::arrow_session;
 use super::lane::{JudgedStage, Shared as Lane};
 use super::row_blocks::{RowBlocks, SharedMetrics};
 use super::run::SqlPlan;
@@ -30,6 +31,7 @@ use crate::blocks::shuffle::{MapStatuses, ReadRange};
 use crate::files::{
     FileError, FileInput, FilePath, HadoopConf, LocalFile, RangeFile, is_known_scheme,
 };
+use crate::python::worker::PythonWorkers;
 use crate::task::{StageBinary, TaskContext};
 
 /// What one attempt reads.
@@ -212,6 +214,12 @@ impl Sources for TaskSources {
 
     fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>> {
         Ok(self.hadoop(conf)?.text(key))
+    }
+
+    fn arrow_session(&self) -> Result<ArrowSession> {
+        let workers = self.lane.parts.workers.as_ref();
+        let safely = workers.is_some_and(PythonWorkers::converts_safely);
+        arrow_session(&self.context.local_properties, safely)
     }
 
     fn python(

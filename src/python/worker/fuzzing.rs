@@ -10,6 +10,7 @@ use javaser::Catalog;
 
 use super::compiled::Lines;
 use super::factory::{Factory, FactoryKey};
+use super::framing::{ArrowParts, Framing};
 use super::outbox::Outbox;
 use super::output::{Assignment, PythonOutput};
 use super::socket::Socket;
@@ -28,7 +29,11 @@ pub fn python_output(data: &[u8]) {
     static WORKERS: LazyLock<[(Arc<WorkerPool>, Arc<Factory>); 2]> =
         LazyLock::new(|| [workers(false), workers(true)]);
     let data = data.get(..MOST).unwrap_or(data);
-    for (shared, factory) in &*WORKERS {
+    let framings = [
+        || Framing::Lengths,
+        || Framing::Arrow(ArrowParts::default()),
+    ];
+    for ((shared, factory), framing) in WORKERS.iter().zip(framings) {
         let (here, there) = UnixStream::pair().expect("a pair of sockets");
         here.set_nonblocking(true).expect("a socket");
         (&there).write_all(data).expect("room for it");
@@ -41,6 +46,7 @@ pub fn python_output(data: &[u8]) {
             context: Arc::clone(&context),
             outbox: Outbox::default(),
             input: Box::new(std::iter::empty()),
+            framing: framing(),
             accumulates: true,
             started: SystemTime::now(),
             barrier: None,

@@ -17,14 +17,45 @@ use crate::task::TaskContext;
 const NON_UDF: i32 = 0;
 /// `PythonEvalType.SQL_BATCHED_UDF`: functions over pickled rows.
 const SQL_BATCHED_UDF: i32 = 100;
+/// `PythonEvalType.SQL_ARROW_BATCHED_UDF`: functions of values, over rows in an Arrow stream.
+const SQL_ARROW_BATCHED_UDF: i32 = 101;
 
 /// What a worker does with its input.
 #[derive(Debug, Clone, Copy)]
-pub enum PythonTask<'a> {
+pub(super) enum PythonTask<'a> {
     /// Its function is called with an iterator of all elements.
     Iterate,
-    /// These functions are called for each of the pickled rows.
-    CallForRows(&'a [PythonCallee]),
+    /// Functions are called for rows.
+    CallForRows(&'a PythonRowCall),
+}
+
+/// Functions that are called for rows.
+#[derive(Debug)]
+pub struct PythonRowCall {
+    /// The functions.
+    pub callees: Vec<PythonCallee>,
+    /// Artifacts of which session they see, if it has its own.
+    pub job_artifact_uuid: Option<String>,
+    /// If rows come in an Arrow stream, what workers have to know of it; they are pickled otherwise.
+    pub stream: Option<ArrowStream>,
+}
+
+/// What workers have to know of a stream of rows.
+#[derive(Debug)]
+pub struct ArrowStream {
+    /// A `PythonEvalType`: what functions take and give.
+    pub eval_type: i32,
+    /// Settings of the session.
+    pub settings: Vec<(String, String)>,
+    /// The schema of the rows as JSON.
+    pub schema: String,
+}
+
+impl ArrowStream {
+    /// Whether workers look at the schema, as those of `SQL_ARROW_BATCHED_UDF` do from 4.1 on.
+    fn has_schema(&self) -> bool {
+        self.eval_type == SQL_ARROW_BATCHED_UDF
+    }
 }
 
 /// A function that is called for rows, `ChainedPythonFunctions`.
@@ -89,18 +120,7 @@ impl TaskMessage<'_> {
         }
         self.put_files(&mut out)?;
         self.put_broadcasts(&mut out)?;
-        out.put_i32(match self.task {
-            PythonTask::Iterate => NON_UDF,
-            PythonTask::CallForRows(_) => SQL_BATCHED_UDF,
-        });
-        if protocol.conf_maps {
-            out.put_i32(0);
-            out.put_i32(0);
-        }
-        match self.task {
-            PythonTask::Iterate => put(&mut out, &self.function.command)?,
-            PythonTask::CallForRows(callees) => put_callees(callees, protocol.udf_form, &mut out)?,
-        }
+        self.put_task(protocol, &mut out)?;
         if protocol.init_frame {
             let len = length(out.len() - start)?;
             if let Some(place) = out.get_mut(start - 4..start) {
@@ -108,6 +128,43 @@ impl TaskMessage<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// What is done, with its settings and functions.
+    fn put_task(&self, protocol: &WorkerProtocol, out: &mut BytesMut) -> io::Result<()> {
+        let stream = match self.task {
+            PythonTask::Iterate => {
+                out.put_i32(NON_UDF);
+                None
+            }
+            PythonTask::CallForRows(call) => {
+                let stream = call.stream.as_ref();
+                out.put_i32(stream.map_or(SQL_BATCHED_UDF, |stream| stream.eval_type));
+                stream
+            }
+        };
+        match (stream, protocol.conf_maps) {
+            (None, false) => {}
+            (None, true) => {
+                out.put_i32(0);
+                out.put_i32(0);
+            }
+            (Some(stream), false) => {
+                put_pairs(&stream.settings, out)?;
+                if protocol.settings_of_4_1 && stream.has_schema() {
+                    put(out, stream.schema.as_bytes())?;
+                }
+            }
+            (Some(stream), true) => {
+                put_pairs(&stream.settings, out)?;
+                let schema = [("input_type".to_owned(), stream.schema.clone())];
+                put_pairs(if stream.has_schema() { &schema } else { &[] }, out)?;
+            }
+        }
+        match self.task {
+            PythonTask::Iterate => put(out, &self.function.command),
+            PythonTask::CallForRows(call) => put_callees(&call.callees, protocol.udf_form, out),
+        }
     }
 
     fn put_context(&self, form: ContextForm, out: &mut BytesMut) -> io::Result<()> {
@@ -229,6 +286,15 @@ impl TaskMessage<'_> {
         }
         Ok(())
     }
+}
+
+fn put_pairs(pairs: &[(String, String)], out: &mut BytesMut) -> io::Result<()> {
+    out.put_i32(length(pairs.len())?);
+    for (key, value) in pairs {
+        put(out, key.as_bytes())?;
+        put(out, value.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// `PythonUDFRunner.writeUDFs`

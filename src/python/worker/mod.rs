@@ -10,6 +10,7 @@ mod broadcast;
 mod compiled;
 mod environment;
 mod factory;
+mod framing;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod inbox;
@@ -34,7 +35,7 @@ use std::time::SystemTime;
 use javaser::Catalog;
 use parking_lot::Mutex;
 
-pub use message::{PythonCallee, PythonTask};
+pub use message::{ArrowStream, PythonCallee, PythonRowCall};
 pub use output::{PythonOutput, WorkerTimes};
 pub use protocol::{ContextForm, UdfForm, WorkerProtocol};
 pub use settings::WorkerSettings;
@@ -42,7 +43,8 @@ pub use settings::WorkerSettings;
 use self::barrier::BarrierServer;
 use self::compiled::CompileReports;
 use self::factory::{Factory, FactoryKey};
-use self::message::TaskMessage;
+use self::framing::{ArrowParts, Framing};
+use self::message::{PythonTask, TaskMessage};
 use self::monitor::Monitor;
 use self::outbox::Outbox;
 use self::output::Assignment;
@@ -153,31 +155,38 @@ impl PythonWorkers {
         self.start(&job, input, context)
     }
 
-    /// Calls functions for every pickled row of the input's frames: `PythonUDFRunner.compute`. Otherwise as
-    /// [`Self::run`]. The worker's surroundings are those of the first function; broadcasts and files of all.
+    /// Calls functions for every row of the input's frames: `PythonUDFRunner.compute`, `ArrowPythonRunner.compute`.
+    /// Otherwise as [`Self::run`]. The worker's surroundings are those of the first function; broadcasts and files of
+    /// all.
     ///
     /// # Errors
     /// As [`Self::run`].
     pub fn call_for_rows<'a>(
         &self,
-        callees: &[PythonCallee],
-        job_artifact_uuid: Option<String>,
+        call: &PythonRowCall,
         input: Elements<'a>,
         context: &Arc<TaskContext>,
     ) -> Result<PythonOutput<'a>, TaskError> {
-        let all = callees.iter().flat_map(|callee| &callee.functions);
+        let all = call.callees.iter().flat_map(|callee| &callee.functions);
         let mut function = PythonFunction::together(all)
             .ok_or_else(|| TaskError::BailOut("no Python function".to_owned()))?;
-        function.job_artifact_uuid = job_artifact_uuid;
+        function
+            .job_artifact_uuid
+            .clone_from(&call.job_artifact_uuid);
         // `spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled`; nobody has turned it off.
         let simplified = ("SPARK_SIMPLIFIED_TRACEBACK".to_owned(), "1".to_owned());
         function.env_vars.extend([simplified]);
         let job = Job {
             function: &function,
             partition_index: context.partition_id,
-            task: PythonTask::CallForRows(callees),
+            task: PythonTask::CallForRows(call),
         };
         self.start(&job, input, context)
+    }
+
+    /// Whether Arrow's conversions fail where values do not fit, unless the session says otherwise (from 4.1).
+    pub fn converts_safely(&self) -> bool {
+        self.0.protocol.settings_of_4_1
     }
 
     fn start<'a>(
@@ -208,6 +217,12 @@ impl PythonWorkers {
             barrier: barrier.as_ref().map(BarrierServer::address),
             broadcasts: &changes,
         };
+        let framing = match job.task {
+            PythonTask::CallForRows(call) if call.stream.is_some() => {
+                Framing::Arrow(ArrowParts::default())
+            }
+            _ => Framing::Lengths,
+        };
         let mut outbox = Outbox::default();
         outbox.put_message(message.encode(&shared.protocol)?);
         Ok(PythonOutput::new(Assignment {
@@ -217,6 +232,7 @@ impl PythonWorkers {
             context: Arc::clone(context),
             outbox,
             input,
+            framing,
             accumulates: function.accumulator.is_some(),
             started,
             barrier,

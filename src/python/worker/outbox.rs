@@ -63,15 +63,20 @@ impl Outbox {
     }
 
     fn put_bytes(&mut self, bytes: Bytes) -> io::Result<()> {
-        self.tail.put_i32(length(bytes.len())?);
-        self.len += 4 + bytes.len();
+        self.put_i32(length(bytes.len())?);
+        self.put_part(bytes);
+        Ok(())
+    }
+
+    /// Appends a part of a stream that says itself where it ends.
+    pub(super) fn put_part(&mut self, bytes: Bytes) {
+        self.len += bytes.len();
         if bytes.len() < OWN_SEGMENT {
             self.tail.put_slice(&bytes);
         } else {
             self.close_tail();
             self.segments.push_back(bytes);
         }
-        Ok(())
     }
 
     fn close_tail(&mut self) {

@@ -15,16 +15,18 @@ use parking_lot::Mutex;
 use super::WorkerPool;
 use super::barrier::BarrierServer;
 use super::factory::{Factory, Worker};
+use super::framing::{Framing, MESSAGE_START, body_length, description_length};
 use super::inbox::Inbox;
 use super::outbox::Outbox;
 use super::process::terminate;
 use super::socket::Socket;
 use super::wire::special;
 use crate::cancel::HookGuard;
-use crate::python::Elements;
+use crate::python::{Element, Elements};
 use crate::task::{TaskContext, TaskError};
 
-/// What a worker returns for its input: pickled batches, or whatever the function's serializer writes.
+/// What a worker returns for its input: pickled batches, whatever the function's serializer writes, or the parts of an
+/// Arrow stream.
 ///
 /// Ends the worker if dropped before the end, as `take` does; a worker that has gone to the end serves another task.
 pub struct PythonOutput<'a> {
@@ -36,6 +38,7 @@ pub struct PythonOutput<'a> {
     link: Arc<Mutex<Option<Arc<Socket>>>>,
     _hook: HookGuard,
     input: Option<Elements<'a>>,
+    framing: Framing,
     outbox: Outbox,
     inbox: Inbox,
     accumulates: bool,
@@ -74,6 +77,7 @@ pub(super) struct Assignment<'a> {
     pub(super) context: Arc<TaskContext>,
     pub(super) outbox: Outbox,
     pub(super) input: Elements<'a>,
+    pub(super) framing: Framing,
     pub(super) accumulates: bool,
     pub(super) started: SystemTime,
     pub(super) barrier: Option<BarrierServer>,
@@ -99,6 +103,7 @@ impl<'a> PythonOutput<'a> {
             link,
             _hook: hook,
             input: Some(assignment.input),
+            framing: assignment.framing,
             outbox: assignment.outbox,
             accumulates: assignment.accumulates,
             started: assignment.started,
@@ -117,9 +122,19 @@ impl<'a> PythonOutput<'a> {
     fn next_frame(&mut self) -> Result<Option<Bytes>, TaskError> {
         loop {
             self.context.check()?;
+            if let Some(part) = self.next_part()? {
+                return Ok(Some(part));
+            }
             let length = self.read_i32()?;
-            if let Ok(length) = usize::try_from(length) {
+            if let (Framing::Lengths, Ok(length)) = (&self.framing, usize::try_from(length)) {
                 return self.read(length).map(Some);
+            }
+            match (length, &mut self.framing) {
+                (special::START_ARROW_STREAM, Framing::Arrow(parts)) => {
+                    parts.open = true;
+                    continue;
+                }
+                _ => {}
             }
             match length {
                 special::TIMING_DATA => self.read_times()?,
@@ -139,6 +154,36 @@ impl<'a> PythonOutput<'a> {
                 }
             }
         }
+    }
+
+    /// The next part of an Arrow stream, if one has begun.
+    fn next_part(&mut self) -> Result<Option<Bytes>, TaskError> {
+        let Framing::Arrow(parts) = &mut self.framing else {
+            return Ok(None);
+        };
+        if let Some(part) = parts.ready.pop_front() {
+            return Ok(Some(part));
+        }
+        if !parts.open {
+            return Ok(None);
+        }
+        let wrong = |what| TaskError::spark(format!("A Python worker sent {what}"));
+        let start = self.read(MESSAGE_START)?;
+        let length = description_length(&start).map_err(wrong)?;
+        let mut following = Vec::new();
+        if length > 0 {
+            let description = self.read(length)?;
+            let body = body_length(&description).map_err(wrong)?;
+            following.push(description);
+            if body > 0 {
+                following.push(self.read(body)?);
+            }
+        }
+        if let Framing::Arrow(parts) = &mut self.framing {
+            parts.open = length > 0;
+            parts.ready.extend(following);
+        }
+        Ok(Some(start))
     }
 
     fn read_times(&mut self) -> Result<(), TaskError> {
@@ -287,10 +332,17 @@ impl<'a> PythonOutput<'a> {
             };
             self.context.check()?;
             while self.outbox.len() < most {
-                match input.next() {
-                    Some(element) => self.outbox.put_element(element?)?,
-                    None => {
-                        self.outbox.put_i32(special::END_OF_DATA_SECTION);
+                match (input.next(), &self.framing) {
+                    (Some(element), Framing::Lengths) => self.outbox.put_element(element?)?,
+                    (Some(element), Framing::Arrow(_)) => match element? {
+                        Element::Bytes(part) => self.outbox.put_part(part),
+                        _ => return Err(TaskError::BailOut("no part of a stream".to_owned())),
+                    },
+                    (None, framing) => {
+                        // An Arrow stream says itself where it ends.
+                        if matches!(framing, Framing::Lengths) {
+                            self.outbox.put_i32(special::END_OF_DATA_SECTION);
+                        }
                         self.outbox.put_i32(special::END_OF_STREAM);
                         self.input = None;
                         break;

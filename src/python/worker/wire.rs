@@ -12,6 +12,7 @@ pub(super) mod special {
     pub(in super::super) const TIMING_DATA: i32 = -3;
     pub(in super::super) const END_OF_STREAM: i32 = -4;
     pub(in super::super) const NULL: i32 = -5;
+    pub(in super::super) const START_ARROW_STREAM: i32 = -6;
     pub(in super::super) const START_OF_INIT_MESSAGE: i32 = -8;
 }
 

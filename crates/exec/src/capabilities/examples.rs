@@ -9,12 +9,12 @@ use catalyst::Inputs;
 use catalyst::Literal;
 use catalyst::RankLike;
 use catalyst::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind, ShuffleRead};
+use catalyst::{ArrowUdf, PythonArgument, PythonForm, PythonUdf};
 use catalyst::{Attribute, Expr, ExprId, ExprKind, SortOrder};
 use catalyst::{Bound, Frame, FrameUnit, WindowExpression, WindowFunction};
 use catalyst::{BuildSide, EquiJoin, JoinType};
 use catalyst::{DataType, StructField};
 use catalyst::{FileFormat, FileSourceScan, ParquetOptions};
-use catalyst::{PythonArgument, PythonUdf};
 
 pub(super) fn column(id: i64, data_type: &DataType) -> Attribute {
     Attribute {
@@ -168,7 +168,28 @@ fn plain() -> Vec<(Operator, Inputs)> {
             limit: 1,
             child: child(),
         },
-        OperatorKind::BatchEvalPython {
+        OperatorKind::EvalPython {
+            form: PythonForm::Pickled,
+            udfs: vec![PythonUdf {
+                name: "f".to_owned(),
+                functions: Vec::new(),
+                arguments: vec![PythonArgument {
+                    name: None,
+                    value: key.clone(),
+                }],
+                data_type: DataType::Integer,
+                deterministic: true,
+                result_id: 0,
+            }],
+            results: columns.to_vec(),
+            job_artifact_uuid: None,
+            child: child(),
+        },
+        OperatorKind::EvalPython {
+            form: PythonForm::Arrow {
+                kind: ArrowUdf::Values,
+                session: None,
+            },
             udfs: vec![PythonUdf {
                 name: "f".to_owned(),
                 functions: Vec::new(),

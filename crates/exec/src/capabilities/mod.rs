@@ -11,6 +11,7 @@ use super::expr::capabilities::{name as type_name, types as plain_types};
 use super::lower::{Demand, Lowering};
 use catalyst::DataType;
 use catalyst::Inputs;
+use catalyst::PythonForm;
 use catalyst::{AggregateKind, Moment};
 use catalyst::{AggregateStrategy, Operator, OperatorKind};
 use catalyst::{BuildSide, JoinType};
@@ -209,7 +210,10 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::Window { .. } => "WindowExec",
         OperatorKind::WindowGroupLimit { .. } => "WindowGroupLimitExec",
         OperatorKind::Generate { .. } => "GenerateExec",
-        OperatorKind::BatchEvalPython { .. } => "BatchEvalPythonExec",
+        OperatorKind::EvalPython { form, .. } => match form {
+            PythonForm::Pickled => "BatchEvalPythonExec",
+            PythonForm::Arrow { .. } => "ArrowEvalPythonExec",
+        },
     }
 }
 

@@ -1,11 +1,49 @@
 //! Results of Python functions as the fuzz target sees them.
 
+use bytes::Bytes;
 use catalyst::{DataType, Decimal, StructField};
 
 use super::results::columns;
+use super::stream::ArrowDecoder;
 
 /// A frame of results, of one function or of several.
 pub fn python_results(data: &[u8]) {
+    let types = types();
+    for of in types.chunks(1).chain([&types[..2], &types[..]]) {
+        if let Ok((columns, rows)) = columns(data, of) {
+            assert_eq!(columns.len(), of.len());
+            assert!(columns.iter().all(|column| column.len() == rows));
+        }
+    }
+}
+
+/// An Arrow stream of results, in the parts that it says it has.
+pub fn python_stream(data: &[u8]) {
+    let types = types();
+    for of in types.chunks(1).chain([&types[..2], &types[..]]) {
+        let mut decoder = ArrowDecoder::new(of).expect("types of columns");
+        let mut rest = Bytes::copy_from_slice(data);
+        while rest.len() >= 8 {
+            let length = rest[4..8].try_into().expect("four bytes");
+            let end = rest.len().min(8 + u32::from_le_bytes(length) as usize);
+            let mut end = end;
+            if let Ok(message) = arrow::ipc::root_as_message(&rest[8..end]) {
+                let body = usize::try_from(message.bodyLength()).unwrap_or(0);
+                end = rest.len().min(end.saturating_add(body));
+            }
+            match decoder.push(rest.split_to(end)) {
+                Ok(None) => {}
+                Ok(Some((columns, rows, _))) => {
+                    assert_eq!(columns.len(), of.len());
+                    assert!(columns.iter().all(|column| column.len() == rows));
+                }
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+fn types() -> [DataType; 7] {
     let array = |element| DataType::Array {
         element: Box::new(element),
         contains_null: true,
@@ -21,7 +59,7 @@ pub fn python_results(data: &[u8]) {
         precision: 38,
         scale: 18,
     });
-    let types = [
+    [
         DataType::Byte,
         DataType::String,
         DataType::Binary,
@@ -29,11 +67,5 @@ pub fn python_results(data: &[u8]) {
         decimal,
         array(array(DataType::Double)),
         DataType::Struct(vec![field(DataType::Date), field(array(DataType::Boolean))]),
-    ];
-    for of in types.chunks(1).chain([&types[..2], &types[..]]) {
-        if let Ok((columns, rows)) = columns(data, of) {
-            assert_eq!(columns.len(), of.len());
-            assert!(columns.iter().all(|column| column.len() == rows));
-        }
-    }
+    ]
 }

@@ -1,10 +1,14 @@
-//! `BatchEvalPythonExec`: columns that functions of Python compute in workers.
+//! `BatchEvalPythonExec`, `ArrowEvalPythonExec`: columns that functions of Python compute in workers.
 //!
-//! Rows go out as they come in, in frames of pickled arguments, and wait here until the results are there. The worker
-//! sets the pace: a frame is made when it takes one.
+//! Rows go out as they come in, in frames of arguments, and wait here until the results are there. The worker sets the
+//! pace: a frame is made when it takes one.
 
+mod conversion;
+mod frames;
 mod pickle;
 mod results;
+mod schema;
+mod stream;
 mod unpickle;
 
 #[cfg(fuzzing)]
@@ -12,30 +16,29 @@ pub mod fuzzing;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat;
 use arrow::datatypes::SchemaRef;
-use catalyst::{Attribute, DataType, Expr, ExprId, Inputs, Operator, PythonUdf};
+use bytes::Bytes;
+use catalyst::{
+    ArrowSession, ArrowUdf, Attribute, DataType, Expr, ExprId, Inputs, Operator, PythonForm,
+    PythonUdf,
+};
 use datafusion_common::Result as DataFusionResult;
-use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use futures::stream::StreamExt as _;
 use rows::error::bail_out;
 
+use self::frames::Frames;
 use self::pickle::RowPickler;
+use self::stream::{ArrowDecoder, ArrowEncoder};
 use super::exec::{OperatorExec, Start, batch_of, from_fn};
 use super::expr::lower;
 use super::lower::{Build, Demand, Lowered, Lowering, Result, needed};
-use super::project::evaluate;
-use super::sources::{PythonCall, PythonCallee, PythonFrames, PythonTimes, Sources};
-
-/// Rows in a frame, as Spark groups them.
-const ROWS_PER_FRAME: usize = 100;
+use super::sources::{PythonCall, PythonCallee, PythonFrames, PythonRows, PythonTimes, Sources};
 
 /// Names of the metrics of what goes to workers and comes from them, in bytes.
 pub(super) const DATA_SENT: &str = "pythonDataSent";
@@ -43,14 +46,27 @@ pub(super) const DATA_RECEIVED: &str = "pythonDataReceived";
 
 /// What is known of the operator when it is judged.
 struct Plan {
-    call: PythonCall,
+    callees: Vec<PythonCallee>,
+    job_artifact_uuid: Option<String>,
     /// What the functions are given, each value once.
     arguments: Vec<Arc<dyn PhysicalExpr>>,
-    pickler: RowPickler,
+    format: Format,
     /// Types of the results.
     results: Vec<DataType>,
     /// Places of the columns that come out: of the input, or of results.
     output: Vec<Column>,
+}
+
+/// How rows are given to the functions.
+enum Format {
+    Pickled(RowPickler),
+    Arrow {
+        kind: ArrowUdf,
+        /// Types of the arguments.
+        types: Vec<DataType>,
+        /// If the plan has it.
+        session: Option<ArrowSession>,
+    },
 }
 
 enum Column {
@@ -59,16 +75,23 @@ enum Column {
 }
 
 /// The operator: functions, their columns, and whose artifacts workers see.
-pub(super) type Functions<'a> = (&'a [PythonUdf], &'a [Attribute], Option<&'a str>);
+#[derive(Clone, Copy)]
+pub(super) struct Functions<'a> {
+    pub(super) form: &'a PythonForm,
+    pub(super) udfs: &'a [PythonUdf],
+    pub(super) columns: &'a [Attribute],
+    pub(super) job_artifact_uuid: Option<&'a str>,
+}
 
 /// Lowers functions of Python over an input.
-pub(super) fn batch_eval_python(
+pub(super) fn eval_python(
     lowering: &Lowering,
-    (udfs, columns, artifacts): Functions<'_>,
+    functions: Functions<'_>,
     child: &Operator,
     inputs: &Inputs,
     demand: Demand<'_>,
 ) -> Result<Lowered> {
+    let Functions { udfs, columns, .. } = functions;
     let is_needed = |column: &Attribute| demand.columns.is_none_or(|ids| ids.contains(&column.id));
     let all = udfs.iter().flat_map(|udf| &udf.arguments);
     let values = all.map(|argument| &argument.value);
@@ -89,7 +112,7 @@ pub(super) fn batch_eval_python(
         attributes.push(column.clone());
     }
     for (place, column) in columns.iter().enumerate() {
-        results::check(&column.data_type)?;
+        check(functions.form, &column.data_type)?;
         if is_needed(column) {
             output.push(Column::Result(place));
             attributes.push(column.clone());
@@ -97,11 +120,9 @@ pub(super) fn batch_eval_python(
     }
     let types = arguments.iter().map(|value| value.data_type.clone());
     let plan = Arc::new(Plan {
-        call: PythonCall {
-            callees,
-            job_artifact_uuid: artifacts.map(str::to_owned),
-        },
-        pickler: RowPickler::new(types.collect())?,
+        callees,
+        job_artifact_uuid: functions.job_artifact_uuid.map(str::to_owned),
+        format: Format::new(functions.form, types.collect())?,
         arguments: arguments
             .into_iter()
             .map(|value| lower(value, &input))
@@ -112,19 +133,47 @@ pub(super) fn batch_eval_python(
             .collect(),
         output,
     });
+    let name = match functions.form {
+        PythonForm::Pickled => "BatchEvalPythonExec",
+        PythonForm::Arrow { .. } => "ArrowEvalPythonExec",
+    };
     let schema = rows::types::schema_of(&attributes)?;
     let build: Build = Box::new(move |task, inputs| {
         let input = child.build(task, inputs)?;
         let (plan, sources) = (Arc::clone(&plan), Arc::clone(&task.sources));
         let start = move |start: &Start<'_>| Ok(Evaluation::start(&plan, &sources, start)?.boxed());
         Ok(Arc::new(OperatorExec::new(
-            "BatchEvalPythonExec",
+            name,
             vec![input],
             Arc::clone(&schema),
             Arc::new(start),
         )))
     });
     Lowered::new(attributes, build)
+}
+
+/// Fails for types whose results are not taken natively.
+fn check(form: &PythonForm, of: &DataType) -> Result<()> {
+    match form {
+        PythonForm::Pickled => results::check(of),
+        PythonForm::Arrow { .. } => conversion::type_for_python(of, &Arc::from("UTC")).map(drop),
+    }
+}
+
+impl Format {
+    fn new(form: &PythonForm, types: Vec<DataType>) -> Result<Self> {
+        Ok(match form {
+            PythonForm::Pickled => Self::Pickled(RowPickler::new(types)?),
+            PythonForm::Arrow { kind, session } => {
+                types.iter().try_for_each(|of| check(form, of))?;
+                Self::Arrow {
+                    kind: *kind,
+                    types,
+                    session: session.clone(),
+                }
+            }
+        })
+    }
 }
 
 /// Whether values of a type have no parts, and go both ways.
@@ -179,8 +228,74 @@ struct Evaluation {
     ready: VecDeque<(Vec<ArrayRef>, usize)>,
     ready_rows: usize,
     frames: PythonFrames,
+    decoder: Decoder,
     received: Count,
     baseline: BaselineMetrics,
+}
+
+/// What makes frames of the arguments of batches.
+enum Encoder {
+    Pickled {
+        /// The arguments of a batch, and how many of its rows are in frames.
+        open: Option<(Vec<ArrayRef>, usize, usize)>,
+    },
+    Arrow(Box<ArrowEncoder>),
+}
+
+/// What makes columns of frames of results.
+enum Decoder {
+    Pickled,
+    Arrow(Box<ArrowDecoder>),
+}
+
+impl Decoder {
+    /// Columns, how many rows they have, and bytes that they took, as Spark counts them.
+    fn columns(
+        &mut self,
+        types: &[DataType],
+        frame: Bytes,
+    ) -> DataFusionResult<Option<stream::Results>> {
+        match self {
+            Self::Pickled => {
+                let (columns, rows) = results::columns(&frame, types)?;
+                Ok(Some((columns, rows, frame.len())))
+            }
+            Self::Arrow(decoder) => decoder.push(frame),
+        }
+    }
+}
+
+impl Plan {
+    /// For a task: the call, and what makes its frames and reads those of results.
+    fn call(&self, sources: &dyn Sources) -> DataFusionResult<(PythonCall, Encoder, Decoder)> {
+        let call = |rows| PythonCall {
+            callees: self.callees.clone(),
+            job_artifact_uuid: self.job_artifact_uuid.clone(),
+            rows,
+        };
+        let Format::Arrow {
+            kind,
+            types,
+            session,
+        } = &self.format
+        else {
+            let open = Encoder::Pickled { open: None };
+            return Ok((call(PythonRows::Pickled), open, Decoder::Pickled));
+        };
+        let session = match session {
+            Some(session) => session.clone(),
+            None => sources.arrow_session()?,
+        };
+        let encoder = ArrowEncoder::new(*kind, types, &session)?;
+        let decoder = ArrowDecoder::new(&self.results)?;
+        let rows = PythonRows::Arrow {
+            kind: *kind,
+            settings: session.settings,
+            schema: schema::json_of_row(types),
+        };
+        let (encoder, decoder) = (Box::new(encoder), Box::new(decoder));
+        Ok((call(rows), Encoder::Arrow(encoder), Decoder::Arrow(decoder)))
+    }
 }
 
 /// Batches in the order in which they came, and their memory.
@@ -189,7 +304,7 @@ struct Waiting(Arc<Mutex<(VecDeque<RecordBatch>, MemoryReservation)>>);
 
 impl Waiting {
     fn new(pool: &Arc<dyn MemoryPool>) -> Self {
-        let memory = MemoryConsumer::new("BatchEvalPythonExec").register(pool);
+        let memory = MemoryConsumer::new("EvalPythonExec").register(pool);
         Self(Arc::new(Mutex::new((VecDeque::new(), memory))))
     }
 
@@ -235,13 +350,8 @@ impl Evaluation {
     {
         let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
         let waiting = Waiting::new(start.context.memory_pool());
-        let frames = Frames {
-            plan: Arc::clone(plan),
-            input: Some(start.input(0)?),
-            waiting: waiting.clone(),
-            open: None,
-            sent: counter(DATA_SENT),
-        };
+        let input = start.input(0)?;
+        let sent = counter(DATA_SENT);
         let times = PythonTimes::new(counter);
         let (plan, sources) = (Arc::clone(plan), Arc::clone(sources));
         let (schema, received, baseline) = (
@@ -249,13 +359,16 @@ impl Evaluation {
             counter(DATA_RECEIVED),
             start.baseline(),
         );
-        let mut begin = Some((frames, times));
+        let mut begin = Some((input, sent, times));
         let mut evaluation = None;
         Ok(from_fn(move || {
             // A worker is asked for when somebody asks for rows.
-            if let Some((frames, times)) = begin.take() {
+            if let Some((input, sent, times)) = begin.take() {
+                let (call, encoder, decoder) = plan.call(&*sources)?;
+                let frames = Frames::new(&plan, encoder, input, waiting.clone(), sent);
                 evaluation = Some(Self {
-                    frames: sources.python(&plan.call, Box::new(frames), times)?,
+                    frames: sources.python(&call, Box::new(frames), times)?,
+                    decoder,
                     plan: Arc::clone(&plan),
                     schema: Arc::clone(&schema),
                     waiting: waiting.clone(),
@@ -285,11 +398,14 @@ impl Evaluation {
                     false => Err(bail_out("another number of results of Python")),
                 };
             };
-            let frame = frame?;
-            self.received.add(frame.len());
-            let (columns, rows) = results::columns(&frame, &self.plan.results)?;
-            self.ready.push_back((columns, rows));
-            self.ready_rows += rows;
+            let results = self.decoder.columns(&self.plan.results, frame?)?;
+            if let Some((columns, rows, bytes)) = results {
+                self.received.add(bytes);
+                self.ready.push_back((columns, rows));
+                let all = self.ready_rows.checked_add(rows);
+                self.ready_rows =
+                    all.ok_or_else(|| bail_out("another number of results of Python"))?;
+            }
         }
     }
 
@@ -328,76 +444,5 @@ impl Evaluation {
         let columns = columns.collect::<DataFusionResult<Option<Vec<_>>>>()?;
         let columns = columns.ok_or_else(|| bail_out("columns that are missing"))?;
         batch_of(&self.schema, columns, batch.num_rows())
-    }
-}
-
-/// Frames of arguments, made when they are asked for.
-struct Frames {
-    plan: Arc<Plan>,
-    input: Option<SendableRecordBatchStream>,
-    waiting: Waiting,
-    /// The arguments of a batch, and how many of its rows are in frames.
-    open: Option<(Vec<ArrayRef>, usize, usize)>,
-    sent: Count,
-}
-
-impl Frames {
-    fn frame(&mut self) -> DataFusionResult<Option<Vec<u8>>> {
-        loop {
-            if let Some((arguments, rows, done)) = &mut self.open
-                && *done < *rows
-            {
-                let end = rows.min(&mut (*done + ROWS_PER_FRAME)).to_owned();
-                let columns = self.plan.pickler.columns(arguments);
-                let columns = columns.ok_or_else(|| bail_out("arguments of another type"))?;
-                let frame = self.plan.pickler.frame(&columns, *done..end);
-                *done = end;
-                self.sent.add(frame.len());
-                return Ok(Some(frame));
-            }
-            self.open = None;
-            let Some(input) = &mut self.input else {
-                return Ok(None);
-            };
-            let Some(batch) = wait_for_next(input).transpose()? else {
-                self.input = None;
-                return Ok(None);
-            };
-            if batch.num_rows() > 0 {
-                let arguments = evaluate(&self.plan.arguments, &batch)?;
-                self.open = Some((arguments, batch.num_rows(), 0));
-                self.waiting.push(batch)?;
-            }
-        }
-    }
-}
-
-impl Iterator for Frames {
-    type Item = DataFusionResult<Vec<u8>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.frame().transpose()
-    }
-}
-
-/// Wakes a thread.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// The next batch of an input, for who cannot give its thread away meanwhile. An executor of futures cannot be entered
-/// twice, so this is none.
-fn wait_for_next(input: &mut SendableRecordBatchStream) -> Option<DataFusionResult<RecordBatch>> {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut context = Context::from_waker(&waker);
-    loop {
-        match input.poll_next_unpin(&mut context) {
-            Poll::Ready(next) => return next,
-            Poll::Pending => std::thread::park(),
-        }
     }
 }

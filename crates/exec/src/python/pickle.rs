@@ -3,7 +3,6 @@
 //! A frame is a list of rows, each a tuple of its values. Rows with dates or timestamps, at any depth, go through
 //! `pyspark.sql.types`, which makes objects of the numbers that they are.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
 use arrow::array::{
@@ -18,6 +17,7 @@ use arrow::datatypes::{
 use catalyst::{DataType, Unsupported};
 
 use super::is_simple;
+use super::schema::json_of_row;
 
 /// Opcodes of protocol 2.
 mod op {
@@ -251,45 +251,6 @@ fn needs_conversion(of: &DataType) -> bool {
         DataType::Array { element, .. } => needs_conversion(element),
         _ => false,
     }
-}
-
-/// The schema of rows with columns `_0`, `_1` and so on, as Spark's `DataType.json`.
-fn json_of_row(types: &[DataType]) -> String {
-    let mut json = r#"{"type":"struct","fields":["#.to_owned();
-    for (place, of) in types.iter().enumerate() {
-        let comma = if place == 0 { "" } else { "," };
-        let of = json_of(of);
-        // Writing to a text does not fail.
-        let _ = write!(
-            json,
-            r#"{comma}{{"name":"_{place}","type":{of},"nullable":true,"metadata":{{}}}}"#
-        );
-    }
-    json + "]}"
-}
-
-fn json_of(of: &DataType) -> String {
-    let name = match of {
-        DataType::Null => "void",
-        DataType::Boolean => "boolean",
-        DataType::Byte => "byte",
-        DataType::Short => "short",
-        DataType::Integer => "integer",
-        DataType::Long => "long",
-        DataType::Float => "float",
-        DataType::Double => "double",
-        DataType::Date => "date",
-        DataType::Timestamp => "timestamp",
-        DataType::TimestampNtz => "timestamp_ntz",
-        DataType::Decimal(of) => return format!(r#""decimal({},{})""#, of.precision, of.scale),
-        DataType::Array { element, .. } => {
-            let element = json_of(element);
-            return format!(r#"{{"type":"array","elementType":{element},"containsNull":true}}"#);
-        }
-        // `check` lets no other through.
-        _ => "string",
-    };
-    format!(r#""{name}""#)
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ impl Facts {
                 child,
                 ..
             } => Self::of(child).generated(generator, generated),
-            OperatorKind::BatchEvalPython {
+            OperatorKind::EvalPython {
                 udfs,
                 results,
                 child,

@@ -1,0 +1,247 @@
+//! Columns as functions of Python get and give them in Arrow streams: of the types of `ArrowUtils.toArrowSchema`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, TimestampMicrosecondArray,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType as ArrowType, Decimal128Type, Field, FieldRef, Fields, TimeUnit,
+    TimestampMicrosecondType,
+};
+use catalyst::{DataType, Unsupported};
+use datafusion_common::{DataFusionError, Result};
+use rows::error::bail_out;
+use rows::types::ToArrow as _;
+
+/// The type of a column that goes to Python; timestamps are seen in a time zone.
+///
+/// # Errors
+/// Values of the type do not go to Python natively.
+pub(super) fn type_for_python(
+    of: &DataType,
+    time_zone: &Arc<str>,
+) -> std::result::Result<ArrowType, Unsupported> {
+    let field = |name: &str, of, nullable| {
+        let of = type_for_python(of, time_zone)?;
+        Ok::<_, Unsupported>(Arc::new(Field::new(name, of, nullable)))
+    };
+    Ok(match of {
+        DataType::String => ArrowType::Utf8,
+        DataType::Binary => ArrowType::Binary,
+        DataType::Timestamp => {
+            ArrowType::Timestamp(TimeUnit::Microsecond, Some(Arc::clone(time_zone)))
+        }
+        DataType::Array {
+            element,
+            contains_null,
+        } => ArrowType::List(field("element", element, *contains_null)?),
+        DataType::Struct(fields) if !fields.is_empty() => {
+            let mut names = HashSet::new();
+            if !fields.iter().all(|field| names.insert(&field.name)) {
+                return Err(Unsupported::of_use(
+                    "Python functions of fields of one name",
+                ));
+            }
+            let fields = fields.iter();
+            let fields = fields.map(|of| field(&of.name, &of.data_type, of.nullable));
+            ArrowType::Struct(fields.collect::<std::result::Result<Fields, _>>()?)
+        }
+        DataType::Map {
+            key,
+            value,
+            value_contains_null,
+        } => {
+            let entry = [
+                field("key", key, false)?,
+                field("value", value, *value_contains_null)?,
+            ];
+            let entries = Field::new(
+                "entries",
+                ArrowType::Struct(Fields::from_iter(entry)),
+                false,
+            );
+            ArrowType::Map(Arc::new(entries), false)
+        }
+        DataType::Null
+        | DataType::Boolean
+        | DataType::Byte
+        | DataType::Short
+        | DataType::Integer
+        | DataType::Long
+        | DataType::Float
+        | DataType::Double
+        | DataType::Decimal(_)
+        | DataType::Date
+        | DataType::TimestampNtz => of.to_arrow()?,
+        _ => return Err(Unsupported::of_use(format!("a Python function of {of}"))),
+    })
+}
+
+/// Whether there are timestamps in a type whose fields depend on the time zone.
+pub(super) fn has_timestamps(of: &DataType) -> bool {
+    match of {
+        DataType::Timestamp => true,
+        DataType::Array { element, .. } => has_timestamps(element),
+        DataType::Struct(fields) => fields.iter().any(|field| has_timestamps(&field.data_type)),
+        DataType::Map { key, value, .. } => has_timestamps(key) || has_timestamps(value),
+        _ => false,
+    }
+}
+
+fn other() -> DataFusionError {
+    bail_out("a column for Python of another type")
+}
+
+/// A column as Python gets it, which is of a [`type_for_python`].
+///
+/// # Errors
+/// Bail-out: it is of another type, or has nulls where its type has none, or too many bytes.
+pub(super) fn to_python(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
+    Ok(match to {
+        ArrowType::Utf8 | ArrowType::Binary => cast(column, to)?,
+        ArrowType::Timestamp(_, Some(zone)) => {
+            let values = column.as_primitive_opt::<TimestampMicrosecondType>();
+            let values: TimestampMicrosecondArray = values.ok_or_else(other)?.clone();
+            Arc::new(values.with_timezone(Arc::clone(zone)))
+        }
+        ArrowType::List(field) => {
+            let lists = column.as_list_opt::<i32>().ok_or_else(other)?;
+            list(lists, field, to_python(lists.values(), field.data_type())?)?
+        }
+        ArrowType::Struct(fields) => {
+            let rows = column.as_struct_opt().ok_or_else(other)?;
+            if rows.num_columns() != fields.len() {
+                return Err(other());
+            }
+            let columns = rows.columns().iter().zip(fields);
+            let columns = columns.map(|(column, field)| to_python(column, field.data_type()));
+            let (columns, nulls) = (columns.collect::<Result<_>>()?, rows.nulls().cloned());
+            Arc::new(StructArray::try_new(fields.clone(), columns, nulls)?)
+        }
+        ArrowType::Map(field, _) => {
+            let maps = column.as_map_opt().ok_or_else(other)?;
+            let entries: ArrayRef = Arc::new(maps.entries().clone());
+            map(maps, field, &to_python(&entries, field.data_type())?)?
+        }
+        to if column.data_type() == to => Arc::clone(column),
+        _ => return Err(other()),
+    })
+}
+
+fn list(lists: &ListArray, field: &FieldRef, values: ArrayRef) -> Result<ArrayRef> {
+    let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+    let list = ListArray::try_new(Arc::clone(field), offsets, values, nulls)?;
+    Ok(Arc::new(list))
+}
+
+fn map(maps: &MapArray, field: &FieldRef, entries: &ArrayRef) -> Result<ArrayRef> {
+    let entries = entries.as_struct_opt().ok_or_else(other)?.clone();
+    let (offsets, nulls) = (maps.offsets().clone(), maps.nulls().cloned());
+    let map = MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?;
+    Ok(Arc::new(map))
+}
+
+/// Whether Spark takes a column of an Arrow type for one of its own type: `ArrowUtils.fromArrowField`.
+pub(super) fn is_of(of: &DataType, arrow: &ArrowType) -> bool {
+    match (of, arrow) {
+        (DataType::String, ArrowType::Utf8 | ArrowType::LargeUtf8)
+        | (DataType::Binary, ArrowType::Binary | ArrowType::LargeBinary)
+        | (DataType::Timestamp, ArrowType::Timestamp(TimeUnit::Microsecond, Some(_))) => true,
+        (
+            DataType::Array {
+                element,
+                contains_null,
+            },
+            ArrowType::List(field),
+        ) => field.is_nullable() == *contains_null && is_of(element, field.data_type()),
+        (DataType::Struct(fields), ArrowType::Struct(others)) => {
+            let mut pairs = fields.iter().zip(others);
+            fields.len() == others.len()
+                && pairs.all(|(field, other)| {
+                    field.name == *other.name()
+                        && field.nullable == other.is_nullable()
+                        && is_of(&field.data_type, other.data_type())
+                })
+        }
+        (
+            DataType::Map {
+                key,
+                value,
+                value_contains_null,
+            },
+            ArrowType::Map(entries, _),
+        ) => match entries.data_type() {
+            ArrowType::Struct(entry) => match &entry[..] {
+                [of_key, of_value] => {
+                    is_of(key, of_key.data_type())
+                        && is_of(value, of_value.data_type())
+                        && of_value.is_nullable() == *value_contains_null
+                }
+                _ => false,
+            },
+            _ => false,
+        },
+        (
+            DataType::Null
+            | DataType::Boolean
+            | DataType::Byte
+            | DataType::Short
+            | DataType::Integer
+            | DataType::Long
+            | DataType::Float
+            | DataType::Double
+            | DataType::Decimal(_)
+            | DataType::Date
+            | DataType::TimestampNtz,
+            arrow,
+        ) => of.to_arrow().is_ok_and(|own| own == *arrow),
+        _ => false,
+    }
+}
+
+/// A column of a type of the lane, from one of [the same](is_of) that Python gave.
+///
+/// # Errors
+/// Bail-out: it is of another type, or has decimals of too many digits.
+pub(super) fn from_python(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
+    Ok(match to {
+        ArrowType::Utf8View | ArrowType::BinaryView => cast(column, to)?,
+        ArrowType::Decimal128(precision, _) => {
+            let values = column
+                .as_primitive_opt::<Decimal128Type>()
+                .ok_or_else(other)?;
+            values.validate_decimal_precision(*precision)?;
+            Arc::clone(column)
+        }
+        ArrowType::Timestamp(_, zone) => {
+            let values = column.as_primitive_opt::<TimestampMicrosecondType>();
+            let values: TimestampMicrosecondArray = values.ok_or_else(other)?.clone();
+            Arc::new(values.with_timezone_opt(zone.clone()))
+        }
+        ArrowType::List(field) => {
+            let lists = column.as_list_opt::<i32>().ok_or_else(other)?;
+            list(
+                lists,
+                field,
+                from_python(lists.values(), field.data_type())?,
+            )?
+        }
+        ArrowType::Struct(fields) => {
+            let rows = column.as_struct_opt().ok_or_else(other)?;
+            let columns = rows.columns().iter().zip(fields);
+            let columns = columns.map(|(column, field)| from_python(column, field.data_type()));
+            let (columns, nulls) = (columns.collect::<Result<_>>()?, rows.nulls().cloned());
+            Arc::new(StructArray::try_new(fields.clone(), columns, nulls)?)
+        }
+        ArrowType::Map(field, _) => {
+            let maps = column.as_map_opt().ok_or_else(other)?;
+            let entries: ArrayRef = Arc::new(maps.entries().clone());
+            map(maps, field, &from_python(&entries, field.data_type())?)?
+        }
+        to if column.data_type() == to => Arc::clone(column),
+        _ => return Err(other()),
+    })
+}

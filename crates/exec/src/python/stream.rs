@@ -1,0 +1,258 @@
+//! Arrow streams to functions of Python and back.
+//!
+//! Rows go in batches of as many as the session says, whatever batches they come in: functions see how long their
+//! arguments are.
+
+use std::collections::VecDeque;
+use std::mem::take;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::buffer::Buffer;
+use arrow::compute::concat;
+use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
+use arrow::ipc::MetadataVersion;
+use arrow::ipc::reader::StreamDecoder;
+use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+use bytes::Bytes;
+use catalyst::{ArrowSession, ArrowUdf, DataType};
+use datafusion_common::{DataFusionError, Result};
+use rows::error::bail_out;
+use rows::types::ToArrow as _;
+
+use super::conversion::{from_python, has_timestamps, is_of, to_python, type_for_python};
+
+/// Most bytes of a batch. Spark begins another one at so many bytes, as it counts them, from version 4.0 on.
+const MAX_BATCH: usize = 32 << 20;
+
+/// Java's alignment of buffers.
+const ALIGNMENT: usize = 8;
+
+/// Makes the stream of arguments.
+pub(super) struct ArrowEncoder {
+    schema: SchemaRef,
+    batch_size: usize,
+    /// Whether functions do not see how long batches are.
+    divides: bool,
+    writer: StreamWriter<Vec<u8>>,
+    /// Rows that are not in a batch yet, and how many.
+    parts: VecDeque<Vec<ArrayRef>>,
+    rows: VecDeque<usize>,
+    waiting: usize,
+    state: Progress,
+}
+
+/// How far a stream has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    New,
+    Begun,
+    /// All rows are there.
+    Last,
+    Ended,
+}
+
+/// What comes next of a stream.
+pub(super) enum Part {
+    /// Bytes, and whether they are a batch.
+    Bytes(Vec<u8>, bool),
+    /// More rows are needed.
+    Rows,
+    End,
+}
+
+impl ArrowEncoder {
+    /// For arguments of these types.
+    ///
+    /// # Errors
+    /// Bail-out: the session leaves something open.
+    pub(super) fn new(kind: ArrowUdf, types: &[DataType], session: &ArrowSession) -> Result<Self> {
+        let batch_size = usize::try_from(session.batch_size).unwrap_or(0);
+        if batch_size == 0 {
+            return Err(bail_out("batches of any number of rows for Python"));
+        }
+        let zone = zone_of(session, types)?;
+        let columns = types.iter().enumerate().map(|(place, of)| {
+            let of = type_for_python(of, &zone).map_err(|why| bail_out(why.to_string()))?;
+            Ok(Field::new(format!("_{place}"), of, true))
+        });
+        let schema = Arc::new(Schema::new(columns.collect::<Result<Vec<_>>>()?));
+        let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?;
+        let writer = StreamWriter::try_new_with_options(Vec::new(), &schema, options)?;
+        Ok(Self {
+            schema,
+            batch_size,
+            divides: kind == ArrowUdf::Values,
+            writer,
+            parts: VecDeque::new(),
+            rows: VecDeque::new(),
+            waiting: 0,
+            state: Progress::New,
+        })
+    }
+
+    /// Takes more rows, as arguments.
+    pub(super) fn push(&mut self, columns: Vec<ArrayRef>, rows: usize) {
+        self.parts.push_back(columns);
+        self.rows.push_back(rows);
+        self.waiting += rows;
+    }
+
+    /// There are no more rows.
+    pub(super) fn finish(&mut self) {
+        self.state = Progress::Last;
+    }
+
+    /// The next part.
+    ///
+    /// # Errors
+    /// Bail-out: a batch is too large.
+    pub(super) fn next(&mut self) -> Result<Part> {
+        match self.state {
+            Progress::New => {
+                self.state = Progress::Begun;
+                Ok(Part::Bytes(take(self.writer.get_mut()), false))
+            }
+            Progress::Begun if self.waiting < self.batch_size => Ok(Part::Rows),
+            Progress::Last if self.waiting == 0 => {
+                self.state = Progress::Ended;
+                self.writer.finish()?;
+                Ok(Part::Bytes(take(self.writer.get_mut()), false))
+            }
+            Progress::Ended => Ok(Part::End),
+            Progress::Begun | Progress::Last => {
+                let batch = self.batch()?;
+                self.write(&batch)?;
+                Ok(Part::Bytes(take(self.writer.get_mut()), true))
+            }
+        }
+    }
+
+    fn batch(&mut self) -> Result<RecordBatch> {
+        let rows = self.waiting.min(self.batch_size);
+        let mut columns = vec![Vec::new(); self.schema.fields().len()];
+        let mut missing = rows;
+        while missing > 0
+            && let (Some(part), Some(count)) = (self.parts.front_mut(), self.rows.front_mut())
+        {
+            let taken = missing.min(*count);
+            for (column, all) in columns.iter_mut().zip(part.iter_mut()) {
+                column.push(all.slice(0, taken));
+                *all = all.slice(taken, *count - taken);
+            }
+            *count -= taken;
+            missing -= taken;
+            if *count == 0 {
+                self.parts.pop_front();
+                self.rows.pop_front();
+            }
+        }
+        self.waiting -= rows;
+        let columns = columns.iter().zip(self.schema.fields());
+        let columns = columns.map(|(parts, field)| {
+            let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
+            to_python(&concat(&parts)?, field.data_type())
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
+        Ok(batch?)
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = batch.columns().iter();
+        let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
+        let bytes: usize = bytes.sum::<std::result::Result<_, _>>()?;
+        let rows = batch.num_rows();
+        if bytes <= MAX_BATCH {
+            return Ok(self.writer.write(batch)?);
+        }
+        if !self.divides || rows == 1 {
+            return Err(bail_out("large batches for Python"));
+        }
+        self.write(&batch.slice(0, rows / 2))?;
+        self.write(&batch.slice(rows / 2, rows - rows / 2))
+    }
+}
+
+/// The time zone in which functions see these columns.
+fn zone_of(session: &ArrowSession, types: &[DataType]) -> Result<Arc<str>> {
+    match &session.time_zone {
+        Some(zone) => Ok(Arc::from(zone.as_str())),
+        None if types.iter().any(has_timestamps) => Err(bail_out(
+            "timestamps for Python in a session without a time zone",
+        )),
+        // Nobody sees it.
+        None => Ok(Arc::from("UTC")),
+    }
+}
+
+/// Reads the stream of results.
+pub(super) struct ArrowDecoder {
+    decoder: StreamDecoder,
+    types: Vec<DataType>,
+    /// The types of the columns that are made.
+    columns: Vec<ArrowType>,
+    checked: bool,
+    /// Bytes since the last batch.
+    bytes: usize,
+}
+
+/// Columns of results, how many rows they have, and how many bytes they were.
+pub(super) type Results = (Vec<ArrayRef>, usize, usize);
+
+impl ArrowDecoder {
+    /// For results of these types.
+    ///
+    /// # Errors
+    /// Bail-out: there are no columns of these types.
+    pub(super) fn new(types: &[DataType]) -> Result<Self> {
+        let columns = types.iter().map(DataType::to_arrow);
+        let columns = columns.collect::<std::result::Result<_, _>>();
+        Ok(Self {
+            decoder: StreamDecoder::new(),
+            types: types.to_vec(),
+            columns: columns.map_err(|why| bail_out(why.to_string()))?,
+            checked: false,
+            bytes: 0,
+        })
+    }
+
+    /// What is there with a part of the stream: of each batch at most the last part gives one.
+    ///
+    /// # Errors
+    /// Bail-out: results of other types, or a malformed stream.
+    pub(super) fn push(&mut self, part: Bytes) -> Result<Option<Results>> {
+        self.bytes += part.len();
+        let mut buffer = Buffer::from(part);
+        let batch = self.decoder.decode(&mut buffer);
+        let batch =
+            batch.map_err(|error| DataFusionError::from(error).context("results of Python"))?;
+        if !self.checked
+            && let Some(schema) = self.decoder.schema()
+        {
+            self.check(&schema)?;
+            self.checked = true;
+            self.bytes = 0;
+        }
+        let Some(batch) = batch else {
+            return Ok(None);
+        };
+        if !buffer.is_empty() {
+            return Err(bail_out("results of Python in pieces"));
+        }
+        let columns = batch.columns().iter().zip(&self.columns);
+        let columns = columns.map(|(column, to)| from_python(column, to));
+        let columns = columns.collect::<Result<_>>()?;
+        Ok(Some((columns, batch.num_rows(), take(&mut self.bytes))))
+    }
+
+    fn check(&self, schema: &Schema) -> Result<()> {
+        let (fields, types) = (schema.fields(), &self.types);
+        let mut pairs = fields.iter().zip(types);
+        match fields.len() == types.len() && pairs.all(|(field, of)| is_of(of, field.data_type())) {
+            true => Ok(()),
+            false => Err(bail_out("results of Python of another type")),
+        }
+    }
+}
