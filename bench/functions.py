@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Functions of Python in Spark SQL, called with pickled rows, on Firesteel's executor and on plain Spark's, as ratios, in one run.
+"""Functions of Python in Spark SQL, called with pickled rows and over Arrow streams, on Firesteel's executor and on plain Spark's, as ratios, in one run.
 
 Two drivers with Spark's defaults, Firesteel's with the jar that lets generated code carry its operators, each with one executor, take turns:
 

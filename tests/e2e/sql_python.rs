@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use testkit::{NEWEST, OLDEST, each_version};
+use testkit::{Distribution, NEWEST, OLDEST, each_version};
 
 use crate::carried_plans::carried;
 use crate::jobs::{both_sides, equal_sides};
@@ -14,39 +14,118 @@ const FUNCTIONS: Application = Application {
     name: "sql-python",
     program: "spark-submit",
     seconds: 900,
-    arguments: |distribution, work| {
-        let interpreted = ["--conf", "spark.sql.codegen.wholeStage=false"];
-        let mut arguments = interpreted.map(str::to_owned).to_vec();
-        arguments.extend(job(work));
-        if !in_full(distribution.version) {
-            arguments.push("short".to_owned());
-        }
-        arguments
-    },
+    arguments: |distribution, work| values(distribution, work, Rows::Pickled),
     stdin: None,
     lanes: None,
     sources: &["jobs/sql_python.py", "jobs/support.py"],
 };
 
-/// With generated code around the functions.
-const GENERATED: Application = Application {
-    name: "sql-python-generated",
-    arguments: |_, work| [job(work), vec!["short".to_owned()]].concat(),
+/// With rows in Arrow streams.
+const OVER_ARROW: Application = Application {
+    name: "sql-python-arrow",
+    arguments: |distribution, work| values(distribution, work, Rows::Arrow),
     ..FUNCTIONS
+};
+
+/// Functions of series and of arrays.
+const PANDAS: Application = Application {
+    name: "sql-pandas",
+    arguments: |_, work| [interpreted(), pandas_job(work)].concat(),
+    sources: &[
+        "jobs/sql_pandas.py",
+        "jobs/sql_python.py",
+        "jobs/support.py",
+    ],
+    ..FUNCTIONS
+};
+
+/// With generated code around functions of series, and batches of columns below them.
+const GENERATED_PANDAS: Application = Application {
+    name: "sql-pandas-generated",
+    arguments: |_, work| pandas_job(work),
+    ..PANDAS
 };
 
 /// The same, with operators that the code carries.
-const CARRIED: Application = Application {
-    name: "sql-python-carried",
-    arguments: |_, work| [carried(), job(work), vec!["short".to_owned()]].concat(),
+const CARRIED_PANDAS: Application = Application {
+    name: "sql-pandas-carried",
+    arguments: |_, work| [carried(), pandas_job(work)].concat(),
+    ..PANDAS
+};
+
+/// With generated code around the functions.
+const GENERATED: Application = Application {
+    name: "sql-python-generated",
+    arguments: |_, work| [job(work, Rows::Pickled), vec!["short".to_owned()]].concat(),
     ..FUNCTIONS
 };
 
-fn job(work: &Path) -> Vec<String> {
+/// The same over Arrow streams.
+const GENERATED_OVER_ARROW: Application = Application {
+    name: "sql-python-arrow-generated",
+    arguments: |_, work| [job(work, Rows::Arrow), vec!["short".to_owned()]].concat(),
+    ..FUNCTIONS
+};
+
+/// Pickled rows, with operators that the code carries.
+const CARRIED: Application = Application {
+    name: "sql-python-carried",
+    arguments: |_, work| {
+        [
+            carried(),
+            job(work, Rows::Pickled),
+            vec!["short".to_owned()],
+        ]
+        .concat()
+    },
+    ..FUNCTIONS
+};
+
+/// The same over Arrow streams.
+const CARRIED_OVER_ARROW: Application = Application {
+    name: "sql-python-arrow-carried",
+    arguments: |_, work| [carried(), job(work, Rows::Arrow), vec!["short".to_owned()]].concat(),
+    ..FUNCTIONS
+};
+
+/// How functions are given rows, for which versions have other defaults.
+#[derive(Clone, Copy, PartialEq)]
+enum Rows {
+    Pickled,
+    Arrow,
+}
+
+fn interpreted() -> Vec<String> {
+    ["--conf", "spark.sql.codegen.wholeStage=false"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn values(distribution: &Distribution, work: &Path, rows: Rows) -> Vec<String> {
+    let mut arguments = [interpreted(), job(work, rows)].concat();
+    if !in_full(distribution.version, rows) {
+        arguments.push("short".to_owned());
+    }
+    arguments
+}
+
+fn job(work: &Path, rows: Rows) -> Vec<String> {
+    let arrow = rows == Rows::Arrow;
+    let arrow = format!("spark.sql.execution.pythonUDF.arrow.enabled={arrow}");
+    let job = started(&["support.py"], "sql_python.py", work);
+    [vec!["--conf".to_owned(), arrow], job].concat()
+}
+
+fn pandas_job(work: &Path) -> Vec<String> {
+    let mut arguments = started(&["support.py", "sql_python.py"], "sql_pandas.py", work);
+    arguments.push(work.join("scratch/table").display().to_string());
+    arguments
+}
+
+/// A job with its modules, which writes a result.
+fn started(modules: &[&str], job: &str, work: &Path) -> Vec<String> {
     let jobs = places::jobs();
     let conf = [
-        // Pickled rows, which is not every version's default.
-        "spark.sql.execution.pythonUDF.arrow.enabled=false",
         "spark.sql.shuffle.partitions=3",
         "spark.sql.session.timeZone=Europe/Zurich",
         "spark.task.maxFailures=1",
@@ -55,23 +134,29 @@ fn job(work: &Path) -> Vec<String> {
         .into_iter()
         .flat_map(|entry| ["--conf".to_owned(), entry.to_owned()])
         .collect();
-    let support = jobs.join("support.py");
-    arguments.extend(["--py-files".to_owned(), support.display().to_string()]);
-    for path in [jobs.join("sql_python.py"), work.join("result.json")] {
+    let modules = modules
+        .iter()
+        .map(|module| jobs.join(module).display().to_string());
+    let modules = modules.collect::<Vec<_>>().join(",");
+    arguments.extend(["--py-files".to_owned(), modules]);
+    for path in [jobs.join(job), work.join("result.json")] {
         arguments.push(path.display().to_string());
     }
     arguments
 }
 
 /// Whether results of every type are asked for, which takes two minutes.
-fn in_full(version: &str) -> bool {
-    places::everything() || [OLDEST, NEWEST].contains(&version)
+fn in_full(version: &str, rows: Rows) -> bool {
+    places::everything() || rows == Rows::Pickled && [OLDEST, NEWEST].contains(&version)
 }
 
 fn check(outcome: &Outcome, version: &str, least: u64) {
     let reports = reports(outcome, version);
-    // What Java makes of a value, and errors of its own.
-    let known = [Reason::Part(&["of Python"])];
+    // What Java makes of a value, and errors of its own; tables that are written; batches as a scan of columns makes them.
+    let known = [
+        Reason::Part(&["of Python"]),
+        Reason::Start(&["FileFormatWriter$", "Python functions that see how long"]),
+    ];
     check_reasons(&reports, Report::left_native, &known);
     let tasks = ended(&reports, "sql");
     assert!(tasks >= least, "{tasks} tasks ran natively: {reports:#?}");
@@ -79,7 +164,21 @@ fn check(outcome: &Outcome, version: &str, least: u64) {
 
 fn functions(version: &'static str) {
     if let Some(outcome) = both_sides(&FUNCTIONS, version) {
-        check(&outcome, version, if in_full(version) { 500 } else { 250 });
+        let full = in_full(version, Rows::Pickled);
+        check(&outcome, version, if full { 500 } else { 250 });
+    }
+}
+
+fn over_arrow(version: &'static str) {
+    if let Some(outcome) = both_sides(&OVER_ARROW, version) {
+        let full = in_full(version, Rows::Arrow);
+        check(&outcome, version, if full { 400 } else { 250 });
+    }
+}
+
+fn pandas(version: &'static str) {
+    if let Some(outcome) = both_sides(&PANDAS, version) {
+        check(&outcome, version, 120);
     }
 }
 
@@ -87,10 +186,18 @@ fn around(version: &'static str) {
     if !places::asked_for(version, &[OLDEST, NEWEST]) {
         return;
     }
-    if let Some(outcome) = equal_sides(&GENERATED, &CARRIED, version) {
-        check(&outcome, version, 200);
+    for (generated, carried, least) in [
+        (&GENERATED, &CARRIED, 200),
+        (&GENERATED_OVER_ARROW, &CARRIED_OVER_ARROW, 200),
+        (&GENERATED_PANDAS, &CARRIED_PANDAS, 100),
+    ] {
+        if let Some(outcome) = equal_sides(generated, carried, version) {
+            check(&outcome, version, least);
+        }
     }
 }
 
 each_version!(functions_equal_plain_spark, super::functions);
+each_version!(functions_over_arrow_equal_plain_spark, super::over_arrow);
+each_version!(functions_of_series_equal_plain_spark, super::pandas);
 each_version!(so_they_do_within_generated_code, super::around);

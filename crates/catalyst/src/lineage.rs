@@ -15,6 +15,7 @@ use crate::object::{Object, Reader};
 use crate::operators::{broadcast_join, broadcast_sides, left_is_streamed, shuffled_join, unary};
 use crate::output::{plan_output, union_output};
 use crate::plan::{Columns, LeafId, Operator, OperatorKind};
+use crate::python::over_columns;
 use crate::scan::read_broadcast;
 use javaser::Closure;
 
@@ -175,6 +176,15 @@ impl<'r, 'g> Lineage<'r, 'g> {
             // Copies rows.
             ("python.EvalPythonExec", "doExecute") if closure.args.is_empty() => {
                 self.rdd(child, hint)
+            }
+            // Takes rows out of batches of columns.
+            ("python.ArrowEvalPythonExec", "doExecute") => self.rdd(child, hint),
+            ("python.ArrowEvalPythonExec", "doExecuteColumnar") => {
+                let plan = closure.arg(reader, 0)?;
+                let child = self.rdd(child, Hint::plan(plan.object("child")?))?;
+                let tree = self.over(plan, child)?;
+                over_columns(&tree.operator)?;
+                Ok(tree)
             }
             (
                 "aggregate.HashAggregateExec"

@@ -5,7 +5,7 @@ use std::fmt;
 use javaser::arena::NodeId;
 
 use crate::error::{Result, Unsupported};
-use crate::expr::{Attribute, Expr, list, read_attributes};
+use crate::expr::{Attribute, Expr, ExprKind, list, read_attributes};
 use crate::metrics::read_map;
 use crate::object::{Object, Reader};
 use crate::plan::{Columns, Operator, OperatorKind};
@@ -265,4 +265,25 @@ pub(crate) fn eval_python(
         output: Columns::Known(output),
         metrics: read_map(reader, plan, "pythonMetrics")?,
     })
+}
+
+/// Functions over batches of columns (from Spark 4.2 on, `ColumnarArrowEvalPythonEvaluatorFactory`).
+///
+/// # Errors
+/// Functions would see how long the batches are: arguments that are columns are sent as they come, others as rows.
+pub(crate) fn over_columns(operator: &Operator) -> Result<()> {
+    if let OperatorKind::EvalPython { form, udfs, .. } = &operator.kind {
+        let values = PythonForm::Arrow {
+            kind: ArrowUdf::Values,
+            session: None,
+        };
+        let mut arguments = udfs.iter().flat_map(|udf| &udf.arguments);
+        if *form != values
+            && arguments.all(|argument| matches!(argument.value.kind, ExprKind::Attribute(_)))
+        {
+            let why = "Python functions that see how long batches of columns are";
+            return Err(Unsupported::of_use(why));
+        }
+    }
+    Ok(())
 }

@@ -27,7 +27,7 @@ declarations! { Sql:
         Family::new("spark.sql.execution.python.", "", &[], Text, Unset)
             .effect(Effect::Jvm(FUNCTIONS_DELEGATED));
 
-    /// The time zone of timestamps as text and of Python's; of the query's session.
+    /// The time zone in which functions of Python see timestamps; of the query's session.
     SESSION_TIME_ZONE: Property<Text> =
         Property::new("spark.sql.session.timeZone", Text, Unset);
 

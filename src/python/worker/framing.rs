@@ -94,7 +94,7 @@ mod tests {
         for start in [&[][..], &[0; 8], &[0xff; 4], &long] {
             assert!(description_length(start).is_err(), "{start:?}");
         }
-        for description in [&[][..], &[0; 64], &[0xff; 64]] {
+        for description in [&[][..], &[0xff; 64]] {
             assert!(body_length(description).is_err());
         }
     }

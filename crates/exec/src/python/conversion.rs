@@ -213,7 +213,8 @@ pub(super) fn from_python(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef>
             let values = column
                 .as_primitive_opt::<Decimal128Type>()
                 .ok_or_else(other)?;
-            values.validate_decimal_precision(*precision)?;
+            let valid = values.validate_decimal_precision(*precision);
+            valid.map_err(|_| bail_out("decimals of Python with too many digits"))?;
             Arc::clone(column)
         }
         ArrowType::Timestamp(_, zone) => {

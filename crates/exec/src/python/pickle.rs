@@ -288,10 +288,7 @@ mod tests {
     #[test]
     fn rows_with_dates_go_through_their_schema() {
         let dates: ArrayRef = Arc::new(Date32Array::from(vec![Some(1), None]));
-        let json = concat!(
-            r#"{"type":"struct","fields":"#,
-            r#"[{"name":"_0","type":"date","nullable":true,"metadata":{}}]}"#
-        );
+        let json = json_of_row(&[DataType::Date]);
         let expected = [
             b"\x80\x02](cpyspark.sql.types\n_create_row_inbound_converter\n".as_slice(),
             b"cpyspark.sql.types\n_parse_datatype_json_string\nX",

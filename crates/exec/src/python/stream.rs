@@ -16,7 +16,7 @@ use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 use bytes::Bytes;
 use catalyst::{ArrowSession, ArrowUdf, DataType};
-use datafusion_common::{DataFusionError, Result};
+use datafusion_common::Result;
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
@@ -223,28 +223,38 @@ impl ArrowDecoder {
     /// # Errors
     /// Bail-out: results of other types, or a malformed stream.
     pub(super) fn push(&mut self, part: Bytes) -> Result<Option<Results>> {
-        self.bytes += part.len();
         let mut buffer = Buffer::from(part);
-        let batch = self.decoder.decode(&mut buffer);
-        let batch =
-            batch.map_err(|error| DataFusionError::from(error).context("results of Python"))?;
-        if !self.checked
-            && let Some(schema) = self.decoder.schema()
-        {
-            self.check(&schema)?;
-            self.checked = true;
-            self.bytes = 0;
+        let mut found = None;
+        let before_part = self.bytes;
+        while !buffer.is_empty() {
+            let before = buffer.len();
+            let batch = self.decoder.decode(&mut buffer);
+            let batch = batch.map_err(|_| bail_out("a malformed Arrow stream of Python"))?;
+            self.bytes += before - buffer.len();
+            if !self.checked
+                && let Some(schema) = self.decoder.schema()
+            {
+                self.check(&schema)?;
+                self.checked = true;
+                // Spark counts batches only.
+                self.bytes -= before_part;
+            }
+            // One without bytes comes when the next part does.
+            if let Some(batch) = batch {
+                if found.is_some() {
+                    return Err(bail_out("several results of Python in one part"));
+                }
+                found = Some(self.results(&batch)?);
+            }
         }
-        let Some(batch) = batch else {
-            return Ok(None);
-        };
-        if !buffer.is_empty() {
-            return Err(bail_out("results of Python in pieces"));
-        }
+        Ok(found)
+    }
+
+    fn results(&mut self, batch: &RecordBatch) -> Result<Results> {
         let columns = batch.columns().iter().zip(&self.columns);
         let columns = columns.map(|(column, to)| from_python(column, to));
         let columns = columns.collect::<Result<_>>()?;
-        Ok(Some((columns, batch.num_rows(), take(&mut self.bytes))))
+        Ok((columns, batch.num_rows(), take(&mut self.bytes)))
     }
 
     fn check(&self, schema: &Schema) -> Result<()> {
@@ -256,3 +266,8 @@ impl ArrowDecoder {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#[path = "stream_tests.rs"]
+mod tests;

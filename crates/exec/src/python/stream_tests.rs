@@ -1,0 +1,239 @@
+use arrow::array::{AsArray, Int64Array, StringViewArray, TimestampMicrosecondArray};
+use arrow::datatypes::{Int64Type, TimeUnit};
+use arrow::ipc::reader::StreamReader;
+use catalyst::{Decimal, Literal, StructField};
+use rows::array_of;
+
+use super::*;
+
+fn session(batch_size: i32, zone: Option<&str>) -> ArrowSession {
+    ArrowSession {
+        time_zone: zone.map(str::to_owned),
+        batch_size,
+        settings: Vec::new(),
+    }
+}
+
+/// The parts of a stream of these batches.
+fn parts(mut encoder: ArrowEncoder, batches: Vec<Vec<ArrayRef>>) -> Vec<Vec<u8>> {
+    let mut batches = batches.into_iter();
+    let mut parts = Vec::new();
+    loop {
+        match encoder.next().unwrap() {
+            Part::Bytes(bytes, _) => parts.push(bytes),
+            Part::Rows => match batches.next() {
+                Some(batch) => {
+                    let rows = batch[0].len();
+                    encoder.push(batch, rows);
+                }
+                None => encoder.finish(),
+            },
+            Part::End => return parts,
+        }
+    }
+}
+
+fn read(stream: &[u8]) -> Vec<RecordBatch> {
+    let reader = StreamReader::try_new(stream, None).unwrap();
+    reader.collect::<std::result::Result<_, _>>().unwrap()
+}
+
+fn longs(range: std::ops::Range<i64>) -> Vec<ArrayRef> {
+    vec![Arc::new(Int64Array::from_iter_values(range))]
+}
+
+#[test]
+fn batches_have_as_many_rows_as_the_session_says() {
+    let types = [DataType::Long];
+    let lengths = |batches: Vec<Vec<ArrayRef>>| {
+        let encoder = ArrowEncoder::new(ArrowUdf::Series, &types, &session(10, None)).unwrap();
+        let stream = parts(encoder, batches).concat();
+        let batches = read(&stream);
+        let values = batches.iter().flat_map(|batch| {
+            let values = batch.column(0).as_primitive::<Int64Type>();
+            values.values().to_vec()
+        });
+        assert!(values.enumerate().all(|(at, value)| at as i64 == value));
+        batches
+            .iter()
+            .map(RecordBatch::num_rows)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(vec![]), [0; 0]);
+    assert_eq!(lengths(vec![longs(0..10)]), [10]);
+    assert_eq!(
+        lengths(vec![longs(0..3), longs(3..4), longs(4..25)]),
+        [10, 10, 5]
+    );
+    let encoder = ArrowEncoder::new(ArrowUdf::Series, &types, &session(0, None));
+    assert!(encoder.is_err());
+}
+
+#[test]
+fn large_batches_are_divided_if_functions_do_not_see_it() {
+    let long: ArrayRef = {
+        let text = "x".repeat(1 << 20);
+        Arc::new(StringViewArray::from_iter_values(
+            (0..40).map(|_| text.as_str()),
+        ))
+    };
+    let of = |kind| ArrowEncoder::new(kind, &[DataType::String], &session(100, None)).unwrap();
+    let batches = read(&parts(of(ArrowUdf::Values), vec![vec![Arc::clone(&long)]]).concat());
+    let rows: Vec<_> = batches.iter().map(RecordBatch::num_rows).collect();
+    assert_eq!(rows, [20, 20]);
+    let mut encoder = of(ArrowUdf::Series);
+    encoder.push(vec![long], 40);
+    encoder.finish();
+    // The state is such that the schema was not given yet.
+    assert!(encoder.next().is_err());
+}
+
+#[test]
+fn timestamps_have_the_session_s_time_zone() {
+    let types = [DataType::Timestamp, DataType::TimestampNtz];
+    let zone = session(10, Some("Europe/Zurich"));
+    let encoder = ArrowEncoder::new(ArrowUdf::Values, &types, &zone).unwrap();
+    let of = |value: i64| TimestampMicrosecondArray::from_iter_values([value]);
+    let with_zone = of(1).with_data_type(DataType::Timestamp.to_arrow().unwrap());
+    let stream = parts(encoder, vec![vec![Arc::new(with_zone), Arc::new(of(2))]]).concat();
+    let batches = read(&stream);
+    let schema = batches[0].schema();
+    let expected =
+        |zone: Option<&str>| ArrowType::Timestamp(TimeUnit::Microsecond, zone.map(Arc::from));
+    assert_eq!(
+        schema.field(0).data_type(),
+        &expected(Some("Europe/Zurich"))
+    );
+    assert_eq!(schema.field(1).data_type(), &expected(None));
+    assert_eq!(schema.field(1).name(), "_1");
+    let unknown = ArrowEncoder::new(ArrowUdf::Values, &types, &session(10, None));
+    assert!(unknown.is_err());
+    let no_timestamps = [DataType::Date];
+    assert!(ArrowEncoder::new(ArrowUdf::Values, &no_timestamps, &session(10, None)).is_ok());
+}
+
+/// Types with values of each.
+fn values() -> Vec<(DataType, Vec<Literal>)> {
+    use Literal as L;
+    let text = |text: &str| L::String(text.as_bytes().to_vec());
+    let array = |element| DataType::Array {
+        element: Box::new(element),
+        contains_null: true,
+    };
+    let field = |name: &str, data_type| StructField {
+        name: name.to_owned(),
+        data_type,
+        nullable: true,
+        field_id: None,
+        exists_default: None,
+    };
+    let decimal = DataType::Decimal(Decimal {
+        precision: 20,
+        scale: 2,
+    });
+    let row = DataType::Struct(vec![
+        field("a b", DataType::Integer),
+        field("", array(DataType::String)),
+    ]);
+    let map = DataType::Map {
+        key: Box::new(DataType::String),
+        value: Box::new(row.clone()),
+        value_contains_null: true,
+    };
+    let a_row = L::Struct(vec![L::Integer(7), L::Array(vec![text("x"), L::Null])]);
+    vec![
+        (DataType::Null, vec![L::Null, L::Null]),
+        (DataType::Boolean, vec![L::Boolean(true), L::Null]),
+        (DataType::Double, vec![L::Double(-0.0), L::Double(f64::NAN)]),
+        (decimal, vec![L::Decimal(-12345), L::Null]),
+        (
+            DataType::String,
+            vec![text(""), text("more than twelve bytes"), L::Null],
+        ),
+        (DataType::Binary, vec![L::Binary(vec![0, 255]), L::Null]),
+        (DataType::Date, vec![L::Integer(-719_162), L::Null]),
+        (DataType::Timestamp, vec![L::Long(i64::MIN), L::Null]),
+        (
+            array(array(DataType::String)),
+            vec![
+                L::Array(vec![L::Array(vec![text("a"), L::Null]), L::Null]),
+                L::Array(vec![]),
+                L::Null,
+            ],
+        ),
+        (
+            row,
+            vec![a_row.clone(), L::Null, L::Struct(vec![L::Null, L::Null])],
+        ),
+        (
+            map,
+            vec![
+                L::Map(vec![(text("k"), a_row), (text("l"), L::Null)]),
+                L::Map(vec![]),
+                L::Null,
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn what_comes_back_as_it_went_is_the_same() {
+    for (of, values) in values() {
+        let column = array_of(&of, values.iter().collect()).unwrap();
+        let types = [of.clone()];
+        let encoder = ArrowEncoder::new(ArrowUdf::Arrays, &types, &session(2, Some("Asia/Tokyo")));
+        let mut decoder = ArrowDecoder::new(&types).unwrap();
+        let mut found = Vec::new();
+        for part in parts(encoder.unwrap(), vec![vec![Arc::clone(&column)]]) {
+            let length = part.len();
+            if let Some((columns, rows, bytes)) = decoder.push(part.into()).unwrap() {
+                assert_eq!(columns[0].len(), rows);
+                // A batch without bytes comes with the part behind it.
+                assert!(
+                    bytes == length || of == DataType::Null,
+                    "{of}: {bytes} of {length}"
+                );
+                found.extend(columns);
+            }
+        }
+        let found: Vec<_> = found.iter().map(AsRef::as_ref).collect();
+        assert_eq!(&concat(&found).unwrap(), &column, "{of}");
+    }
+}
+
+#[test]
+fn results_of_other_types_are_left_to_spark() {
+    let types: Vec<_> = values().into_iter().map(|(of, _)| of).collect();
+    for (place, of) in types.iter().enumerate() {
+        for other in types.iter().skip(place + 1) {
+            let encoder = ArrowEncoder::new(
+                ArrowUdf::Arrays,
+                std::slice::from_ref(of),
+                &session(2, Some("UTC")),
+            );
+            let mut decoder = ArrowDecoder::new(std::slice::from_ref(other)).unwrap();
+            let parts = parts(encoder.unwrap(), Vec::new()).into_iter();
+            let refused = parts
+                .map(|part| decoder.push(part.into()))
+                .find_map(Result::err);
+            let refused = refused.map(|error| error.to_string()).unwrap_or_default();
+            assert!(
+                refused.contains("another type"),
+                "{of} for {other}: {refused}"
+            );
+        }
+    }
+}
+
+#[test]
+fn fields_of_one_name_are_left_to_spark() {
+    let field = StructField {
+        name: "a".to_owned(),
+        data_type: DataType::Integer,
+        nullable: true,
+        field_id: None,
+        exists_default: None,
+    };
+    let of = DataType::Struct(vec![field.clone(), field]);
+    assert!(type_for_python(&of, &Arc::from("UTC")).is_err());
+}
