@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Fills fuzz/corpus so that each target starts with valid input: from recorded frames, tasks, files and rows of real drivers and executors
 in this repository's tests, and with what is made here where nothing was recorded."""
+import base64
 import decimal
 import gzip
 import hashlib
@@ -12,6 +13,7 @@ import struct
 import subprocess
 import tarfile
 import zipfile
+import zlib
 
 fuzz = pathlib.Path(__file__).resolve().parent
 tests = fuzz.parent / "tests/fixtures"
@@ -21,6 +23,18 @@ zstd_magic = bytes.fromhex("28b52ffd")
 
 # Large inputs teach the fuzzer nothing that small ones do not.
 LARGEST = 16384
+
+
+# Arrow streams that `pyarrow` wrote, deflated: two batches each of numbers, texts, bytes, timestamps, decimals, lists, and of two columns.
+PYTHON_STREAMS = [
+    "eNqtTskNwzAMoxXnQOFHHkGRR4foANkla3SELl2olKI6aV59lIBMyaJpqqo+AIwwXFDQocXAjkiZMzgNPHOcvGZN/mbiXYfeVWN4JDG+hdYgrPVuPoXVu48Jjfm9PsPPUHCNBMVd0WTMNd+WceYmR8Yldg12yKFPwfHnly4d5o+urfPL+V/55Md8552cdHW/xfN8xm8tAxfK",
+    "eNqVTzsOwjAMddq0VFWGDBXqaG7AyMgBuAMqUhADUAQRn5tw22BHBqoshSc5L3aeHb8QQjgBgAVGDQZKKKCiG0FpyoGyik4tJ5UpmtjTUK2ESVRZmaEK5la0jIxiPedcf2r0bXjKHIaBqfxs4jTIdZyxhDdqyk3cgndbyc45fDG8K+FK2Aq3wrNEmyd9RfKupKfr0Lu7x36Lh/7s0O+6I/qb218dbh7eXf70txjxl/3ozyT+MNFmSd9w7lA/Zo99se4FEpcvEg==",
+    "eNqVTkkOwjAMnCwtUZVDDhXKsU/gIfyhX+DIU/htGEcOVBYSMJI93j2ttXYDUCBYkDFjQmJEuMgczBJ9VM8ybe07K2szTn2q6A0XhavOCjxtv0geXzW+bQ+9I8g46+fcryHEfmPDwMI8dxWi7aqaA944xk45KRflavojDqY+mf6w+5/66xf9/kf92eiHmfVmz+MzRLfwEwpCFro=",
+    "eNqNTzkOwjAQHB8JluXCRYRcpOAJeQAdX4Car1DyazNrNgJZKGSk3dnLo3GttT4AZAgiEkYMCKwI49mDXWD2mjlmTO3NxNmIQ7vKqmGi8Ky3Asu4L6Ij6m81mcreMW7XC2ijPlVXkHBUJ6mpw3kU0gkrIvvUXInXs/7B4QP7VRvloFy6nevuBvzGOt/rt/zxa3f6zd3Odnd2w6fwC4krFw8=",
+    "eNqVTzkOwjAQHNs5rMhIUWRFFBRUiDIlBX/hG0h8gO/xIjPrLIfcYEbanb083k0ppSuAEYIBAR1aeEaEaZiDmadv1LNMi/lNZK1Dn6dG1TC98E5nBZZ2WUQnZBXROdAmGr9Pd9UTBMy6QciqcA22pBNeGJivOrLjWXd3+MB+xUbZKy9FzxVz7bs73zbTI6IStXccf9xhK+/YFz1bzNk/9hZ+AkKiGCA=",
+    "eNqNUjsOwjAMfUk/VFWGDhViZOzYkY2jMHUDJkYOxHEYOARHYAsvwYXUUgFLjv3y/ImteO/9FUCDIDUcShSo6FFMTgyiimcuJ6/FXphL5Fr6q4QLtSx11wO3UD+JWydxHXVBHfbDYTieeJ9HrkHLXiU5F9HrbSZrknyoXDA+5JSRsWBLf6fXSqzDUiZzsSqyPL55g1FqYhenDLOfZY4MHykT34itxDZiV4pfv/u/pMdUelUH0jNTdazCRtUpEt8matSbp3mP7b976n7syf65J6f2BIVHvlO8xuOe7Mw+5sR+4dL9+PhngSdwfSwT",
+    "eNqVUjsOwjAMfQktIJShA0IMDGFjhBswMnIDVKQgBqASRHxuxFE4ApdBwYlcUSJQwVJiP9f2c57qnHNXABm8daDQRIo2RWQiIQxCbboTvgFJZ8rxnfqpMPX9fc6BaxYTj5OQy9Cl/iZaYWLGfEJ6P4j7xp5T0WkFTl/IHkTnbuS7jBV6vLEKk9FIwh5zlNYhrML2/k0bfmsDL0srsWBf8pV1WfS9H+VH7IeVWbLSL6J5IuIWeHzcRfDMPNfWnK0uVnpb7I2263yn7clsjkYvL9Yc/tRnVqOP/FEfWaOPivTRkT4y6vuGWZ63varz6uRx4T8Fnm03N48=",
+]
 
 
 def seed(target, data, largest=LARGEST):
@@ -263,6 +277,8 @@ def python_workers():
         for batch in ([1, None, 300, 1 << 40, 1 << 70, -5], ["a", "a", True, 1.5, b"b", bytearray(b"c")], [(1, "a"), (2, None)], [[[1.5], [], None], ([2.5],)],
                       [decimal.Decimal("1.20"), decimal.Decimal("NaN")], [(3, [True])], []):
             seed("python_results", pickle.dumps(batch, protocol))
+    for stream in PYTHON_STREAMS:
+        seed("python_stream", zlib.decompress(base64.b64decode(stream)))
     seed("python_handshake", text32("secret"))
     seed("python_compiled", b"compiled 4\nleft to Python\nnot simple: a loop\nnot simple: an unknown version of Python: 3.15\n")
     seed("python_expression", b'[["argument",1],["constant",{"float":"3ff8000000000000"}],["call",".split",[0]],["element",2,-1,null],["tuple",[1,3]]]')
