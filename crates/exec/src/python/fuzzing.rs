@@ -24,20 +24,23 @@ pub fn python_stream(data: &[u8]) {
         let mut decoder = ArrowDecoder::new(of).expect("types of columns");
         let mut rest = Bytes::copy_from_slice(data);
         while rest.len() >= 8 {
-            let length = rest[4..8].try_into().expect("four bytes");
-            let end = rest.len().min(8 + u32::from_le_bytes(length) as usize);
-            let mut end = end;
-            if let Ok(message) = arrow::ipc::root_as_message(&rest[8..end]) {
-                let body = usize::try_from(message.bodyLength()).unwrap_or(0);
-                end = rest.len().min(end.saturating_add(body));
-            }
-            match decoder.push(rest.split_to(end)) {
-                Ok(None) => {}
-                Ok(Some((columns, rows, _))) => {
+            let start = rest.split_to(8);
+            let length = start[4..].try_into().expect("four bytes");
+            let length = rest.len().min(u32::from_le_bytes(length) as usize);
+            let description = rest.split_to(length);
+            let body = super::message::body_length(&description).unwrap_or(0);
+            let body = rest.split_to(rest.len().min(body));
+            let parts = [start, description, body].into_iter();
+            let mut parts = parts.filter(|part| !part.is_empty());
+            let read = parts.try_for_each(|part| {
+                if let Some((columns, rows, _)) = decoder.push(part)? {
                     assert_eq!(columns.len(), of.len());
                     assert!(columns.iter().all(|column| column.len() == rows));
                 }
-                Err(_) => break,
+                Ok::<_, datafusion_common::DataFusionError>(())
+            });
+            if read.is_err() {
+                break;
             }
         }
     }

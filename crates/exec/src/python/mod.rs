@@ -5,6 +5,7 @@
 
 mod conversion;
 mod frames;
+mod message;
 mod pickle;
 mod results;
 mod schema;

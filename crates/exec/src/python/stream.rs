@@ -4,7 +4,7 @@
 //! arguments are.
 
 use std::collections::VecDeque;
-use std::mem::take;
+use std::mem::{replace, take};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -12,7 +12,6 @@ use arrow::buffer::Buffer;
 use arrow::compute::concat;
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use arrow::ipc::MetadataVersion;
-use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 use bytes::Bytes;
 use catalyst::{ArrowSession, ArrowUdf, DataType};
@@ -21,6 +20,7 @@ use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
 use super::conversion::{from_python, has_timestamps, is_of, to_python, type_for_python};
+use super::message::{self, Said};
 
 /// Most bytes of a batch. Spark begins another one at so many bytes, as it counts them, from version 4.0 on.
 const MAX_BATCH: usize = 32 << 20;
@@ -189,13 +189,24 @@ fn zone_of(session: &ArrowSession, types: &[DataType]) -> Result<Arc<str>> {
 
 /// Reads the stream of results.
 pub(super) struct ArrowDecoder {
-    decoder: StreamDecoder,
     types: Vec<DataType>,
     /// The types of the columns that are made.
     columns: Vec<ArrowType>,
-    checked: bool,
-    /// Bytes since the last batch.
+    /// The types of the columns that come, once they are known.
+    schema: Option<SchemaRef>,
+    next: Expected,
+    /// Bytes of the message that is read.
     bytes: usize,
+}
+
+/// What comes next.
+enum Expected {
+    /// A mark and the length of a description.
+    Start,
+    Description,
+    /// The body of a message of that description.
+    Body(Bytes),
+    Nothing,
 }
 
 /// Columns of results, how many rows they have, and how many bytes they were.
@@ -210,51 +221,58 @@ impl ArrowDecoder {
         let columns = types.iter().map(DataType::to_arrow);
         let columns = columns.collect::<std::result::Result<_, _>>();
         Ok(Self {
-            decoder: StreamDecoder::new(),
             types: types.to_vec(),
             columns: columns.map_err(|why| bail_out(why.to_string()))?,
-            checked: false,
+            schema: None,
+            next: Expected::Start,
             bytes: 0,
         })
     }
 
-    /// What is there with a part of the stream: of each batch at most the last part gives one.
+    /// Takes the next part of the stream: what is before a message, its description, or its body, if it has one. Gives
+    /// the batch that it completes.
     ///
     /// # Errors
     /// Bail-out: results of other types, or a malformed stream.
     pub(super) fn push(&mut self, part: Bytes) -> Result<Option<Results>> {
-        let mut buffer = Buffer::from(part);
-        let mut found = None;
-        let before_part = self.bytes;
-        while !buffer.is_empty() {
-            let before = buffer.len();
-            let batch = self.decoder.decode(&mut buffer);
-            let batch = batch.map_err(|_| bail_out("a malformed Arrow stream of Python"))?;
-            self.bytes += before - buffer.len();
-            if !self.checked
-                && let Some(schema) = self.decoder.schema()
-            {
-                self.check(&schema)?;
-                self.checked = true;
-                // Spark counts batches only.
-                self.bytes -= before_part;
-            }
-            // One without bytes comes when the next part does.
-            if let Some(batch) = batch {
-                if found.is_some() {
-                    return Err(bail_out("several results of Python in one part"));
+        self.bytes += part.len();
+        let (description, body) = match replace(&mut self.next, Expected::Nothing) {
+            Expected::Start => {
+                // The mark was looked at by who divided the stream.
+                let length = part
+                    .get(4..8)
+                    .ok_or_else(|| bail_out("an Arrow stream in other parts"))?;
+                if length.iter().any(|byte| *byte != 0) {
+                    self.next = Expected::Description;
                 }
-                found = Some(self.results(&batch)?);
+                return Ok(None);
             }
+            Expected::Description if message::body_length(&part)? > 0 => {
+                self.next = Expected::Body(part);
+                return Ok(None);
+            }
+            Expected::Description => (part, Bytes::new()),
+            Expected::Body(description) => (description, part),
+            Expected::Nothing => return Err(bail_out("results of Python behind the last")),
+        };
+        self.next = Expected::Start;
+        let bytes = take(&mut self.bytes);
+        let body = Buffer::from(body);
+        match message::read(&description, &body, self.schema.as_ref())? {
+            Said::Schema(schema) => {
+                self.check(&schema)?;
+                self.schema = Some(schema);
+                Ok(None)
+            }
+            Said::Batch(batch) => self.results(&batch, bytes).map(Some),
         }
-        Ok(found)
     }
 
-    fn results(&mut self, batch: &RecordBatch) -> Result<Results> {
+    fn results(&self, batch: &RecordBatch, bytes: usize) -> Result<Results> {
         let columns = batch.columns().iter().zip(&self.columns);
         let columns = columns.map(|(column, to)| from_python(column, to));
         let columns = columns.collect::<Result<_>>()?;
-        Ok((columns, batch.num_rows(), take(&mut self.bytes)))
+        Ok((columns, batch.num_rows(), bytes))
     }
 
     fn check(&self, schema: &Schema) -> Result<()> {

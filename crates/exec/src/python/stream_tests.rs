@@ -33,6 +33,16 @@ fn parts(mut encoder: ArrowEncoder, batches: Vec<Vec<ArrayRef>>) -> Vec<Vec<u8>>
     }
 }
 
+/// A message as workers' streams are divided: what is before its description, that, and its body.
+fn divided(message: Vec<u8>) -> Vec<Bytes> {
+    let mut rest = Bytes::from(message);
+    let start = rest.split_to(8);
+    let length = u32::from_le_bytes(*start[4..].first_chunk().unwrap());
+    let description = rest.split_to(length as usize);
+    let parts = [start, description, rest].into_iter();
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
 fn read(stream: &[u8]) -> Vec<RecordBatch> {
     let reader = StreamReader::try_new(stream, None).unwrap();
     reader.collect::<std::result::Result<_, _>>().unwrap()
@@ -184,18 +194,16 @@ fn what_comes_back_as_it_went_is_the_same() {
         let encoder = ArrowEncoder::new(ArrowUdf::Arrays, &types, &session(2, Some("Asia/Tokyo")));
         let mut decoder = ArrowDecoder::new(&types).unwrap();
         let mut found = Vec::new();
-        for part in parts(encoder.unwrap(), vec![vec![Arc::clone(&column)]]) {
-            let length = part.len();
-            if let Some((columns, rows, bytes)) = decoder.push(part.into()).unwrap() {
-                assert_eq!(columns[0].len(), rows);
-                // A batch without bytes comes with the part behind it.
-                assert!(
-                    bytes == length || of == DataType::Null,
-                    "{of}: {bytes} of {length}"
-                );
-                found.extend(columns);
+        for message in parts(encoder.unwrap(), vec![vec![Arc::clone(&column)]]) {
+            let length = message.len();
+            for part in divided(message) {
+                if let Some((columns, rows, bytes)) = decoder.push(part).unwrap() {
+                    assert_eq!((columns[0].len(), bytes), (rows, length));
+                    found.extend(columns);
+                }
             }
         }
+        assert!(decoder.push(Bytes::from_static(b"more")).is_err());
         let found: Vec<_> = found.iter().map(AsRef::as_ref).collect();
         assert_eq!(&concat(&found).unwrap(), &column, "{of}");
     }
@@ -214,7 +222,8 @@ fn results_of_other_types_are_left_to_spark() {
             let mut decoder = ArrowDecoder::new(std::slice::from_ref(other)).unwrap();
             let parts = parts(encoder.unwrap(), Vec::new()).into_iter();
             let refused = parts
-                .map(|part| decoder.push(part.into()))
+                .flat_map(divided)
+                .map(|part| decoder.push(part))
                 .find_map(Result::err);
             let refused = refused.map(|error| error.to_string()).unwrap_or_default();
             assert!(
@@ -236,4 +245,31 @@ fn fields_of_one_name_are_left_to_spark() {
     };
     let of = DataType::Struct(vec![field.clone(), field]);
     assert!(type_for_python(&of, &Arc::from("UTC")).is_err());
+}
+
+#[test]
+fn damaged_streams_are_refused_or_read() {
+    let mut refused = 0;
+    for (of, values) in values() {
+        let column = array_of(&of, values.iter().collect()).unwrap();
+        let types = [of];
+        let encoder = ArrowEncoder::new(ArrowUdf::Arrays, &types, &session(9, Some("UTC")));
+        let messages = parts(encoder.unwrap(), vec![vec![column]]);
+        let length: usize = messages.iter().map(Vec::len).sum();
+        for (place, value) in (0..length).flat_map(|at| [0, 1, 0x7f, 0xff].map(|value| (at, value))) {
+            let mut decoder = ArrowDecoder::new(&types).unwrap();
+            let mut before = 0;
+            let parts = messages.iter().flat_map(|message| divided(message.clone()));
+            let read = parts.map(|part| {
+                let mut part = part.to_vec();
+                if let Some(byte) = part.get_mut(place.wrapping_sub(before)) {
+                    *byte = value;
+                }
+                before += part.len();
+                decoder.push(part.into())
+            });
+            refused += usize::from(read.collect::<Result<Vec<_>>>().is_err());
+        }
+    }
+    assert!(refused > 1000, "{refused}");
 }
