@@ -129,12 +129,11 @@ impl<'a> PythonOutput<'a> {
             if let (Framing::Lengths, Ok(length)) = (&self.framing, usize::try_from(length)) {
                 return self.read(length).map(Some);
             }
-            match (length, &mut self.framing) {
-                (special::START_ARROW_STREAM, Framing::Arrow(parts)) => {
-                    parts.open = true;
-                    continue;
-                }
-                _ => {}
+            if length == special::START_ARROW_STREAM
+                && let Framing::Arrow(parts) = &mut self.framing
+            {
+                parts.open = true;
+                continue;
             }
             match length {
                 special::TIMING_DATA => self.read_times()?,

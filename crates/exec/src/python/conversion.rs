@@ -8,8 +8,7 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType as ArrowType, Decimal128Type, Field, FieldRef, Fields, TimeUnit,
-    TimestampMicrosecondType,
+    DataType as ArrowType, Decimal128Type, Field, Fields, TimeUnit, TimestampMicrosecondType,
 };
 use catalyst::{DataType, Unsupported};
 use datafusion_common::{DataFusionError, Result};
@@ -95,21 +94,38 @@ fn other() -> DataFusionError {
     bail_out("a column for Python of another type")
 }
 
-/// A column as Python gets it, which is of a [`type_for_python`].
+/// A column of another type that has the same values: one for Python, which is of a [`type_for_python`], or one of the
+/// lane from one of [the same](is_of) that Python gave.
 ///
 /// # Errors
-/// Bail-out: it is of another type, or has nulls where its type has none, or too many bytes.
-pub(super) fn to_python(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
+/// Bail-out: it is of yet another type, or has nulls where its type has none, decimals of too many digits, or too many
+/// bytes.
+pub(super) fn converted(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     Ok(match to {
-        ArrowType::Utf8 | ArrowType::Binary => cast(column, to)?,
-        ArrowType::Timestamp(_, Some(zone)) => {
+        ArrowType::Utf8 | ArrowType::Binary | ArrowType::Utf8View | ArrowType::BinaryView => {
+            cast(column, to)?
+        }
+        ArrowType::Decimal128(precision, _) if column.data_type() == to => {
+            let values = column.as_primitive::<Decimal128Type>();
+            let valid = values.validate_decimal_precision(*precision);
+            valid.map_err(|_| bail_out("decimals of Python with too many digits"))?;
+            Arc::clone(column)
+        }
+        ArrowType::Timestamp(_, zone) => {
             let values = column.as_primitive_opt::<TimestampMicrosecondType>();
             let values: TimestampMicrosecondArray = values.ok_or_else(other)?.clone();
-            Arc::new(values.with_timezone(Arc::clone(zone)))
+            Arc::new(values.with_timezone_opt(zone.clone()))
         }
         ArrowType::List(field) => {
             let lists = column.as_list_opt::<i32>().ok_or_else(other)?;
-            list(lists, field, to_python(lists.values(), field.data_type())?)?
+            let values = converted(lists.values(), field.data_type())?;
+            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            Arc::new(ListArray::try_new(
+                Arc::clone(field),
+                offsets,
+                values,
+                nulls,
+            )?)
         }
         ArrowType::Struct(fields) => {
             let rows = column.as_struct_opt().ok_or_else(other)?;
@@ -117,31 +133,22 @@ pub(super) fn to_python(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
                 return Err(other());
             }
             let columns = rows.columns().iter().zip(fields);
-            let columns = columns.map(|(column, field)| to_python(column, field.data_type()));
+            let columns = columns.map(|(column, field)| converted(column, field.data_type()));
             let (columns, nulls) = (columns.collect::<Result<_>>()?, rows.nulls().cloned());
             Arc::new(StructArray::try_new(fields.clone(), columns, nulls)?)
         }
         ArrowType::Map(field, _) => {
             let maps = column.as_map_opt().ok_or_else(other)?;
             let entries: ArrayRef = Arc::new(maps.entries().clone());
-            map(maps, field, &to_python(&entries, field.data_type())?)?
+            let entries = converted(&entries, field.data_type())?;
+            let entries = entries.as_struct_opt().ok_or_else(other)?.clone();
+            let (offsets, nulls) = (maps.offsets().clone(), maps.nulls().cloned());
+            let map = MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?;
+            Arc::new(map)
         }
         to if column.data_type() == to => Arc::clone(column),
         _ => return Err(other()),
     })
-}
-
-fn list(lists: &ListArray, field: &FieldRef, values: ArrayRef) -> Result<ArrayRef> {
-    let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
-    let list = ListArray::try_new(Arc::clone(field), offsets, values, nulls)?;
-    Ok(Arc::new(list))
-}
-
-fn map(maps: &MapArray, field: &FieldRef, entries: &ArrayRef) -> Result<ArrayRef> {
-    let entries = entries.as_struct_opt().ok_or_else(other)?.clone();
-    let (offsets, nulls) = (maps.offsets().clone(), maps.nulls().cloned());
-    let map = MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?;
-    Ok(Arc::new(map))
 }
 
 /// Whether Spark takes a column of an Arrow type for one of its own type: `ArrowUtils.fromArrowField`.
@@ -200,49 +207,4 @@ pub(super) fn is_of(of: &DataType, arrow: &ArrowType) -> bool {
         ) => of.to_arrow().is_ok_and(|own| own == *arrow),
         _ => false,
     }
-}
-
-/// A column of a type of the lane, from one of [the same](is_of) that Python gave.
-///
-/// # Errors
-/// Bail-out: it is of another type, or has decimals of too many digits.
-pub(super) fn from_python(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
-    Ok(match to {
-        ArrowType::Utf8View | ArrowType::BinaryView => cast(column, to)?,
-        ArrowType::Decimal128(precision, _) => {
-            let values = column
-                .as_primitive_opt::<Decimal128Type>()
-                .ok_or_else(other)?;
-            let valid = values.validate_decimal_precision(*precision);
-            valid.map_err(|_| bail_out("decimals of Python with too many digits"))?;
-            Arc::clone(column)
-        }
-        ArrowType::Timestamp(_, zone) => {
-            let values = column.as_primitive_opt::<TimestampMicrosecondType>();
-            let values: TimestampMicrosecondArray = values.ok_or_else(other)?.clone();
-            Arc::new(values.with_timezone_opt(zone.clone()))
-        }
-        ArrowType::List(field) => {
-            let lists = column.as_list_opt::<i32>().ok_or_else(other)?;
-            list(
-                lists,
-                field,
-                from_python(lists.values(), field.data_type())?,
-            )?
-        }
-        ArrowType::Struct(fields) => {
-            let rows = column.as_struct_opt().ok_or_else(other)?;
-            let columns = rows.columns().iter().zip(fields);
-            let columns = columns.map(|(column, field)| from_python(column, field.data_type()));
-            let (columns, nulls) = (columns.collect::<Result<_>>()?, rows.nulls().cloned());
-            Arc::new(StructArray::try_new(fields.clone(), columns, nulls)?)
-        }
-        ArrowType::Map(field, _) => {
-            let maps = column.as_map_opt().ok_or_else(other)?;
-            let entries: ArrayRef = Arc::new(maps.entries().clone());
-            map(maps, field, &from_python(&entries, field.data_type())?)?
-        }
-        to if column.data_type() == to => Arc::clone(column),
-        _ => return Err(other()),
-    })
 }

@@ -19,7 +19,7 @@ use datafusion_common::Result;
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
-use super::conversion::{from_python, has_timestamps, is_of, to_python, type_for_python};
+use super::conversion::{converted, has_timestamps, is_of, type_for_python};
 use super::message::{self, Said};
 
 /// Most bytes of a batch. Spark begins another one at so many bytes, as it counts them, from version 4.0 on.
@@ -151,7 +151,7 @@ impl ArrowEncoder {
         let columns = columns.iter().zip(self.schema.fields());
         let columns = columns.map(|(parts, field)| {
             let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
-            to_python(&concat(&parts)?, field.data_type())
+            converted(&concat(&parts)?, field.data_type())
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -270,7 +270,7 @@ impl ArrowDecoder {
 
     fn results(&self, batch: &RecordBatch, bytes: usize) -> Result<Results> {
         let columns = batch.columns().iter().zip(&self.columns);
-        let columns = columns.map(|(column, to)| from_python(column, to));
+        let columns = columns.map(|(column, to)| converted(column, to));
         let columns = columns.collect::<Result<_>>()?;
         Ok((columns, batch.num_rows(), bytes))
     }

@@ -256,7 +256,8 @@ fn damaged_streams_are_refused_or_read() {
         let encoder = ArrowEncoder::new(ArrowUdf::Arrays, &types, &session(9, Some("UTC")));
         let messages = parts(encoder.unwrap(), vec![vec![column]]);
         let length: usize = messages.iter().map(Vec::len).sum();
-        for (place, value) in (0..length).flat_map(|at| [0, 1, 0x7f, 0xff].map(|value| (at, value))) {
+        for (place, value) in (0..length).flat_map(|at| [0, 1, 0x7f, 0xff].map(|value| (at, value)))
+        {
             let mut decoder = ArrowDecoder::new(&types).unwrap();
             let mut before = 0;
             let parts = messages.iter().flat_map(|message| divided(message.clone()));
