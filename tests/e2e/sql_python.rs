@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use testkit::{Distribution, NEWEST, OLDEST, each_version};
+use testkit::{NEWEST, OLDEST, each_version};
 
 use crate::carried_plans::carried;
 use crate::jobs::{both_sides, equal_sides};
@@ -14,16 +14,30 @@ const FUNCTIONS: Application = Application {
     name: "sql-python",
     program: "spark-submit",
     seconds: 900,
-    arguments: |distribution, work| values(distribution, work, Rows::Pickled),
+    arguments: |_, work| [interpreted(), short(work, Rows::Pickled)].concat(),
     stdin: None,
     lanes: None,
     sources: &["jobs/sql_python.py", "jobs/support.py"],
 };
 
+/// With results of every type, which take two minutes.
+const ALL_RESULTS: Application = Application {
+    name: "sql-python-results",
+    arguments: |_, work| [interpreted(), job(work, Rows::Pickled)].concat(),
+    ..FUNCTIONS
+};
+
 /// With rows in Arrow streams.
 const OVER_ARROW: Application = Application {
     name: "sql-python-arrow",
-    arguments: |distribution, work| values(distribution, work, Rows::Arrow),
+    arguments: |_, work| [interpreted(), short(work, Rows::Arrow)].concat(),
+    ..FUNCTIONS
+};
+
+/// The same with results of every type.
+const ALL_RESULTS_OVER_ARROW: Application = Application {
+    name: "sql-python-arrow-results",
+    arguments: |_, work| [interpreted(), job(work, Rows::Arrow)].concat(),
     ..FUNCTIONS
 };
 
@@ -56,35 +70,28 @@ const CARRIED_PANDAS: Application = Application {
 /// With generated code around the functions.
 const GENERATED: Application = Application {
     name: "sql-python-generated",
-    arguments: |_, work| [job(work, Rows::Pickled), vec!["short".to_owned()]].concat(),
+    arguments: |_, work| short(work, Rows::Pickled),
     ..FUNCTIONS
 };
 
 /// The same over Arrow streams.
 const GENERATED_OVER_ARROW: Application = Application {
     name: "sql-python-arrow-generated",
-    arguments: |_, work| [job(work, Rows::Arrow), vec!["short".to_owned()]].concat(),
+    arguments: |_, work| short(work, Rows::Arrow),
     ..FUNCTIONS
 };
 
 /// Pickled rows, with operators that the code carries.
 const CARRIED: Application = Application {
     name: "sql-python-carried",
-    arguments: |_, work| {
-        [
-            carried(),
-            job(work, Rows::Pickled),
-            vec!["short".to_owned()],
-        ]
-        .concat()
-    },
+    arguments: |_, work| [carried(), short(work, Rows::Pickled)].concat(),
     ..FUNCTIONS
 };
 
 /// The same over Arrow streams.
 const CARRIED_OVER_ARROW: Application = Application {
     name: "sql-python-arrow-carried",
-    arguments: |_, work| [carried(), job(work, Rows::Arrow), vec!["short".to_owned()]].concat(),
+    arguments: |_, work| [carried(), short(work, Rows::Arrow)].concat(),
     ..FUNCTIONS
 };
 
@@ -101,11 +108,10 @@ fn interpreted() -> Vec<String> {
         .to_vec()
 }
 
-fn values(distribution: &Distribution, work: &Path, rows: Rows) -> Vec<String> {
-    let mut arguments = [interpreted(), job(work, rows)].concat();
-    if !in_full(distribution.version, rows) {
-        arguments.push("short".to_owned());
-    }
+/// Without results of every type.
+fn short(work: &Path, rows: Rows) -> Vec<String> {
+    let mut arguments = job(work, rows);
+    arguments.push("short".to_owned());
     arguments
 }
 
@@ -145,11 +151,6 @@ fn started(modules: &[&str], job: &str, work: &Path) -> Vec<String> {
     arguments
 }
 
-/// Whether results of every type are asked for, which takes two minutes.
-fn in_full(version: &str, rows: Rows) -> bool {
-    places::everything() || rows == Rows::Pickled && [OLDEST, NEWEST].contains(&version)
-}
-
 fn check(outcome: &Outcome, version: &str, least: u64) {
     let reports = reports(outcome, version);
     // What Java makes of a value, and errors of its own; tables that are written; batches as a scan of columns makes them.
@@ -163,16 +164,23 @@ fn check(outcome: &Outcome, version: &str, least: u64) {
 }
 
 fn functions(version: &'static str) {
-    if let Some(outcome) = both_sides(&FUNCTIONS, version) {
-        let full = in_full(version, Rows::Pickled);
-        check(&outcome, version, if full { 500 } else { 250 });
+    let in_full = places::everything() || [OLDEST, NEWEST].contains(&version);
+    let (job, least) = match in_full {
+        true => (&ALL_RESULTS, 500),
+        false => (&FUNCTIONS, 250),
+    };
+    if let Some(outcome) = both_sides(job, version) {
+        check(&outcome, version, least);
     }
 }
 
 fn over_arrow(version: &'static str) {
-    if let Some(outcome) = both_sides(&OVER_ARROW, version) {
-        let full = in_full(version, Rows::Arrow);
-        check(&outcome, version, if full { 400 } else { 250 });
+    let (job, least) = match places::everything() {
+        true => (&ALL_RESULTS_OVER_ARROW, 400),
+        false => (&OVER_ARROW, 250),
+    };
+    if let Some(outcome) = both_sides(job, version) {
+        check(&outcome, version, least);
     }
 }
 
