@@ -5,6 +5,7 @@ Two drivers with Spark's defaults, Firesteel's with the jar that lets generated 
 
 * a function of a number, `n + 1`, and the sum of its results;
 * a function of a number and a text;
+* `n + 1` over Arrow streams, and as a function of series (`pandas_udf`);
 * the largest resident memory of the executor process itself, without its Python workers.
 
 Needs a built distribution of Firesteel and a Spark distribution (scripts/test installs both). Standard library only."""
@@ -29,7 +30,7 @@ def measure(chosen, work, samples):
             conf = [PICKLED, *(carried if side == "firesteel" else [])]
             drivers[side] = Driver(chosen, work, f"functions-{side}", conf=conf)
             executors[side] = drivers[side].launch(side, 0, "2g")[0]
-        for function in ["number", "text"]:
+        for function in ["number", "text", "arrow number", "series"]:
             command = dict(do="py_functions", function=function, rows=chosen.rows)
             ask_in_turn(chosen, function, drivers, command, samples[function])
         for side in SIDES:
@@ -46,6 +47,8 @@ MEASURES = [
     # key, title, how to print a value, ratio as (numerator, denominator), goal
     ("number", "n + 1", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 2"),
     ("text", "a number and a text", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 2"),
+    ("arrow number", "n + 1 over Arrow", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1.5"),
+    ("series", "series + 1", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1.5"),
     ("peak_rss_bytes", "peak memory without workers", lambda v: f"{v / 2**20:.0f} MiB", ("firesteel", "plain"), "< 0.2"),
 ]
 
