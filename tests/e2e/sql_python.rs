@@ -153,7 +153,8 @@ fn started(modules: &[&str], job: &str, work: &Path) -> Vec<String> {
 
 fn check(outcome: &Outcome, version: &str, least: u64) {
     let reports = reports(outcome, version);
-    // What Java makes of a value, and errors of its own; tables that are written; batches as a scan of columns makes them.
+    // What Java makes of a value, and errors of its own; tables that are written; batches as a scan of columns makes
+    // them.
     let known = [
         Reason::Part(&["of Python"]),
         Reason::Start(&["FileFormatWriter$", "Python functions that see how long"]),

@@ -121,6 +121,23 @@ fn plain() -> Vec<(Operator, Inputs)> {
         offset,
         child: child(),
     };
+    let eval_python = |form| OperatorKind::EvalPython {
+        form,
+        udfs: vec![PythonUdf {
+            name: "f".to_owned(),
+            functions: Vec::new(),
+            arguments: vec![PythonArgument {
+                name: None,
+                value: key.clone(),
+            }],
+            data_type: DataType::Integer,
+            deterministic: true,
+            result_id: 0,
+        }],
+        results: columns.to_vec(),
+        job_artifact_uuid: None,
+        child: child(),
+    };
     let one_leaf = [
         OperatorKind::ShuffleRead { leaf: 0, shuffle },
         OperatorKind::LocalTableScan { leaf: 0 },
@@ -168,43 +185,11 @@ fn plain() -> Vec<(Operator, Inputs)> {
             limit: 1,
             child: child(),
         },
-        OperatorKind::EvalPython {
-            form: PythonForm::Pickled,
-            udfs: vec![PythonUdf {
-                name: "f".to_owned(),
-                functions: Vec::new(),
-                arguments: vec![PythonArgument {
-                    name: None,
-                    value: key.clone(),
-                }],
-                data_type: DataType::Integer,
-                deterministic: true,
-                result_id: 0,
-            }],
-            results: columns.to_vec(),
-            job_artifact_uuid: None,
-            child: child(),
-        },
-        OperatorKind::EvalPython {
-            form: PythonForm::Arrow {
-                kind: ArrowUdf::Values,
-                session: None,
-            },
-            udfs: vec![PythonUdf {
-                name: "f".to_owned(),
-                functions: Vec::new(),
-                arguments: vec![PythonArgument {
-                    name: None,
-                    value: key.clone(),
-                }],
-                data_type: DataType::Integer,
-                deterministic: true,
-                result_id: 0,
-            }],
-            results: columns.to_vec(),
-            job_artifact_uuid: None,
-            child: child(),
-        },
+        eval_python(PythonForm::Pickled),
+        eval_python(PythonForm::Arrow {
+            kind: ArrowUdf::Values,
+            session: None,
+        }),
         OperatorKind::Generate {
             generator: Generator::Stack {
                 rows: 1,

@@ -301,9 +301,9 @@ fn lower_keys(keys: &[Expr], input: &[Attribute]) -> Result<Vec<Arc<dyn Physical
     keys.iter().map(|key| lower(key, input)).collect()
 }
 
-/// Whether equal values of the key have equal bits. Spark makes one zero and one NaN of the keys of a join, of arrays and
-/// structs where they are made (`NormalizeFloatingNumbers`), and then compares bits; but not of those of joins that it
-/// makes of `NOT IN` later.
+/// Whether equal values of the key have equal bits. Spark makes one zero and one NaN of the keys of a join, of arrays
+/// and structs where they are made (`NormalizeFloatingNumbers`), and then compares bits; but not of those of joins that
+/// it makes of `NOT IN` later.
 fn is_one_of_bits(key: &Expr) -> bool {
     if !has_floats(&key.data_type) {
         return true;

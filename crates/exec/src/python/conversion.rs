@@ -15,6 +15,8 @@ use datafusion_common::{DataFusionError, Result};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
+use super::is_simple;
+
 /// The type of a column that goes to Python; timestamps are seen in a time zone.
 ///
 /// # Errors
@@ -64,17 +66,7 @@ pub(super) fn type_for_python(
             );
             ArrowType::Map(Arc::new(entries), false)
         }
-        DataType::Null
-        | DataType::Boolean
-        | DataType::Byte
-        | DataType::Short
-        | DataType::Integer
-        | DataType::Long
-        | DataType::Float
-        | DataType::Double
-        | DataType::Decimal(_)
-        | DataType::Date
-        | DataType::TimestampNtz => of.to_arrow()?,
+        of if is_simple(of) => of.to_arrow()?,
         _ => return Err(Unsupported::of_use(format!("a Python function of {of}"))),
     })
 }
@@ -154,9 +146,11 @@ pub(super) fn converted(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
 /// Whether Spark takes a column of an Arrow type for one of its own type: `ArrowUtils.fromArrowField`.
 pub(super) fn is_of(of: &DataType, arrow: &ArrowType) -> bool {
     match (of, arrow) {
-        (DataType::String, ArrowType::Utf8 | ArrowType::LargeUtf8)
-        | (DataType::Binary, ArrowType::Binary | ArrowType::LargeBinary)
-        | (DataType::Timestamp, ArrowType::Timestamp(TimeUnit::Microsecond, Some(_))) => true,
+        (DataType::String, arrow) => matches!(arrow, ArrowType::Utf8 | ArrowType::LargeUtf8),
+        (DataType::Binary, arrow) => matches!(arrow, ArrowType::Binary | ArrowType::LargeBinary),
+        (DataType::Timestamp, arrow) => {
+            matches!(arrow, ArrowType::Timestamp(TimeUnit::Microsecond, Some(_)))
+        }
         (
             DataType::Array {
                 element,
@@ -191,20 +185,7 @@ pub(super) fn is_of(of: &DataType, arrow: &ArrowType) -> bool {
             },
             _ => false,
         },
-        (
-            DataType::Null
-            | DataType::Boolean
-            | DataType::Byte
-            | DataType::Short
-            | DataType::Integer
-            | DataType::Long
-            | DataType::Float
-            | DataType::Double
-            | DataType::Decimal(_)
-            | DataType::Date
-            | DataType::TimestampNtz,
-            arrow,
-        ) => of.to_arrow().is_ok_and(|own| own == *arrow),
+        (of, arrow) if is_simple(of) => of.to_arrow().is_ok_and(|own| own == *arrow),
         _ => false,
     }
 }
