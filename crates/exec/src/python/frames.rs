@@ -91,7 +91,10 @@ impl Frames {
             let arguments = evaluate(&self.plan.arguments, &batch)?;
             match &mut self.encoder {
                 Encoder::Pickled { open } => *open = Some((arguments, rows, 0)),
-                Encoder::Arrow(encoder) => encoder.push(arguments, rows),
+                Encoder::Arrow(encoder) => {
+                    let pushed = encoder.push(arguments, rows);
+                    pushed.ok_or_else(|| bail_out("too many rows for Python"))?;
+                }
             }
             self.waiting.push(batch)?;
         }

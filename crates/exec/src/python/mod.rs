@@ -7,6 +7,7 @@ mod conversion;
 mod frames;
 mod message;
 mod pickle;
+mod queue;
 mod results;
 mod schema;
 mod stream;
@@ -35,6 +36,7 @@ use rows::error::bail_out;
 
 use self::frames::Frames;
 use self::pickle::RowPickler;
+use self::queue::RowQueue;
 use self::stream::{ArrowDecoder, ArrowEncoder};
 use super::exec::{OperatorExec, Start, batch_of, from_fn};
 use super::expr::lower;
@@ -226,8 +228,7 @@ struct Evaluation {
     /// Batches of which frames were made, and whose results are not all there.
     waiting: Waiting,
     /// Results, until they are as many as the first of those batches has rows.
-    ready: VecDeque<(Vec<ArrayRef>, usize)>,
-    ready_rows: usize,
+    ready: RowQueue,
     frames: PythonFrames,
     decoder: Decoder,
     received: Count,
@@ -373,8 +374,7 @@ impl Evaluation {
                     plan: Arc::clone(&plan),
                     schema: Arc::clone(&schema),
                     waiting: waiting.clone(),
-                    ready: VecDeque::new(),
-                    ready_rows: 0,
+                    ready: RowQueue::new(plan.results.len()),
                     received: received.clone(),
                     baseline: baseline.clone(),
                 });
@@ -386,7 +386,7 @@ impl Evaluation {
     fn next(&mut self) -> DataFusionResult<Option<RecordBatch>> {
         loop {
             let first = self.waiting.rows();
-            if first.is_some_and(|rows| rows <= self.ready_rows)
+            if first.is_some_and(|rows| rows <= self.ready.rows())
                 && let Some(batch) = self.waiting.pop()
             {
                 self.baseline.record_output(batch.num_rows());
@@ -394,7 +394,7 @@ impl Evaluation {
             }
             let Some(frame) = self.frames.next() else {
                 // Of the last rows, too, which may have gone out just now.
-                return match self.waiting.rows().is_none() && self.ready_rows == 0 {
+                return match self.waiting.rows().is_none() && self.ready.rows() == 0 {
                     true => Ok(None),
                     false => Err(bail_out("another number of results of Python")),
                 };
@@ -402,34 +402,16 @@ impl Evaluation {
             let results = self.decoder.columns(&self.plan.results, frame?)?;
             if let Some((columns, rows, bytes)) = results {
                 self.received.add(bytes);
-                self.ready.push_back((columns, rows));
-                let all = self.ready_rows.checked_add(rows);
-                self.ready_rows =
-                    all.ok_or_else(|| bail_out("another number of results of Python"))?;
+                let pushed = self.ready.push(columns, rows);
+                pushed.ok_or_else(|| bail_out("another number of results of Python"))?;
             }
         }
     }
 
     /// The rows of a batch with their results, which are there.
     fn joined(&mut self, batch: &RecordBatch) -> DataFusionResult<RecordBatch> {
-        let mut missing = batch.num_rows();
-        self.ready_rows -= missing;
-        let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.plan.results.len()];
-        while missing > 0 {
-            let Some((columns, rows)) = self.ready.front_mut() else {
-                return Err(bail_out("another number of results of Python"));
-            };
-            let count = missing.min(*rows);
-            for (part, column) in parts.iter_mut().zip(columns.iter_mut()) {
-                part.push(column.slice(0, count));
-                *column = column.slice(count, *rows - count);
-            }
-            *rows -= count;
-            missing -= count;
-            if *rows == 0 {
-                self.ready.pop_front();
-            }
-        }
+        let parts = self.ready.take(batch.num_rows());
+        let parts = parts.ok_or_else(|| bail_out("another number of results of Python"))?;
         let columns = self.plan.output.iter().map(|column| match column {
             Column::Input(place) => Ok(batch.columns().get(*place).cloned()),
             Column::Result(place) => {

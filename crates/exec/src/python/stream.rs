@@ -3,7 +3,6 @@
 //! Rows go in batches of as many as the session says, whatever batches they come in: functions see how long their
 //! arguments are.
 
-use std::collections::VecDeque;
 use std::mem::{replace, take};
 use std::sync::Arc;
 
@@ -21,6 +20,7 @@ use rows::types::ToArrow as _;
 
 use super::conversion::{converted, has_timestamps, is_of, type_for_python};
 use super::message::{self, Said};
+use super::queue::RowQueue;
 
 /// Most bytes of a batch. Spark begins another one at so many bytes, as it counts them, from version 4.0 on.
 const MAX_BATCH: usize = 32 << 20;
@@ -35,10 +35,8 @@ pub(super) struct ArrowEncoder {
     /// Whether functions do not see how long batches are.
     divides: bool,
     writer: StreamWriter<Vec<u8>>,
-    /// Rows that are not in a batch yet, and how many.
-    parts: VecDeque<Vec<ArrayRef>>,
-    rows: VecDeque<usize>,
-    waiting: usize,
+    /// Rows that are not in a batch yet.
+    waiting: RowQueue,
     state: Progress,
 }
 
@@ -84,18 +82,14 @@ impl ArrowEncoder {
             batch_size,
             divides: kind == ArrowUdf::Values,
             writer,
-            parts: VecDeque::new(),
-            rows: VecDeque::new(),
-            waiting: 0,
+            waiting: RowQueue::new(types.len()),
             state: Progress::New,
         })
     }
 
-    /// Takes more rows, as arguments.
-    pub(super) fn push(&mut self, columns: Vec<ArrayRef>, rows: usize) {
-        self.parts.push_back(columns);
-        self.rows.push_back(rows);
-        self.waiting += rows;
+    /// Takes more rows, as arguments; `None` if they are too many.
+    pub(super) fn push(&mut self, columns: Vec<ArrayRef>, rows: usize) -> Option<()> {
+        self.waiting.push(columns, rows)
     }
 
     /// There are no more rows.
@@ -113,8 +107,8 @@ impl ArrowEncoder {
                 self.state = Progress::Begun;
                 Ok(Part::Bytes(take(self.writer.get_mut()), false))
             }
-            Progress::Begun if self.waiting < self.batch_size => Ok(Part::Rows),
-            Progress::Last if self.waiting == 0 => {
+            Progress::Begun if self.waiting.rows() < self.batch_size => Ok(Part::Rows),
+            Progress::Last if self.waiting.rows() == 0 => {
                 self.state = Progress::Ended;
                 self.writer.finish()?;
                 Ok(Part::Bytes(take(self.writer.get_mut()), false))
@@ -129,25 +123,9 @@ impl ArrowEncoder {
     }
 
     fn batch(&mut self) -> Result<RecordBatch> {
-        let rows = self.waiting.min(self.batch_size);
-        let mut columns = vec![Vec::new(); self.schema.fields().len()];
-        let mut missing = rows;
-        while missing > 0
-            && let (Some(part), Some(count)) = (self.parts.front_mut(), self.rows.front_mut())
-        {
-            let taken = missing.min(*count);
-            for (column, all) in columns.iter_mut().zip(part.iter_mut()) {
-                column.push(all.slice(0, taken));
-                *all = all.slice(taken, *count - taken);
-            }
-            *count -= taken;
-            missing -= taken;
-            if *count == 0 {
-                self.parts.pop_front();
-                self.rows.pop_front();
-            }
-        }
-        self.waiting -= rows;
+        let rows = self.waiting.rows().min(self.batch_size);
+        let columns = self.waiting.take(rows);
+        let columns = columns.ok_or_else(|| bail_out("rows for Python that are missing"))?;
         let columns = columns.iter().zip(self.schema.fields());
         let columns = columns.map(|(parts, field)| {
             let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();

@@ -24,7 +24,7 @@ fn parts(mut encoder: ArrowEncoder, batches: Vec<Vec<ArrayRef>>) -> Vec<Vec<u8>>
             Part::Rows => match batches.next() {
                 Some(batch) => {
                     let rows = batch[0].len();
-                    encoder.push(batch, rows);
+                    encoder.push(batch, rows).unwrap();
                 }
                 None => encoder.finish(),
             },
@@ -92,7 +92,7 @@ fn large_batches_are_divided_if_functions_do_not_see_it() {
     let rows: Vec<_> = batches.iter().map(RecordBatch::num_rows).collect();
     assert_eq!(rows, [20, 20]);
     let mut encoder = of(ArrowUdf::Series);
-    encoder.push(vec![long], 40);
+    encoder.push(vec![long], 40).unwrap();
     encoder.finish();
     // The state is such that the schema was not given yet.
     assert!(encoder.next().is_err());
