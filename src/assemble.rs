@@ -49,6 +49,7 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
     {
         let parts = SqlParts {
             broadcasts: Arc::clone(&plane.broadcasts),
+            store: Arc::new(plane.blocks.clone()),
             shuffle: Arc::clone(&plane.shuffle),
             memory: plane.memory.clone(),
             files: Arc::clone(files),

@@ -60,6 +60,12 @@ impl fmt::Display for OperatorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FileSourceScan(scan) => write!(f, "{scan}"),
+            Self::InMemoryTableScan(scan) => write!(
+                f,
+                "InMemoryTableScan of {} columns where [{}]",
+                scan.places.len(),
+                list(&scan.filters)
+            ),
             Self::ShuffleRead { leaf, shuffle } => write!(
                 f,
                 "ShuffleRead leaf {leaf}: {} maps, {} partitions, {} fields",
@@ -240,6 +246,7 @@ impl fmt::Display for Output {
                 write!(f, "Collect {limit}{end} as {result:?}")
             }
             Self::TakeOrdered => f.write_str("TakeOrdered"),
+            Self::Unit => f.write_str("Unit"),
             Self::RangeSample {
                 order, sample_size, ..
             } => write!(f, "RangeSample {sample_size} of {}", list(order)),
@@ -289,6 +296,7 @@ impl fmt::Display for Inputs {
             Self::Cartesian(inputs) => write!(f, "cartesian({})", list(inputs)),
             Self::Union(inputs) => write!(f, "union({})", list(inputs)),
             Self::Coalesced(inputs) => write!(f, "coalesced({inputs})"),
+            Self::Cached(inputs) => write!(f, "cached({inputs})"),
         }
     }
 }
@@ -300,6 +308,7 @@ impl fmt::Display for TaskInputs {
             Self::Zip(inputs) => write!(f, "zip({})", list(inputs)),
             Self::Union(index, input) => write!(f, "union {index}({input})"),
             Self::Coalesced(inputs) => write!(f, "coalesced({})", list(inputs)),
+            Self::Cached(index, input) => write!(f, "cached {index}({input})"),
         }
     }
 }

@@ -21,6 +21,8 @@ pub enum Inputs {
     Union(Vec<Self>),
     /// `CoalescedRDD`: several partitions of the same.
     Coalesced(Box<Self>),
+    /// The RDD of a cached table, whose block has the number of the partition.
+    Cached(Box<Self>),
 }
 
 /// What a task reads, with the shape of [`Inputs`].
@@ -34,6 +36,8 @@ pub enum TaskInputs {
     Union(usize, Box<Self>),
     /// See [`Inputs::Coalesced`].
     Coalesced(Vec<Self>),
+    /// See [`Inputs::Cached`]: the number of the partition, and what it is made of.
+    Cached(i32, Box<Self>),
 }
 
 /// What a leaf reads in a task.
@@ -169,6 +173,14 @@ pub(crate) fn bind(
                 _ => return Err(wrong(partition)),
             };
             all.map(TaskInputs::Coalesced)
+        }
+        Inputs::Cached(input) => {
+            let index = ["index", "idx", "slice"]
+                .into_iter()
+                .find(|field| partition.get(field).is_some());
+            let index = partition.int(index.ok_or_else(|| wrong(partition))?)?;
+            let input = bind(reader, input, leaves, partition)?;
+            Ok(TaskInputs::Cached(index, Box::new(input)))
         }
     })
 }

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod cached;
 mod carried;
 mod closure;
 mod codegen;
@@ -43,6 +44,7 @@ mod unsafe_row;
 mod window;
 
 pub use aggregate::{AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Moment};
+pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use error::Unsupported;
 pub use expr::{
     Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, Lambda, SortOrder, list,
@@ -50,7 +52,7 @@ pub use expr::{
 pub use generate::Generator;
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
 pub use join::{BuildSide, EquiJoin, JoinType};
-pub use literal::Literal;
+pub use literal::{Literal, literals_of_row};
 pub use metrics::Metric;
 pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,

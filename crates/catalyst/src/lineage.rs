@@ -227,6 +227,12 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 let metrics = vec![Metric::read(reader, "numOutputRows", metric)?];
                 self.one_row(child, metrics)
             }
+            ("columnar.DefaultCachedBatchSerializer", "convertCachedBatchToInternalRow") => {
+                self.cached_rows(&closure, child)
+            }
+            ("columnar.InMemoryTableScanExec", "columnarInputRDD" | "doExecuteColumnar") => {
+                self.cached_columns(&closure, child)
+            }
             ("RDDScanExec", "doExecute") => self.rdd_scan(closure.arg(reader, 0)?, child),
             ("RangeExec", "doExecute") => self.range(closure.arg(reader, 0)?),
             _ => Err(closure.unsupported()),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use javaser::arena::Value;
+use javaser::arena::{Graph, NodeId, Value};
 
 use crate::error::{Result, Unsupported};
 use crate::object::{Object, Reader, simple};
@@ -140,6 +140,19 @@ pub(crate) fn read_row(
         }
         other => Err(Unsupported::Class(other.to_owned())),
     }
+}
+
+/// Values of an `InternalRow` with columns of these types.
+///
+/// # Errors
+/// It is another object, or has other values.
+pub fn literals_of_row(
+    graph: &Graph,
+    row: NodeId,
+    types: &[DataType],
+) -> std::result::Result<Vec<Literal>, Unsupported> {
+    let reader = Reader::new(graph, true);
+    read_row(&reader, reader.object(row), types)
 }
 
 /// Bytes and number of fields of an `UnsafeRow`.

@@ -22,11 +22,11 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "EmptyRelationExec"
         | "ExpandExec"
         | "ReusedExchangeExec"
-        | "InMemoryTableScanExec"
         | "BatchScanExec"
         | "RowDataSourceScanExec"
         // Of `carried`.
         | "OtherStage" => read_attributes(reader, plan.elements("output")?),
+        "InMemoryTableScanExec" => read_attributes(reader, plan.elements("attributes")?),
         "FilterExec"
         | "SortExec"
         | "LocalLimitExec"
@@ -43,7 +43,10 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "CoalesceExec"
         | "WindowGroupLimitExec"
         | "SampleExec" => of("child"),
-        "ShuffleQueryStageExec" | "BroadcastQueryStageExec" | "ResultQueryStageExec" => of("plan"),
+        "ShuffleQueryStageExec"
+        | "BroadcastQueryStageExec"
+        | "ResultQueryStageExec"
+        | "TableCacheQueryStageExec" => of("plan"),
         // The first plan has subqueries that did not run yet.
         "AdaptiveSparkPlanExec" => match plan.maybe("currentPhysicalPlan") {
             Some(current) => plan_output(reader, current),

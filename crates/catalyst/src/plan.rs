@@ -3,6 +3,7 @@
 use javaser::arena::NodeId;
 
 use crate::aggregate::AggregateExpression;
+use crate::cached::InMemoryTableScan;
 use crate::error::Unsupported;
 use crate::expr::{Attribute, Expr, SortOrder};
 use crate::generate::Generator;
@@ -93,6 +94,8 @@ pub enum AggregateStrategy {
 pub enum OperatorKind {
     /// Reads files.
     FileSourceScan(Box<FileSourceScan>),
+    /// Reads a cached table, or makes it.
+    InMemoryTableScan(Box<InMemoryTableScan>),
     /// `ShuffledRowRDD`: reads a shuffle.
     ShuffleRead {
         /// Where tasks say which part.
@@ -357,7 +360,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Inputs, left before right. The broadcast side of a join is none.
+    /// Inputs, left before right. The broadcast side of a join is none; what a cached table is made of is one.
     pub fn children(&self) -> impl Iterator<Item = &Self> {
         let children: Vec<&Self> = match &self.kind {
             OperatorKind::FileSourceScan(_)
@@ -365,6 +368,7 @@ impl Operator {
             | OperatorKind::LocalTableScan { .. }
             | OperatorKind::OneRowRelation { .. }
             | OperatorKind::Range { .. } => Vec::new(),
+            OperatorKind::InMemoryTableScan(scan) => vec![&scan.table.child],
             OperatorKind::Filter { child, .. }
             | OperatorKind::Project { child, .. }
             | OperatorKind::Aggregate { child, .. }

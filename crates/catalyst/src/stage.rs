@@ -41,6 +41,8 @@ pub enum Output {
     },
     /// `RDD.takeOrdered`: the rows of [`OperatorKind::TopK`], to be merged by the driver.
     TakeOrdered,
+    /// None: a cached table is made.
+    Unit,
     /// `RangePartitioner.sketch`: a sample of keys and the number of rows.
     RangeSample {
         /// The keys.
@@ -188,6 +190,9 @@ fn result<'g>(
         _ => None,
     };
     let inner = inner.ok_or_else(|| function.unsupported())?;
+    if inner.name() == ("sql.execution.adaptive.TableCacheQueryStageExec", "future") {
+        return Ok((lineage.cached_table(rdd)?, Output::Unit));
+    }
     let outer = Closure::in_field(rdd, "f")?;
     let last = outer.inner(graph).ok_or_else(|| outer.unsupported())?;
     match (inner.name(), last.name()) {

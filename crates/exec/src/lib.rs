@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod cached;
 pub mod capabilities;
 mod exchange;
 mod exec;
@@ -33,8 +34,8 @@ pub use python::fuzzing;
 
 pub use plan::{NativeStage, TaskPlan};
 pub use sources::{
-    BlockStream, FileBytes, Make, PythonArguments, PythonCall, PythonCallee, PythonFrames,
-    PythonRows, PythonTimes, Shared, SharedMemory, Sources,
+    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,
+    PythonCallee, PythonFrames, PythonRows, PythonTimes, Shared, SharedMemory, Sources,
 };
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use super::exec::{OperatorExec, StartFn};
 use super::metrics::Measured;
 use super::plan::Task;
 use super::{
-    aggregate, filter, generate, join, leaves, limit, project, python, scan, sort, union, window,
+    aggregate, cached, filter, generate, join, leaves, limit, project, python, scan, sort, union,
+    window,
 };
 use catalyst::Metric;
 use catalyst::Unsupported;
@@ -175,6 +176,9 @@ impl Lowering {
         let mut lowered = match &operator.kind {
             OperatorKind::FileSourceScan(scan) => {
                 scan::scan(scan, operator.output.require()?, None, demand)?
+            }
+            OperatorKind::InMemoryTableScan(scan) => {
+                cached::scan(self, scan, operator.output.require()?, inputs, demand)?
             }
             OperatorKind::Filter { condition, child } => {
                 filter::filter(self, condition, child, inputs, demand)?

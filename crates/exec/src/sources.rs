@@ -10,11 +10,12 @@ use bytes::Bytes;
 use datafusion_common::Result;
 use datafusion_physical_plan::metrics::Count;
 use javaser::arena::NodeId;
+use rows::cached::CachedBatch;
 use rows::error::bail_out;
 
 use catalyst::ShufflePartitionSpec;
 use catalyst::{ArrowSession, ArrowUdf};
-use catalyst::{Broadcast, ShuffleRead};
+use catalyst::{Broadcast, CachedTable, DataType, ShuffleRead};
 
 /// Something that tasks share.
 pub type Shared = Arc<dyn Any + Send + Sync>;
@@ -94,6 +95,22 @@ pub trait Sources: Debug + Send + Sync {
     /// The broadcast of the `SerializableConfiguration` cannot be had.
     fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>>;
 
+    /// Batches of a partition of a cached table with columns of these types: those that somebody keeps, or else what
+    /// `make` gives, which is kept from then on. Their statistics are read only if they are wanted.
+    ///
+    /// # Errors
+    /// They can be neither read nor made.
+    fn cached(
+        &self,
+        _table: &CachedTable,
+        _types: &[DataType],
+        _statistics: bool,
+        _partition: i32,
+        _make: MakeBatches,
+    ) -> Result<CachedBatches> {
+        Err(bail_out("no cached tables"))
+    }
+
     /// What the task's session says of the Arrow streams of functions of Python.
     ///
     /// # Errors
@@ -122,6 +139,12 @@ pub trait Sources: Debug + Send + Sync {
     /// The task was killed.
     fn alive(&self) -> Result<()>;
 }
+
+/// Batches of a cached table.
+pub type CachedBatches = Box<dyn Iterator<Item = Result<CachedBatch>> + Send>;
+
+/// Makes batches of a cached table.
+pub type MakeBatches = Box<dyn FnOnce() -> Result<CachedBatches> + Send>;
 
 /// Functions of Python that are called for every row of a partition.
 #[derive(Debug, Clone, PartialEq)]

@@ -19,7 +19,9 @@ mod bits;
 mod builder;
 mod elements;
 
+pub(crate) use bits::Bits;
 use builder::ColumnBuilder;
+pub(crate) use builder::{Values, big_endian, view};
 
 /// Rows of a batch at most.
 pub const BATCH_ROWS: usize = 8192;

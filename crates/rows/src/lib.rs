@@ -3,6 +3,7 @@
 //! * [`RowDecoder`] and [`RowEncoder`]: `UnsafeRow`s and the streams that `UnsafeRowSerializer` makes of them.
 //! * [`RowChecksums`]: the checksum over rows in a map status.
 //! * [`Relation`] and [`RelationTable`]: what the table side of a broadcast join is sent as.
+//! * [`cached`]: batches of cached tables.
 //! * [`result`]: what tasks return to the driver.
 //! * [`murmur3`]: Spark's own hash of columns.
 //! * [`types`], [`error`]: Spark's types as Arrow's, and how a task that runs natively ends early.
@@ -14,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cached;
 mod checksum;
 mod decode;
 mod encode;

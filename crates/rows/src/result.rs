@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 
 use datafusion_common::{DataFusionError, Result};
-use javaser::arena::{Graph, NodeId, Value};
+use javaser::arena::{Content, Elements, Graph, NodeId, Value};
 use javaser::types::ScalaOption;
 use javaser::{Catalog, Error, Limits};
 
@@ -174,6 +174,42 @@ pub fn sketch<'r>(
     })())
 }
 
+/// The result of a task that has nothing to say: `()`.
+///
+/// # Errors
+/// Bail-out: the class is missing.
+pub fn unit(catalog: &Catalog) -> Result<Vec<u8>> {
+    written((|| {
+        let mut writer = Writer::new(catalog);
+        let unit = writer.object("scala.runtime.BoxedUnit", &[])?;
+        writer.finish(unit)
+    })())
+}
+
+/// A `ConcurrentHashMap` with a pair of numbers under a key.
+///
+/// # Errors
+/// Classes are missing, or not as expected.
+pub fn keyed_pair(
+    catalog: &Catalog,
+    key: i32,
+    pair: (i64, i64),
+) -> std::result::Result<Vec<u8>, Error> {
+    const MAP: &str = "java.util.concurrent.ConcurrentHashMap";
+    let mut writer = Writer::new(catalog);
+    let key = writer.boxed("java.lang.Integer", Value::Int(key))?;
+    let first = writer.boxed("java.lang.Long", Value::Long(pair.0))?;
+    let second = writer.boxed("java.lang.Long", Value::Long(pair.1))?;
+    let pair = writer.object("scala.Tuple2", &[("_1", first), ("_2", second)])?;
+    let map = writer.object(MAP, &[])?;
+    // Entries, until a null: its fields say nothing since Java 8.
+    let entries = [key, pair, Value::Null, Value::Null].map(Content::Value);
+    if let Some(node) = map.node() {
+        writer.graph.set_body(node, None, entries.to_vec())?;
+    }
+    writer.finish(map)
+}
+
 fn written(result: std::result::Result<Vec<u8>, Error>) -> Result<Vec<u8>> {
     result.map_err(|why| -> DataFusionError { bail_out(format!("a result: {why}")) })
 }
@@ -230,11 +266,34 @@ impl<'c> Writer<'c> {
         self.graph.import(&other, root)
     }
 
-    fn boxed(&mut self, class: &str, value: Value) -> std::result::Result<Value, Error> {
+    /// A boxed value of a primitive type.
+    pub(crate) fn boxed(&mut self, class: &str, value: Value) -> std::result::Result<Value, Error> {
         self.object(class, &[("value", value)])
     }
 
-    fn external(&mut self, class: &str, body: &[u8]) -> std::result::Result<Value, Error> {
+    /// An array of bytes.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> std::result::Result<Value, Error> {
+        let desc = self.desc("[B")?;
+        let bytes = Elements::Primitive(b'B', bytes.into());
+        Ok(Value::Ref(self.graph.new_array(desc, bytes)?))
+    }
+
+    /// A constant of an enum.
+    pub(crate) fn constant(
+        &mut self,
+        class: &str,
+        constant: &str,
+    ) -> std::result::Result<Value, Error> {
+        let desc = self.desc(class)?;
+        Ok(Value::Ref(self.graph.new_enum(desc, constant)?))
+    }
+
+    /// An `Externalizable` object that writes these bytes.
+    pub(crate) fn external(
+        &mut self,
+        class: &str,
+        body: &[u8],
+    ) -> std::result::Result<Value, Error> {
         let desc = self.desc(class)?;
         let object = self.graph.new_object(desc)?;
         self.graph.set_body(object, None, Graph::blocks(body))?;

@@ -21,6 +21,7 @@ use super::verify::{Attempts, Rules};
 use crate::blocks::broadcast::Broadcasts;
 use crate::blocks::codec::Codec;
 use crate::blocks::shuffle::Shuffle;
+use crate::blocks::store::BlockManager;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
 use crate::files::FileSystems;
 use crate::memory::budget::ExecutionMemory;
@@ -33,6 +34,8 @@ use crate::task::{AcceptedTask, DecodedTask, Lane, StageBinary, StageTarget, Ver
 pub struct SqlParts {
     /// Values of broadcasts.
     pub broadcasts: Arc<Broadcasts>,
+    /// Cached tables.
+    pub store: Arc<BlockManager>,
     /// Shuffles.
     pub shuffle: Arc<Shuffle>,
     /// What tasks take memory from.
@@ -234,7 +237,7 @@ fn check_files(inputs: &TaskInputs) -> Result<(), String> {
             others.try_for_each(|file| remote_path(&file.path).map(|_| ()))
         }
         TaskInputs::Leaf(..) => Ok(()),
-        TaskInputs::Union(_, one) => check_files(one),
+        TaskInputs::Union(_, one) | TaskInputs::Cached(_, one) => check_files(one),
         TaskInputs::Zip(all) | TaskInputs::Coalesced(all) => all.iter().try_for_each(check_files),
     }
 }

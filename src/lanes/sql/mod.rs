@@ -17,6 +17,7 @@
 //! | `sql_metrics` | what the SQL page of the UI shows |
 //! | `failure` | how errors get through DataFusion |
 
+mod cached;
 mod engine;
 mod failure;
 mod functions;

@@ -127,3 +127,18 @@ impl Sink for Sampled<'_> {
             .map_err(of_run)
     }
 }
+
+/// No rows: a cached table was made.
+pub(super) struct Unit<'a>(pub(super) &'a TaskContext);
+
+impl Sink for Unit<'_> {
+    fn take(&mut self, _: &RecordBatch) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
+        result::unit(&self.0.blocks.catalog)
+            .map(Finished::result)
+            .map_err(of_run)
+    }
+}

@@ -105,6 +105,8 @@ impl SqlPlan {
             .accumulator_updates
             .lock()
             .extend(self.stage.metrics.updates(&values));
+        let made = sources.made_tables().map_err(of_run)?;
+        context.accumulator_updates.lock().extend(made);
         let verified = rules.zip(self.shared.verifier.as_ref());
         let expected = verified.and_then(|(rules, verifier)| {
             let expected = Expected::of(&finished.value, rules)?;

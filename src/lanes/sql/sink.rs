@@ -10,7 +10,7 @@ use exec::{Partitioner, RangeSampler};
 use rows::RowEncoder;
 
 use super::lane::Shared;
-use super::results::{Collected, Ordered, Sampled};
+use super::results::{Collected, Ordered, Sampled, Unit};
 use super::verify::{DigestSink, Rules};
 use super::write::ShuffleSink;
 use crate::task::{TaskContext, TaskError, TaskValue};
@@ -103,6 +103,7 @@ enum OutputKind {
     /// Everything else is in the stage.
     Collect,
     TakeOrdered,
+    Unit,
     Sample(RangeSampler),
 }
 
@@ -114,6 +115,7 @@ impl JudgedOutput {
             Output::ShuffleWrite(write) => OutputKind::Shuffle(Partitioner::new(write)?),
             Output::Collect { .. } => OutputKind::Collect,
             Output::TakeOrdered => OutputKind::TakeOrdered,
+            Output::Unit => OutputKind::Unit,
             Output::RangeSample {
                 order,
                 sample_size,
@@ -196,6 +198,7 @@ impl JudgedOutput {
                     .ok_or_else(|| TaskError::BailOut("rows of unknown columns".to_owned()))?;
                 Box::new(Ordered::new(encoder, num_fields, memory, context))
             }
+            (OutputKind::Unit, _) => Box::new(Unit(context)),
             (OutputKind::Sample(sampler), _) => {
                 let sample = sampler.task(partition).map_err(bail_out)?;
                 Box::new(Sampled::new(sample, context))

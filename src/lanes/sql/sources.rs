@@ -10,16 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use catalyst::{ArrowSession, Broadcast, ShufflePartitionSpec, ShuffleRead};
+use catalyst::{ArrowSession, Broadcast, CachedTable, DataType, ShufflePartitionSpec, ShuffleRead};
 use datafusion_common::Result;
 use exec::{
-    BlockStream, FileBytes, Make, PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared,
-    Sources,
+    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,
+    PythonFrames, PythonTimes, Shared, Sources,
 };
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use rows::error::{RunError, bail_out};
+use wire::messages::Accumulator;
 
+use super::cached::{self, MadeTables};
 use super::failure::of_source;
 use super::functions_session::arrow_session;
 use super::lane::{JudgedStage, Shared as Lane};
@@ -47,6 +49,8 @@ pub(super) struct TaskSources {
     read: Mutex<HashMap<i32, Arc<ShuffleReadMetrics>>>,
     /// Bytes of what was made of broadcasts, for each join that asked.
     of_broadcasts: AtomicU64,
+    /// What was made of cached tables.
+    made: MadeTables,
 }
 
 impl TaskSources {
@@ -63,6 +67,7 @@ impl TaskSources {
             batches,
             read: Mutex::default(),
             of_broadcasts: AtomicU64::default(),
+            made: MadeTables::default(),
         }
     }
 
@@ -76,6 +81,16 @@ impl TaskSources {
     pub(super) fn shuffles_read(&self) -> Vec<(i32, Arc<ShuffleReadMetrics>)> {
         let read = self.read.lock();
         read.iter().map(|(id, of)| (*id, Arc::clone(of))).collect()
+    }
+
+    /// What the driver is told of cached tables that the attempt has made.
+    ///
+    /// # Errors
+    /// Bail-out: their accumulators are not as expected.
+    pub(super) fn made_tables(&self) -> Result<Vec<Accumulator>> {
+        let catalog = &self.context.blocks.catalog;
+        let partition = self.context.partition_id;
+        self.made.updates(&self.binary.graph, catalog, partition)
     }
 
     /// Hadoop's settings in a broadcast.
@@ -214,6 +229,24 @@ impl Sources for TaskSources {
 
     fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>> {
         Ok(self.hadoop(conf)?.text(key))
+    }
+
+    fn cached(
+        &self,
+        table: &CachedTable,
+        types: &[DataType],
+        statistics: bool,
+        partition: i32,
+        make: MakeBatches,
+    ) -> Result<CachedBatches> {
+        // The JVM's attempt is to make its own batches, and to tell of them, if there are two.
+        let made = match self.lane.verifier {
+            Some(_) => None,
+            None => Some(&self.made),
+        };
+        let store = &self.lane.parts.store;
+        let of = (table, types, partition);
+        cached::batches(store, of, statistics, made, make, &self.context)
     }
 
     fn arrow_session(&self) -> Result<ArrowSession> {

@@ -184,6 +184,7 @@ fn types() -> Vec<DataType> {
 fn class_of(kind: &OperatorKind) -> &'static str {
     match kind {
         OperatorKind::FileSourceScan(_) => "FileSourceScanExec",
+        OperatorKind::InMemoryTableScan(_) => "InMemoryTableScanExec",
         OperatorKind::ShuffleRead { .. } => "ShuffledRowRDD",
         OperatorKind::LocalTableScan { .. } => "LocalTableScanExec",
         OperatorKind::OneRowRelation { .. } => "OneRowRelationExec",

@@ -182,7 +182,7 @@ fn input_leaves(inputs: &Inputs, into: &mut HashSet<LeafId>) {
         Inputs::Zip(all) | Inputs::Cartesian(all) | Inputs::Union(all) => {
             all.iter().for_each(|inputs| input_leaves(inputs, into));
         }
-        Inputs::Coalesced(inputs) => input_leaves(inputs, into),
+        Inputs::Coalesced(inputs) | Inputs::Cached(inputs) => input_leaves(inputs, into),
     }
 }
 
@@ -226,5 +226,7 @@ fn bytes(task: &Task, inputs: &TaskInputs, leaves: &[Leaf]) -> Option<u64> {
             all.iter().map(|inputs| bytes(task, inputs, leaves)).sum()
         }
         TaskInputs::Union(_, inputs) => bytes(task, inputs, leaves),
+        // They may be read from a block.
+        TaskInputs::Cached(..) => None,
     }
 }

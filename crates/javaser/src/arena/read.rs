@@ -45,6 +45,24 @@ impl Graph {
         let used = parser.at();
         Ok((parser.graph, used))
     }
+
+    /// Reads the values of a stream up to where all handles are forgotten, and says how many bytes that took, with the
+    /// mark (`TC_RESET`); `None` if the bytes end without one. What follows is read behind a header of its own.
+    ///
+    /// # Errors
+    /// As [`Graph::parse`].
+    pub fn parse_to_reset(bytes: &[u8], limits: &Limits) -> Result<(Self, Option<usize>), Error> {
+        let mut parser = Parser::new(bytes, limits)?;
+        while !parser.rest.is_empty() {
+            let root = parser.root()?;
+            if root == Content::Reset {
+                let used = parser.at();
+                return Ok((parser.graph, Some(used)));
+            }
+            parser.graph.roots.push(root);
+        }
+        Ok((parser.graph, None))
+    }
 }
 
 /// A node whose reading has begun.

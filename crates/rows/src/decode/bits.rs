@@ -5,12 +5,22 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use super::RowSpan;
 
 /// Bits in the making.
-pub(super) struct Bits {
+pub(crate) struct Bits {
     words: Vec<u64>,
     pub(super) len: usize,
 }
 
 impl Bits {
+    /// These bits.
+    pub(crate) fn of(bits: impl IntoIterator<Item = bool>) -> Self {
+        let bits = bits.into_iter();
+        let mut of = Self::with_capacity(bits.size_hint().0);
+        for bit in bits {
+            of.push(bit.into(), 1);
+        }
+        of
+    }
+
     pub(super) fn with_capacity(bits: usize) -> Self {
         Self {
             words: Vec::with_capacity(bits.div_ceil(64) + 1),

@@ -22,7 +22,7 @@ use crate::error::bail_out;
 const INLINE: usize = 12;
 
 /// A column in the making.
-pub(super) struct ColumnBuilder<'c> {
+pub(crate) struct ColumnBuilder<'c> {
     arrow: &'c ArrowType,
     /// Where the bit of nulls is in a row: byte and bit.
     null: (usize, usize),
@@ -33,7 +33,7 @@ pub(super) struct ColumnBuilder<'c> {
 }
 
 /// Values of a column or of the elements of arrays.
-pub(super) enum Values<'c> {
+pub(crate) enum Values<'c> {
     Null,
     Boolean(Bits),
     Byte(Vec<i8>),
@@ -188,7 +188,7 @@ impl<'c> Values<'c> {
     }
 
     /// All values; `valid` says which are not null.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         self,
         arrow: &ArrowType,
         valid: Bits,
@@ -306,7 +306,7 @@ pub(super) fn variable(span: &RowSpan, slot: u64) -> Option<(usize, usize)> {
 
 /// Arrow's view of some bytes of a block, the `number`th.
 #[inline]
-pub(super) fn view(block: &[u8], number: u32, at: usize, length: usize) -> Option<u128> {
+pub(crate) fn view(block: &[u8], number: u32, at: usize, length: usize) -> Option<u128> {
     let bytes = block.get(at..at.checked_add(length)?)?;
     if length <= INLINE {
         // Rows are padded: mostly there are 16 bytes to read at once.
@@ -327,7 +327,7 @@ pub(super) fn view(block: &[u8], number: u32, at: usize, length: usize) -> Optio
 
 /// Two's complement of at most 16 bytes.
 #[inline]
-pub(super) fn big_endian(bytes: &[u8]) -> Option<i128> {
+pub(crate) fn big_endian(bytes: &[u8]) -> Option<i128> {
     if bytes.len() > 16 {
         return None;
     }

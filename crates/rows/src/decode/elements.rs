@@ -61,7 +61,7 @@ impl ArrayAt {
 }
 
 /// Arrays of a column in the making.
-pub(super) struct Lists<'c> {
+pub(crate) struct Lists<'c> {
     elements: Elements<'c>,
     offsets: Offsets,
     /// Those that were pushed and not appended yet.
@@ -115,7 +115,7 @@ impl<'c> Lists<'c> {
 }
 
 /// Maps of a column in the making.
-pub(super) struct Maps<'c> {
+pub(crate) struct Maps<'c> {
     keys: Elements<'c>,
     values: Elements<'c>,
     offsets: Offsets,

@@ -53,6 +53,7 @@ impl Rules {
                 rows = facts.limited(u64::try_from(*limit).ok(), *take_from_end);
             }
             Output::TakeOrdered => keys_count = true,
+            Output::Unit => {}
             Output::RangeSample { order, .. } => {
                 let exact = order
                     .iter()

@@ -92,6 +92,13 @@ impl Facts {
             | OperatorKind::OneRowRelation { .. }
             | OperatorKind::Range { .. } => Self::leaf(true),
             OperatorKind::ShuffleRead { .. } => Self::leaf(false),
+            OperatorKind::InMemoryTableScan(scan) => {
+                let child = &scan.table.child;
+                let columns = child.output.known().unwrap_or_default();
+                let columns = scan.places.iter().filter_map(|place| columns.get(*place));
+                let output = operator.output.known().unwrap_or_default();
+                Self::of(child).renamed(columns, output)
+            }
             OperatorKind::Filter { condition, child } => {
                 let mut facts = Self::of(child).all_rows();
                 facts.decided_by(condition);
@@ -212,6 +219,30 @@ impl Facts {
             }
         }
         all
+    }
+
+    /// Some columns under other names.
+    fn renamed<'a>(
+        self,
+        columns: impl Iterator<Item = &'a Attribute>,
+        output: &[Attribute],
+    ) -> Self {
+        let names: Vec<_> = columns.map(|of| of.id).zip(output).collect();
+        let name = |id: &ExprId| {
+            let mut found = names.iter().filter(|(of, _)| of == id);
+            found.next().map(|(_, output)| output.id)
+        };
+        let mut facts = Self {
+            rows: worse(Rows::All, self.rows),
+            ..Self::leaf(self.ordered)
+        };
+        facts.sorted = self.sorted.iter().map_while(name).collect();
+        for (of, output) in &names {
+            if let Some(look) = self.loose.get(of) {
+                facts.loosen(output.id, *look);
+            }
+        }
+        facts
     }
 
     fn expanded(self, columns: &[Attribute], projections: &[Vec<Expr>]) -> Self {
