@@ -327,6 +327,12 @@ def handshakes():
         seed("handshake", bytes([4, len(one)]) + one + two)
 
 
+def cached_batches():
+    for block in (fuzz.parent / "crates/rows/src/cached/fixtures").glob("*.bin"):
+        for first in range(12):
+            seed("cached_batches", bytes([first]) + block.read_bytes(), largest=32768)
+
+
 def rows():
     for fixture in sorted((sql / "formats/fixtures").glob("*.tsv.zst")):
         of_kind = {}
@@ -521,6 +527,7 @@ python_workers()
 hadoop()
 handshakes()
 rows()
+cached_batches()
 parquet()
 time_zones()
 archives()

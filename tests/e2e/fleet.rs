@@ -29,6 +29,7 @@ fn fleet(version: &'static str) {
     let plain = hold.add_executor(&distribution, &testkit::jdk(), "1", &["0"]);
     let nothing_wrong = json!([]);
     assert_eq!(hold.ask(json!({"do": "exchange"})), nothing_wrong);
+    assert_eq!(hold.ask(json!({"do": "cached_table"})), nothing_wrong);
     for id in ["0", "1"] {
         let finished = hold.executor(id)["finished"].as_u64().expect("a count");
         assert!(finished > 20, "executor {id} finished {finished} tasks");

@@ -17,6 +17,28 @@ class SqlFaults:
     def session(self):
         return SparkSession(self.sc)
 
+    def cached_table(self, _):
+        """A cached table whose partitions are at all executors, each of which reads those of the others. Says which answers are wrong."""
+        from sql_cached import VALUES, answer, size, table
+
+        spark = self.session()
+        spark.conf.set("spark.sql.codegen.wholeStage", "false")
+        wrong = []
+        rows, columns = table(spark, 2000, 12), [name for name in VALUES if name not in ("ym", "no")]
+        expected = answer(rows.select("id", *columns))
+        kept = rows.cache()
+        if kept.count() != 2000 or size(spark, kept)["rows"] not in ("2000", None):
+            wrong.append(f"{kept.count()} rows, {size(spark, kept)}")
+        # Nothing waits for the executor that has a partition.
+        for turn in range(4):
+            if answer(kept.select("id", *columns)) != expected:
+                wrong.append(f"other rows in turn {turn}")
+        few = kept.where("id > 1990 AND st = 'a'").select("id")
+        if answer(few) != answer(rows.where("id > 1990 AND st = 'a'").select("id")):
+            wrong.append("other rows where batches are left out")
+        kept.unpersist(blocking=True)
+        return wrong
+
     def sql_tables(self, command):
         """Names the Parquet tables below a directory. Their types are read here: no task does."""
         import pyarrow

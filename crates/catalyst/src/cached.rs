@@ -38,6 +38,8 @@ pub struct InMemoryTableScan {
     pub filters: Vec<Expr>,
     /// Whether the table is only to be made: nobody wants its rows.
     pub only_made: bool,
+    /// Whether Spark takes columns out of it and makes rows of them, as generated code does.
+    pub columnar: bool,
 }
 
 /// A table that is cached, by partitions, as blocks of an RDD.
@@ -69,7 +71,7 @@ pub enum CachedTableCounters {
         /// Of partitions.
         partitions: NodeId,
     },
-    /// A `PartitionKeyedAccumulator` of pairs of bytes and rows.
+    /// A `PartitionKeyedAccumulator` of pairs of rows and bytes. Spark believes them: a table of no rows is not read.
     ByPartition {
         /// The accumulator.
         node: NodeId,
@@ -96,7 +98,7 @@ impl<'g> Lineage<'_, 'g> {
         let metric = counted.args.get(1).copied().unwrap_or(Value::Null);
         let output = read_attributes(reader, scan.elements("attributes")?)?;
         let places = self.places(closure.elements(reader, 1)?, closure)?;
-        self.cached_scan(rdd.object("prev")?, places, output, metric)
+        self.cached_scan(rdd.object("prev")?, places, (output, false), metric)
     }
 
     /// Batches of columns, whose rows `closure` counts.
@@ -109,7 +111,7 @@ impl<'g> Lineage<'_, 'g> {
         let metric = closure.args.first().copied().unwrap_or(Value::Null);
         let output = read_attributes(reader, columns.elements(reader, 2)?)?;
         let places = self.places(columns.elements(reader, 3)?, &columns)?;
-        self.cached_scan(rdd.object("prev")?, places, output, metric)
+        self.cached_scan(rdd.object("prev")?, places, (output, true), metric)
     }
 
     /// A table that is only made: `TableCacheQueryStageExec`.
@@ -120,6 +122,7 @@ impl<'g> Lineage<'_, 'g> {
             places: Vec::new(),
             filters: Vec::new(),
             only_made: true,
+            columnar: false,
         };
         Ok(scan_tree(scan, Vec::new(), Vec::new(), inputs))
     }
@@ -128,7 +131,7 @@ impl<'g> Lineage<'_, 'g> {
         &mut self,
         batches: Object<'g>,
         places: Vec<usize>,
-        output: Vec<Attribute>,
+        (output, columnar): (Vec<Attribute>, bool),
         metric: Value,
     ) -> Result<Tree> {
         let reader = self.reader;
@@ -155,6 +158,7 @@ impl<'g> Lineage<'_, 'g> {
             places,
             filters,
             only_made: false,
+            columnar,
         };
         Ok(scan_tree(scan, output, vec![metric], inputs))
     }

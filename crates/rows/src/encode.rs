@@ -102,6 +102,23 @@ impl RowEncoder {
         Ok(Self::with(Some(Column::all(types)?)))
     }
 
+    /// For batches of rows that Spark takes out of a cached table as rows: wide decimals are as long there as they
+    /// need to be.
+    ///
+    /// # Errors
+    /// As [`RowEncoder::new`].
+    pub fn of_cached<'a>(
+        types: impl IntoIterator<Item = &'a DataType>,
+    ) -> std::result::Result<Self, Unsupported> {
+        let mut columns = Column::all(types)?;
+        for column in &mut columns {
+            if let Slot::WideDecimal { always_16 } = &mut column.slot {
+                *always_16 = false;
+            }
+        }
+        Ok(Self::with(Some(columns)))
+    }
+
     /// For batches of whole rows, of so many columns if that is known.
     #[must_use]
     pub fn opaque(num_fields: Option<usize>) -> Self {
@@ -270,7 +287,20 @@ fn add_sizes(
 ) -> Result<()> {
     for (column, array) in columns.iter().zip(arrays) {
         match &column.slot {
-            Slot::WideDecimal => {
+            Slot::WideDecimal { always_16: false } => {
+                let digits = array.as_primitive::<Decimal128Type>();
+                for (size, row) in sizes.iter_mut().zip(sources) {
+                    let row = *row as usize;
+                    let bytes = digits.value(row).to_be_bytes();
+                    let length = match digits.is_valid(row) {
+                        // Of 16.
+                        true => big_integer(&bytes).len().next_multiple_of(8) as u32,
+                        false => WIDE_DECIMAL,
+                    };
+                    *size = size.saturating_add(length);
+                }
+            }
+            Slot::WideDecimal { .. } => {
                 for size in &mut *sizes {
                     *size = size.saturating_add(WIDE_DECIMAL);
                 }
@@ -367,7 +397,7 @@ fn write(
             Slot::Double => rows.write_primitive::<Float64Type>(f64::to_bits),
             // At most 18 digits.
             Slot::Decimal => rows.write_primitive::<Decimal128Type>(|v| v as i64 as u64),
-            Slot::WideDecimal => rows.write_wide_decimals(cursors),
+            Slot::WideDecimal { always_16 } => rows.write_wide_decimals(*always_16, cursors),
             Slot::String => rows.write_bytes(array.as_string_view(), cursors),
             Slot::Binary => rows.write_bytes(array.as_binary_view(), cursors),
             Slot::Struct(fields) => rows.write_structs(fields, cursors)?,
@@ -458,8 +488,8 @@ impl Rows<'_> {
         }
     }
 
-    /// The place is kept for nulls too: Spark may fill it in later.
-    fn write_wide_decimals(&mut self, cursors: &mut [u32]) {
+    /// The place is kept for nulls too, mostly: Spark may fill it in later.
+    fn write_wide_decimals(&mut self, always_16: bool, cursors: &mut [u32]) {
         let values = self.array.as_primitive::<Decimal128Type>();
         for ((row, start), cursor) in self.sources.iter().zip(self.starts).zip(cursors) {
             let row = *row as usize;
@@ -472,7 +502,10 @@ impl Rows<'_> {
                 put(self.out, start + *cursor as usize, digits);
             }
             put(self.out, start + self.slot, &place(*cursor, length));
-            *cursor += WIDE_DECIMAL;
+            *cursor += match always_16 || values.is_null(row) {
+                true => WIDE_DECIMAL,
+                false => length.next_multiple_of(8),
+            };
         }
     }
 

@@ -28,7 +28,10 @@ pub(crate) enum Slot {
     /// The digits.
     Decimal,
     /// Place of the digits, big endian.
-    WideDecimal,
+    WideDecimal {
+        /// Whether any of them takes 16 bytes, and not only a null, and others as many words as they need.
+        always_16: bool,
+    },
     /// Place of UTF-8.
     String,
     /// Place of bytes.
@@ -78,7 +81,7 @@ impl Column {
             DataType::Decimal(Decimal { precision, .. }) if *precision <= MAX_LONG_DIGITS => {
                 Slot::Decimal
             }
-            DataType::Decimal(_) => Slot::WideDecimal,
+            DataType::Decimal(_) => Slot::WideDecimal { always_16: true },
             DataType::String => Slot::String,
             DataType::Binary => Slot::Binary,
             // Types nest only as deep as they were read.

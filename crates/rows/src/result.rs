@@ -234,7 +234,7 @@ impl<'c> Writer<'c> {
         self.graph.add_desc(&class)
     }
 
-    /// An object of a class with these fields.
+    /// An object of a class with these fields, by the names that a Scala source gives them.
     ///
     /// # Errors
     /// The class is not known, or has no such field.
@@ -243,10 +243,14 @@ impl<'c> Writer<'c> {
         class: &str,
         fields: &[(&str, Value)],
     ) -> std::result::Result<Value, Error> {
-        let desc = self.desc(class)?;
+        let class = self.catalog.lookup(class)?;
+        let desc = self.graph.add_desc(&class)?;
         let object = self.graph.new_object(desc)?;
         for (name, value) in fields {
-            self.graph.set_field(object, name, *value)?;
+            let is_it = |of: &&str| of.rsplit_once("$$").is_some_and(|(_, of)| of == *name);
+            let mut names = class.fields.iter().map(|field| &*field.name);
+            self.graph
+                .set_field(object, names.find(is_it).unwrap_or(name), *value)?;
         }
         Ok(Value::Ref(object))
     }

@@ -25,6 +25,8 @@ pub struct CacheRequest<'a> {
     /// Class of the RDD's elements, as `Class.getName` gives it: `[B`, `java.lang.String`. Other executors that get a
     /// copy have to know.
     pub class_tag: &'a str,
+    /// What stands before the records, even if there are none.
+    pub header: &'static [u8],
     /// Id of the task attempt.
     pub task_id: i64,
     /// Stops waiting for another task that makes the same block.
@@ -290,6 +292,7 @@ impl BlockManager {
             .compress(&request.id, Box::new(SinkWriter(sink.clone())))
             .map_err(io)?;
         let mut gathered = Vec::with_capacity(GATHER * 2);
+        gathered.extend_from_slice(request.header);
         for record in records.by_ref() {
             encode(&record?, &mut gathered);
             if gathered.len() >= GATHER {

@@ -18,6 +18,7 @@ fn request<'a>(
         id: name.parse().unwrap(),
         level,
         class_tag: "[B",
+        header: &[],
         task_id: 42,
         cancellation,
     }

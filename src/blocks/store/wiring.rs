@@ -227,6 +227,7 @@ mod tests {
                 id: name.parse().unwrap(),
                 level,
                 class_tag: "[B",
+                header: &[],
                 task_id: 1,
                 cancellation: &cancellation,
             };

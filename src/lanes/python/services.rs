@@ -171,6 +171,7 @@ impl Services for ExecutorServices {
             } else {
                 "[B"
             },
+            header: &[],
             task_id: context.task_attempt_id,
             cancellation: &context.cancellation,
         };

@@ -6,6 +6,7 @@ use catalyst::{CachedTable, CachedTableCounters, DataType};
 use datafusion_common::{DataFusionError, Result};
 use exec::{CachedBatches, MakeBatches};
 use javaser::arena::{Graph, NodeId, Value};
+use javaser::stream::HEADER;
 use javaser::types::Raw;
 use javaser::{Catalog, Error};
 use parking_lot::Mutex;
@@ -91,6 +92,7 @@ pub(super) fn batches(
         id,
         level: StorageLevel { flags, replication },
         class_tag: CLASS_TAG,
+        header: &HEADER,
         task_id: context.task_attempt_id,
         cancellation: &context.cancellation,
     };
@@ -100,7 +102,6 @@ pub(super) fn batches(
         let counted = made.new_of(table, partition);
         move || -> std::result::Result<_, TableError> {
             let mut batches = make().map_err(TableError)?;
-            let mut first = true;
             Ok(std::iter::from_fn(move || {
                 let Some(batch) = batches.next() else {
                     counted.lock().all = true;
@@ -109,8 +110,7 @@ pub(super) fn batches(
                 let record = batch.and_then(|batch| {
                     counted.lock().count(&batch);
                     let mut bytes = Vec::new();
-                    write_batch(&catalog, &batch, &types, first, &mut bytes)?;
-                    first = false;
+                    write_batch(&catalog, &batch, &types, &mut bytes)?;
                     Ok((batch, bytes))
                 });
                 Some(record.map_err(TableError))
@@ -215,7 +215,7 @@ impl Made {
                 } else {
                     self.partition
                 };
-                let map = keyed_pair(catalog, key, (self.bytes, self.rows))?;
+                let map = keyed_pair(catalog, key, (self.rows, self.bytes))?;
                 let sent = sent(stage, node, |graph, copy| {
                     let other = Graph::parse(&map, &javaser::Limits::default())?;
                     let map = graph.import(&other, other.root().unwrap_or(Value::Null))?;

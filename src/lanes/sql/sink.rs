@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use catalyst::{Columns, DataType, Output, Stage, Unsupported};
+use catalyst::{
+    Columns, DataType, MAX_LONG_DIGITS, Operator, OperatorKind, Output, Stage, Unsupported,
+};
 use datafusion_execution::memory_pool::MemoryPool;
 use exec::NativeStage;
 use exec::{Partitioner, RangeSampler};
@@ -57,8 +59,8 @@ pub(super) struct JudgedOutput {
 /// What is known of the rows that a stage puts out.
 #[derive(Debug)]
 enum OutputRows {
-    /// Types of their columns.
-    Typed(Vec<DataType>),
+    /// Types of their columns, and whether they are rows of a cached table as Spark takes them out of it.
+    Typed { types: Vec<DataType>, cached: bool },
     /// Nothing but perhaps the number of columns: they are passed on as they are.
     Whole { num_fields: Option<usize> },
 }
@@ -85,15 +87,59 @@ impl OutputRows {
             (Columns::Known(columns), _) => columns,
         };
         let types = columns.iter().map(|column| column.data_type.clone());
-        Ok(Self::Typed(types.collect()))
+        let types: Vec<_> = types.collect();
+        let is_wide = |of: &DataType| matches!(of, DataType::Decimal(decimal) if decimal.precision > MAX_LONG_DIGITS);
+        // Others look the same.
+        let cached = types.iter().any(is_wide) && is_cached(&stage.root)?;
+        Ok(Self::Typed { types, cached })
+    }
+
+    fn encoder(&self) -> Result<RowEncoder, Unsupported> {
+        match self {
+            Self::Typed {
+                types,
+                cached: true,
+            } => RowEncoder::of_cached(types),
+            Self::Typed { types, .. } => RowEncoder::new(types),
+            Self::Whole { num_fields } => Ok(RowEncoder::opaque(*num_fields)),
+        }
     }
 
     /// Columns of the rows, where that is known.
     fn num_fields(&self) -> Option<usize> {
         match self {
-            Self::Typed(types) => Some(types.len()),
+            Self::Typed { types, .. } => Some(types.len()),
             Self::Whole { num_fields } => *num_fields,
         }
+    }
+}
+
+/// Whether these are rows of a cached table, as Spark takes them out of it.
+///
+/// # Errors
+/// They may be, or other rows.
+fn is_cached(operator: &Operator) -> Result<bool, Unsupported> {
+    // The operators are as deep as the decoder lets them be.
+    match &operator.kind {
+        OperatorKind::InMemoryTableScan(scan) => Ok(!scan.columnar),
+        OperatorKind::Coalesce(child) => is_cached(child),
+        // Generated code makes new rows, operators without it pass theirs on, and unions have both.
+        OperatorKind::Filter { .. }
+        | OperatorKind::Sort { .. }
+        | OperatorKind::Limit { .. }
+        | OperatorKind::TopK { .. }
+        | OperatorKind::WindowGroupLimit { .. }
+        | OperatorKind::Union(_) => {
+            for child in operator.children() {
+                if is_cached(child)? {
+                    return Err(Unsupported::Use(
+                        "rows of a cached table with decimals of more than 18 digits".to_owned(),
+                    ));
+                }
+            }
+            Ok(false)
+        }
+        _ => Ok(false),
     }
 }
 
@@ -127,9 +173,7 @@ impl JudgedOutput {
                 stage.root.output.require()?,
             )?),
         };
-        if let OutputRows::Typed(types) = &rows {
-            RowEncoder::new(types)?;
-        }
+        rows.encoder()?;
         Ok(Self { kind, rows })
     }
 
@@ -146,10 +190,7 @@ impl JudgedOutput {
         let shuffle = &lane.parts.shuffle;
         let verified = rules.zip(lane.verifier.as_ref());
         let bail_out = |why: Unsupported| TaskError::BailOut(why.to_string());
-        let encoder = match &self.rows {
-            OutputRows::Typed(types) => RowEncoder::new(types).map_err(bail_out)?,
-            OutputRows::Whole { num_fields } => RowEncoder::opaque(*num_fields),
-        };
+        let encoder = self.rows.encoder().map_err(bail_out)?;
         let partition = context.partition_id;
         Ok(match (&self.kind, &stage.output) {
             (OutputKind::Shuffle(partitioner), Output::ShuffleWrite(write)) => match verified {

@@ -13,8 +13,10 @@ use catalyst::{ArrowUdf, PythonArgument, PythonForm, PythonUdf};
 use catalyst::{Attribute, Expr, ExprId, ExprKind, SortOrder};
 use catalyst::{Bound, Frame, FrameUnit, WindowExpression, WindowFunction};
 use catalyst::{BuildSide, EquiJoin, JoinType};
+use catalyst::{
+    CachedTable, CachedTableCounters, FileFormat, FileSourceScan, InMemoryTableScan, ParquetOptions,
+};
 use catalyst::{DataType, StructField};
-use catalyst::{FileFormat, FileSourceScan, ParquetOptions};
 
 pub(super) fn column(id: i64, data_type: &DataType) -> Attribute {
     Attribute {
@@ -229,6 +231,28 @@ fn plain() -> Vec<(Operator, Inputs)> {
     let inputs = Inputs::Cartesian(vec![Inputs::Leaf(0), Inputs::Leaf(1)]);
     let pairs = vec![column(0, &DataType::Integer), column(1, &DataType::Integer)];
     all.push((operator(product, pairs), inputs));
+    if let Some(Broadcast { node, .. }) = broadcast() {
+        let scan = InMemoryTableScan {
+            table: CachedTable {
+                rdd_id: 0,
+                storage_level: (13, 1),
+                batch_size: 10_000,
+                compressed: true,
+                counters: CachedTableCounters::ByPartition {
+                    node,
+                    of_task: false,
+                },
+                child: child(),
+            },
+            places: vec![0],
+            filters: Vec::new(),
+            only_made: false,
+            columnar: false,
+        };
+        let scan = OperatorKind::InMemoryTableScan(Box::new(scan));
+        let inputs = Inputs::Cached(Box::new(Inputs::Leaf(0)));
+        all.push((operator(scan, columns.to_vec()), inputs));
+    }
     let coalesce = OperatorKind::Coalesce(child());
     let inputs = Inputs::Coalesced(Box::new(Inputs::Leaf(0)));
     all.push((operator(coalesce, columns.to_vec()), inputs));

@@ -46,7 +46,7 @@ impl ColumnOfRows<'_> {
             return NULL_SIZE;
         }
         match (&self.column.slot, Layout::of(self.column)) {
-            (Slot::Decimal | Slot::WideDecimal, _) => DECIMAL_SIZE,
+            (Slot::Decimal | Slot::WideDecimal { .. }, _) => DECIMAL_SIZE,
             (_, Layout::Null) => NULL_SIZE,
             (_, Layout::Fixed(width)) => width as i64,
             // Of a row of at most 2 GiB.
@@ -169,7 +169,7 @@ impl ColumnOfRows<'_> {
                 };
                 (text(values.iter().min()), text(values.iter().max()))
             }
-            Slot::WideDecimal => {
+            Slot::WideDecimal { .. } => {
                 let all = || values.iter().filter_map(|bytes| big_endian(bytes));
                 let digits = |value: Option<i128>| value.map_or(Literal::Null, Literal::Decimal);
                 (digits(all().min()), digits(all().max()))

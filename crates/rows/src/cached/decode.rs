@@ -152,7 +152,7 @@ impl DecodedColumn {
         if let Some(decoder) = &self.nested {
             return nested(decoder, &places, valid.as_ref(), buffer, rows);
         }
-        if self.column.slot == Slot::WideDecimal {
+        if matches!(self.column.slot, Slot::WideDecimal { .. }) {
             let digits = |(at, length): &Place| big_endian(buffer.get(*at..*at + *length)?);
             let digits: Option<Vec<i128>> = places.iter().map(digits).collect();
             let digits = spread(digits.ok_or_else(unreadable)?, valid.as_ref(), rows, 0);

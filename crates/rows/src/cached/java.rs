@@ -24,8 +24,8 @@ const CHUNK: usize = 64 << 10;
 /// Bytes of batches that are read together at most. Spark forgets handles after 100 objects, we after each.
 const MAX_TOGETHER: usize = 1 << 30;
 
-/// Appends a batch to the stream of a partition's batches, `first` or behind others. Handles are forgotten after it, so
-/// that batches can be read one by one. `types` are the columns'.
+/// Appends a batch to the stream of a partition's batches, behind its header or other batches. Handles are forgotten
+/// after it, so that batches can be read one by one. `types` are the columns'.
 ///
 /// # Errors
 /// Bail-out: classes of Spark are missing or not as expected.
@@ -33,13 +33,11 @@ pub fn write_batch(
     catalog: &Catalog,
     batch: &CachedBatch,
     types: &[DataType],
-    first: bool,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let bytes = written(catalog, batch, types)
         .map_err(|why| bail_out(format!("a cached batch cannot be written: {why}")))?;
-    let start = if first { 0 } else { HEADER.len() };
-    out.extend_from_slice(bytes.get(start..).unwrap_or(&[]));
+    out.extend_from_slice(bytes.get(HEADER.len()..).unwrap_or(&[]));
     out.push(TC_RESET);
     Ok(())
 }
@@ -199,7 +197,9 @@ impl<R: Read> CachedBatchReader<R> {
             self.batches = batches.collect::<Result<_>>()?;
             self.batches.reverse();
             // The header stays for what comes next.
-            self.bytes.drain(HEADER.len()..used);
+            let rest = self.bytes.split_off(used);
+            self.bytes.truncate(HEADER.len());
+            self.bytes.extend(rest);
         }
     }
 

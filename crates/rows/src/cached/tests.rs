@@ -6,7 +6,7 @@ use arrow::array::{
     StringViewArray,
 };
 use arrow::datatypes::Int32Type;
-use catalyst::{DataType, Decimal, Literal};
+use catalyst::{DataType, Decimal, Literal, StructField};
 
 use super::*;
 use crate::RowEncoder;
@@ -240,15 +240,125 @@ fn damaged_batches_are_refused() {
     let mut fewer = batch.clone();
     fewer.buffers.pop();
     assert!(decoder.decode(&fewer).is_err());
-    for column in 0..types.len() {
+    for (column, of) in types.iter().enumerate() {
         for length in 0..batch.buffers[column].len() {
             let mut short = batch.clone();
             short.buffers[column].truncate(length);
-            assert!(
-                decoder.decode(&short).is_err(),
-                "{} {length}",
-                types[column]
-            );
+            assert!(decoder.decode(&short).is_err(), "{} {length}", of);
         }
     }
+}
+
+/// A partition of a cached table on disk, as plain Spark wrote it: 60 rows as `tests/jobs/sql_cached.py` makes them, and
+/// three columns more. Batches have 25 rows at most.
+const OF_SPARK: [(&str, &[u8]); 2] = [
+    ("3.5.9", include_bytes!("fixtures/3.5.9.bin")),
+    ("4.3.0", include_bytes!("fixtures/4.3.0.bin")),
+];
+
+fn types_of_spark() -> Vec<DataType> {
+    let array = |element| DataType::Array {
+        element: Box::new(element),
+        contains_null: true,
+    };
+    let field = |name: &str, data_type| StructField {
+        name: name.to_owned(),
+        data_type,
+        nullable: true,
+        field_id: None,
+        exists_default: None,
+    };
+    vec![
+        DataType::Long,
+        DataType::Boolean,
+        DataType::Byte,
+        DataType::Short,
+        DataType::Integer,
+        DataType::Long,
+        DataType::Float,
+        DataType::Double,
+        decimal(10),
+        DataType::Decimal(Decimal {
+            precision: 38,
+            scale: 10,
+        }),
+        DataType::String,
+        DataType::Binary,
+        DataType::Date,
+        DataType::Timestamp,
+        DataType::TimestampNtz,
+        DataType::YearMonthInterval,
+        DataType::DayTimeInterval,
+        array(DataType::Integer),
+        array(array(DataType::String)),
+        DataType::Map {
+            key: Box::new(DataType::String),
+            value: Box::new(DataType::Integer),
+            value_contains_null: true,
+        },
+        DataType::Struct(vec![
+            field("a", DataType::Integer),
+            field("b", DataType::String),
+        ]),
+        DataType::Null,
+        DataType::Long,
+        DataType::Integer,
+        DataType::String,
+    ]
+}
+
+#[test]
+fn batches_are_those_that_spark_makes() {
+    let types = types_of_spark();
+    for (version, stream) in OF_SPARK {
+        let mut reader = CachedBatchReader::new(stream, Some(&types));
+        let places: Vec<_> = (0..types.len()).collect();
+        let decoder = CachedBatchDecoder::new(&types, &places, 25).unwrap();
+        let mut encoder = RowEncoder::new(&types).unwrap();
+        let mut builder = CachedBatchBuilder::new(&types, 25, true).unwrap();
+        let (mut expected, mut found) = (Vec::new(), Vec::new());
+        while let Some(batch) = reader.next_batch().unwrap() {
+            let columns = decoder.decode(&batch).unwrap();
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows));
+            let schema = schema_of_types(&types).unwrap();
+            let rows = RecordBatch::try_new_with_options(schema, columns, &options).unwrap();
+            found.extend(builder.push(&encoder.encode(&rows).unwrap()).unwrap());
+            expected.push(batch);
+        }
+        found.extend(builder.finish());
+        let rows: Vec<_> = expected.iter().map(|batch| batch.num_rows).collect();
+        assert_eq!(rows, [25, 25, 10], "{version}");
+        for (found, expected) in found.iter().zip(&expected) {
+            for place in places.iter().copied() {
+                let of = format!("{version}: column {place}, {}", types[place]);
+                assert_eq!(found.buffers[place], expected.buffers[place], "{of}");
+                assert_eq!(found.statistics[place], expected.statistics[place], "{of}");
+            }
+        }
+        assert_eq!(found.len(), expected.len());
+    }
+}
+
+#[test]
+fn streams_end_where_they_may() {
+    let read = |stream: &[u8]| {
+        let mut reader = CachedBatchReader::new(stream, None);
+        let mut batches = 0;
+        while let Some(batch) = reader.next_batch().ok()? {
+            assert!(batch.statistics.is_empty());
+            batches += 1;
+        }
+        Some(batches)
+    };
+    let [(_, stream), _] = OF_SPARK;
+    assert_eq!(read(stream), Some(3));
+    assert_eq!(read(&[]), Some(0));
+    assert_eq!(read(&stream[..4]), Some(0), "no batches");
+    for length in (5..stream.len()).step_by(97) {
+        assert_eq!(read(&stream[..length]), None, "{length}");
+    }
+    // Batches one by one, as ours are.
+    let reset = [stream, &[0x79]].concat();
+    assert_eq!(read(&[&reset[..], &reset[4..]].concat()), Some(6));
+    assert_eq!(read(&[stream, &[0x74, 0, 1, b'x']].concat()), None);
 }

@@ -172,7 +172,7 @@ impl<'c> Values<'c> {
             Slot::Float => Self::Float(Vec::with_capacity(rows)),
             Slot::Double => Self::Double(Vec::with_capacity(rows)),
             Slot::Decimal => Self::Decimal(Vec::with_capacity(rows)),
-            Slot::WideDecimal => Self::WideDecimal(Vec::with_capacity(rows)),
+            Slot::WideDecimal { .. } => Self::WideDecimal(Vec::with_capacity(rows)),
             Slot::String | Slot::Binary => Self::Views(Vec::with_capacity(rows)),
             Slot::Struct(fields) => Self::Struct {
                 fields: fields

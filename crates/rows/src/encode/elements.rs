@@ -89,7 +89,7 @@ fn array_size(column: &Column, values: &ArrayRef, range: Range<usize>) -> Result
     let fixed = header_bytes(count) + (count * column.slot.width()).next_multiple_of(8);
     let mut size = u32::try_from(fixed).unwrap_or(u32::MAX);
     match &column.slot {
-        Slot::WideDecimal => {
+        Slot::WideDecimal { .. } => {
             let digits = values.as_primitive::<Decimal128Type>();
             for index in range.filter(|index| digits.is_valid(*index)) {
                 let bytes = digits.value(index).to_be_bytes();
@@ -250,7 +250,7 @@ impl Elements<'_> {
             Slot::Decimal => {
                 self.primitives::<Decimal128Type, 8>(values, |v| (v as i64).to_le_bytes());
             }
-            Slot::WideDecimal => {
+            Slot::WideDecimal { .. } => {
                 let digits = values.as_primitive::<Decimal128Type>();
                 self.bytes(values, |index, put| {
                     put(big_integer(&digits.value(index).to_be_bytes()));
