@@ -39,6 +39,21 @@ class SqlFaults:
         kept.unpersist(blocking=True)
         return wrong
 
+    def cached_steps(self, command):
+        """A step with a cached table: making it, or a query over it."""
+        if command["step"] == "make":
+            if getattr(self, "cached", None):
+                self.cached.unpersist(blocking=True)
+            rows = self.session().range(0, command["rows"], 1, 8)
+            self.cached = rows.selectExpr("id", "CAST(id % 1000 AS int) AS few", "id / 7 AS x", "CAST(id % 5000 AS string) AS s", "concat('row ', id) AS t", "id % 3 = 0 AS b").cache()
+            return self.timed(self.cached.count)
+        query = {
+            "numbers": lambda: self.cached.groupBy("few").agg({"id": "sum", "x": "max"}).count(),
+            "texts": lambda: self.cached.where("b").groupBy("s").agg({"t": "max"}).count(),
+            "few": lambda: self.cached.where("id BETWEEN 1000000 AND 1000100").count(),
+        }
+        return self.timed(query[command["step"]])
+
     def sql_tables(self, command):
         """Names the Parquet tables below a directory. Their types are read here: no task does."""
         import pyarrow
