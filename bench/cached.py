@@ -10,7 +10,7 @@ Two drivers with Spark's defaults, Firesteel's with the jar that lets generated 
 
 Needs a built distribution of Firesteel and a Spark distribution (scripts/test installs both). Standard library only."""
 
-from side_by_side import SIDES, Driver, ask_in_turn, check_native, end, parse, parser, peak_bytes, report, scratch
+from side_by_side import carried, compare, measure_jobs, parse, parser
 
 
 def options():
@@ -20,23 +20,8 @@ def options():
 
 
 def measure(chosen, work, samples):
-    drivers, executors = {}, {}
-    jar = chosen.firesteel / "jars" / "firesteel-plan.jar"
-    carried = [f"spark.driver.extraClassPath={jar}", "spark.sql.extensions=org.firesteel.CarriedPlans"]
-    try:
-        for side in SIDES:
-            drivers[side] = Driver(chosen, work, f"cached-{side}", conf=carried if side == "firesteel" else [])
-            executors[side] = drivers[side].launch(side, 0, "2g")[0]
-        for step in ["make", "numbers", "texts", "few"]:
-            ask_in_turn(chosen, step, drivers, dict(do="cached_steps", step=step, rows=chosen.rows), samples[step])
-        for side in SIDES:
-            samples["peak_rss_bytes"][side].append(peak_bytes(executors[side]))
-    finally:
-        for driver in drivers.values():
-            driver.close()
-        for process in executors.values():
-            end(process)
-    check_native(work / "cached-firesteel" / "executor-0" / "report.json", "sql")
+    jobs = [(step, dict(do="cached_steps", step=step, rows=chosen.rows), float) for step in ["make", "numbers", "texts", "few"]]
+    measure_jobs(chosen, work, samples, "cached", jobs, "sql", lambda side: carried(chosen, side))
 
 
 MEASURES = [
@@ -49,12 +34,4 @@ MEASURES = [
 ]
 
 
-def main():
-    chosen = options()
-    samples = {key: {side: [] for side in SIDES} for key, *_ in MEASURES}
-    with scratch() as work:
-        measure(chosen, work, samples)
-    report(chosen, MEASURES, samples)
-
-
-main()
+compare(options(), MEASURES, measure)

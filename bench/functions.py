@@ -10,7 +10,7 @@ Two drivers with Spark's defaults, Firesteel's with the jar that lets generated 
 
 Needs a built distribution of Firesteel and a Spark distribution (scripts/test installs both). Standard library only."""
 
-from side_by_side import SIDES, Driver, ask_in_turn, check_native, end, parse, parser, peak_bytes, report, scratch
+from side_by_side import carried, compare, measure_jobs, parse, parser
 
 PICKLED = "spark.sql.execution.pythonUDF.arrow.enabled=false"
 
@@ -22,25 +22,9 @@ def options():
 
 
 def measure(chosen, work, samples):
-    drivers, executors = {}, {}
-    jar = chosen.firesteel / "jars" / "firesteel-plan.jar"
-    carried = [f"spark.driver.extraClassPath={jar}", "spark.sql.extensions=org.firesteel.CarriedPlans"]
-    try:
-        for side in SIDES:
-            conf = [PICKLED, *(carried if side == "firesteel" else [])]
-            drivers[side] = Driver(chosen, work, f"functions-{side}", conf=conf)
-            executors[side] = drivers[side].launch(side, 0, "2g")[0]
-        for function in ["number", "text", "arrow number", "series"]:
-            command = dict(do="py_functions", function=function, rows=chosen.rows)
-            ask_in_turn(chosen, function, drivers, command, samples[function])
-        for side in SIDES:
-            samples["peak_rss_bytes"][side].append(peak_bytes(executors[side]))
-    finally:
-        for driver in drivers.values():
-            driver.close()
-        for process in executors.values():
-            end(process)
-    check_native(work / "functions-firesteel" / "executor-0" / "report.json", "sql")
+    functions = ["number", "text", "arrow number", "series"]
+    jobs = [(function, dict(do="py_functions", function=function, rows=chosen.rows), float) for function in functions]
+    measure_jobs(chosen, work, samples, "functions", jobs, "sql", lambda side: [PICKLED, *carried(chosen, side)])
 
 
 MEASURES = [
@@ -53,12 +37,4 @@ MEASURES = [
 ]
 
 
-def main():
-    chosen = options()
-    samples = {key: {side: [] for side in SIDES} for key, *_ in MEASURES}
-    with scratch() as work:
-        measure(chosen, work, samples)
-    report(chosen, MEASURES, samples)
-
-
-main()
+compare(options(), MEASURES, measure)

@@ -12,7 +12,7 @@ Needs a built distribution of Firesteel and a Spark distribution (scripts/test i
 
 import random
 
-from side_by_side import SIDES, Driver, ask_in_turn, check_native, end, parse, parser, peak_bytes, report, scratch
+from side_by_side import compare, measure_jobs, parse, parser
 
 WORDS = 50_000
 
@@ -40,7 +40,6 @@ def write_text(directory, megabytes):
 
 
 def measure(chosen, work, samples):
-    drivers, executors = {}, {}
     text = work / "text"
     if "words" in chosen.only:
         write_text(text, chosen.text)
@@ -49,21 +48,7 @@ def measure(chosen, work, samples):
         "words": ("words_seconds", dict(do="py_words", directory=str(text)), lambda seconds: seconds),
         "pairs": ("pairs_seconds", dict(do="py_pairs", pairs=chosen.pairs), lambda seconds: seconds),
     }
-    try:
-        for side in SIDES:
-            drivers[side] = Driver(chosen, work, f"jobs-{side}")
-            executors[side] = drivers[side].launch(side, 0, "2g")[0]
-        for job in chosen.only:
-            key, command, value = jobs[job]
-            ask_in_turn(chosen, job, drivers, command, samples[key], value)
-        for side in SIDES:
-            samples["peak_rss_bytes"][side].append(peak_bytes(executors[side]))
-    finally:
-        for driver in drivers.values():
-            driver.close()
-        for process in executors.values():
-            end(process)
-    check_native(work / "jobs-firesteel" / "executor-0" / "report.json", "python")
+    measure_jobs(chosen, work, samples, "jobs", [jobs[job] for job in chosen.only], "python")
 
 
 MEASURES = [
@@ -75,12 +60,4 @@ MEASURES = [
 ]
 
 
-def main():
-    chosen = options()
-    samples = {key: {side: [] for side in SIDES} for key, *_ in MEASURES}
-    with scratch() as work:
-        measure(chosen, work, samples)
-    report(chosen, MEASURES, samples)
-
-
-main()
+compare(options(), MEASURES, measure)

@@ -175,6 +175,41 @@ def ask_in_turn(chosen, what, drivers, command, samples, value=lambda seconds: s
         raise RuntimeError(f"{what}: the answers of the two sides differ: {answers}")
 
 
+def measure_jobs(chosen, work, samples, name, jobs, lane, conf=None):
+    """Two drivers, each with one executor of its side, take turns at jobs: key of the samples, command, what is made of the seconds. Every task of
+    Firesteel's executor is to be native, in this lane. `conf` gives the settings of a side. Keeps the peak memory of the executors as well."""
+    drivers, executors = {}, {}
+    try:
+        for side in SIDES:
+            drivers[side] = Driver(chosen, work, f"{name}-{side}", conf=conf(side) if conf else [])
+            executors[side] = drivers[side].launch(side, 0, "2g")[0]
+        for key, command, value in jobs:
+            ask_in_turn(chosen, key, drivers, command, samples[key], value)
+        for side in SIDES:
+            samples["peak_rss_bytes"][side].append(peak_bytes(executors[side]))
+    finally:
+        for driver in drivers.values():
+            driver.close()
+        for process in executors.values():
+            end(process)
+    check_native(work / f"{name}-firesteel" / "executor-0" / "report.json", lane)
+
+
+def carried(chosen, side):
+    """Settings by which generated code carries its operators to Firesteel's executor."""
+    jar = chosen.firesteel / "jars" / "firesteel-plan.jar"
+    settings = [f"spark.driver.extraClassPath={jar}", "spark.sql.extensions=org.firesteel.CarriedPlans"]
+    return settings if side == "firesteel" else []
+
+
+def compare(chosen, measures, measure):
+    """Lets `measure` fill samples, and prints the table."""
+    samples = {key: {side: [] for side in SIDES} for key, *_ in measures}
+    with scratch() as work:
+        measure(chosen, work, samples)
+    report(chosen, measures, samples)
+
+
 def check_native(report, lane):
     """Fails if the executor that left this report ran a task in its JVM."""
     counters = json.loads(report.read_text())
