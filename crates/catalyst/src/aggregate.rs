@@ -99,6 +99,10 @@ pub enum AggregateKind {
         /// Buffers without rows are left out when buffers are merged, as from Spark 4.3 on.
         skips_empty: bool,
     },
+    /// The value of the row in which another one is greatest. Buffer: valueWithExtremumOrdering, extremumOrdering.
+    MaxBy,
+    /// The value of the row in which another one is least. Buffer as that of `MaxBy`.
+    MinBy,
     /// The values that are not null, as an array. Buffer: a row of that array.
     CollectList,
     /// `BloomFilterAggregate`. Buffer: the filter.
@@ -245,6 +249,18 @@ impl AggregateFunction {
                 };
                 (kind, args, data_type)
             }
+            "MaxBy" | "MinBy" => {
+                only(&["valueExpr", "orderingExpr"])?;
+                let args = ["valueExpr", "orderingExpr"].into_iter();
+                let args = args.map(|arg| Expr::read(reader, object.value(arg)?));
+                let args = args.collect::<Result<Vec<_>>>()?;
+                let data_type = of_child(&args)?;
+                let kind = match name {
+                    "MaxBy" => AggregateKind::MaxBy,
+                    _ => AggregateKind::MinBy,
+                };
+                (kind, args, data_type)
+            }
             "StddevSamp" | "StddevPop" | "VarianceSamp" | "VariancePop" => {
                 only(&["child", "nullOnDivideByZero"])?;
                 let moment = match name {
@@ -355,6 +371,8 @@ impl fmt::Display for AggregateExpression {
             kind @ (AggregateKind::Count
             | AggregateKind::Min
             | AggregateKind::Max
+            | AggregateKind::MaxBy
+            | AggregateKind::MinBy
             | AggregateKind::CollectList) => {
                 write!(f, "{kind:?}")?;
             }

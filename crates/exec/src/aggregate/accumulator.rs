@@ -8,6 +8,7 @@ use super::boolean::MinMaxBoolean;
 use super::bytes::MinMaxBytes;
 use super::collect::CollectList;
 use super::decimal::{AverageDecimal, SumDecimal};
+use super::extremum_by::ExtremumBy;
 use super::first::FirstLast;
 use super::minmax::min_max;
 use super::moment::Moments;
@@ -16,7 +17,7 @@ use super::number::{AverageDouble, Count, SumDouble, SumLong};
 use catalyst::EvalMode;
 use catalyst::Unsupported;
 use catalyst::{AggregateFunction, AggregateKind};
-use catalyst::{DataType, Decimal};
+use catalyst::{DataType, Decimal, Expr};
 use rows::error::bail_out;
 use rows::is_ordered;
 use rows::types::ToArrow as _;
@@ -54,8 +55,10 @@ pub(super) trait Accumulator: Send {
 #[derive(Debug, Clone)]
 pub(super) struct Factory {
     kind: AggregateKind,
-    /// Type of the argument.
+    /// Type of the argument, the first if there are two.
     input: DataType,
+    /// Type of the second.
+    second: DataType,
     result: DataType,
     /// Types of the buffer, as Spark says.
     pub(super) buffer: Vec<DataType>,
@@ -64,14 +67,15 @@ pub(super) struct Factory {
 impl Factory {
     /// Judges a function.
     pub(super) fn new(function: &AggregateFunction) -> Result<Self, Unsupported> {
-        let input = match function.args.first() {
-            Some(arg) => arg.data_type.clone(),
+        let arg = |place| match function.args.get(place) {
+            Some(Expr { data_type, .. }) => data_type.clone(),
             None => DataType::Null,
         };
         let buffer = function.input_buffer.iter();
         let mut factory = Self {
             kind: function.kind,
-            input,
+            input: arg(0),
+            second: arg(1),
             result: function.data_type.clone(),
             buffer: buffer.map(|column| column.data_type.clone()).collect(),
         };
@@ -92,11 +96,12 @@ impl Factory {
         Ok(factory)
     }
 
-    /// Whether a function of one argument of this type is computed.
+    /// Whether a function of an argument of this type is computed; a second is a number.
     pub(super) fn takes(kind: AggregateKind, input: &DataType) -> bool {
         let factory = Self {
             kind,
             input: input.clone(),
+            second: DataType::Integer,
             result: input.clone(),
             buffer: Vec::new(),
         };
@@ -165,6 +170,12 @@ impl Factory {
                 input.to_arrow()?;
                 vec![DataType::Binary]
             }
+            (AggregateKind::MaxBy | AggregateKind::MinBy, input)
+                if is_ordered(&self.second.to_arrow()?) =>
+            {
+                input.to_arrow()?;
+                vec![input.clone(), self.second.clone()]
+            }
             (AggregateKind::CentralMoment { .. }, DataType::Double) => {
                 vec![DataType::Double; 3]
             }
@@ -220,6 +231,8 @@ impl Factory {
                 _,
             ) => Box::new(Moments::new(moment, null_on_divide_by_zero, skips_empty)),
             (AggregateKind::CollectList, input) => Box::new(CollectList::new(input)?),
+            (AggregateKind::MaxBy, input) => Box::new(ExtremumBy::new(input, &self.second, false)?),
+            (AggregateKind::MinBy, input) => Box::new(ExtremumBy::new(input, &self.second, true)?),
             (AggregateKind::BloomFilter { .. }, _) => {
                 return Err(bail_out("BloomFilterAggregate"));
             }

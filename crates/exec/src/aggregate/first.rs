@@ -21,12 +21,10 @@ pub(super) struct FirstLast {
 
 impl FirstLast {
     pub(super) fn new(of: &DataType, last: bool, ignore_nulls: bool) -> Result<Self> {
-        let data_type = of.to_arrow();
-        let data_type = data_type.map_err(|reason| bail_out(reason.to_string()))?;
         Ok(Self {
             last,
             ignore_nulls,
-            null: ScalarValue::try_from(&data_type)?,
+            null: null_of(of)?,
             values: Vec::new(),
         })
     }
@@ -44,22 +42,35 @@ impl FirstLast {
                 return Err(bail_out("a group that is not there"));
             };
             if (kept.is_none() || self.last) && counts(row) {
-                let mut value = ScalarValue::try_from_array(values, row)?;
-                // A string would keep the whole batch in memory.
-                value.compact();
-                *kept = Some(value);
+                *kept = Some(kept_value(values, row)?);
             }
         }
         Ok(())
     }
+}
 
-    fn array(&self, values: Vec<Option<ScalarValue>>) -> Result<ArrayRef> {
-        if values.is_empty() {
-            return Ok(arrow::array::new_empty_array(&self.null.data_type()));
-        }
-        let null = || self.null.clone();
-        ScalarValue::iter_to_array(values.into_iter().map(|value| value.unwrap_or_else(null)))
+/// A null of a type.
+pub(super) fn null_of(of: &DataType) -> Result<ScalarValue> {
+    let data_type = of.to_arrow();
+    let data_type = data_type.map_err(|reason| bail_out(reason.to_string()))?;
+    ScalarValue::try_from(&data_type)
+}
+
+/// A value that outlives its batch.
+pub(super) fn kept_value(values: &ArrayRef, row: usize) -> Result<ScalarValue> {
+    let mut value = ScalarValue::try_from_array(values, row)?;
+    // A string would keep the whole batch in memory.
+    value.compact();
+    Ok(value)
+}
+
+/// Values as a column, with this null where there is none.
+pub(super) fn scalars(values: Vec<Option<ScalarValue>>, null: &ScalarValue) -> Result<ArrayRef> {
+    if values.is_empty() {
+        return Ok(arrow::array::new_empty_array(&null.data_type()));
     }
+    let values = values.into_iter();
+    ScalarValue::iter_to_array(values.map(|value| value.unwrap_or_else(|| null.clone())))
 }
 
 impl Accumulator for FirstLast {
@@ -91,12 +102,12 @@ impl Accumulator for FirstLast {
     fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
         let values = take(&mut self.values);
         let set: BooleanArray = values.iter().map(|value| Some(value.is_some())).collect();
-        Ok(vec![self.array(values)?, Arc::new(set)])
+        Ok(vec![scalars(values, &self.null)?, Arc::new(set)])
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {
         let values = take(&mut self.values);
-        self.array(values)
+        scalars(values, &self.null)
     }
 
     fn size(&self) -> usize {
@@ -105,7 +116,8 @@ impl Accumulator for FirstLast {
     }
 }
 
-fn heap(value: &ScalarValue) -> usize {
+/// Bytes of a value besides itself.
+pub(super) fn heap(value: &ScalarValue) -> usize {
     value.size() - size_of::<ScalarValue>()
 }
 

@@ -6,6 +6,7 @@ mod bytes;
 mod collect;
 mod common;
 mod decimal;
+mod extremum_by;
 mod first;
 mod minmax;
 mod moment;
@@ -108,7 +109,11 @@ pub(super) fn aggregate(
         let kind = aggregate.function.kind;
         matches!(
             kind,
-            AggregateKind::First { .. } | AggregateKind::Last { .. } | AggregateKind::CollectList
+            AggregateKind::First { .. }
+                | AggregateKind::Last { .. }
+                | AggregateKind::CollectList
+                | AggregateKind::MaxBy
+                | AggregateKind::MinBy
         )
     };
     let below = Demand {

@@ -247,6 +247,8 @@ fn function_name(kind: AggregateKind) -> &'static str {
         },
         AggregateKind::BloomFilter { .. } => "BloomFilterAggregate",
         AggregateKind::CollectList => "CollectList",
+        AggregateKind::MaxBy => "MaxBy",
+        AggregateKind::MinBy => "MinBy",
     }
 }
 
@@ -274,6 +276,8 @@ fn functions() -> Vec<AggregateKind> {
             ignore_nulls: false,
         },
         AggregateKind::CollectList,
+        AggregateKind::MaxBy,
+        AggregateKind::MinBy,
         moment(Moment::StddevSamp),
         moment(Moment::StddevPop),
         moment(Moment::VarianceSamp),

@@ -142,18 +142,26 @@ impl Facts {
             AggregateKind::First { .. }
             | AggregateKind::Last { .. }
             | AggregateKind::CollectList
+            | AggregateKind::MaxBy
+            | AggregateKind::MinBy
                 if !self.ordered =>
             {
                 Determined::Free
             }
-            // Lists of sums are not looked into.
-            AggregateKind::CollectList if inputs != Determined::Exact => Determined::Free,
+            // Lists of sums are not looked into, and other rows may have the greatest.
+            AggregateKind::CollectList | AggregateKind::MaxBy | AggregateKind::MinBy
+                if inputs != Determined::Exact =>
+            {
+                Determined::Free
+            }
             // Which values are null is known of sums.
             AggregateKind::Count if inputs != Determined::Free => Determined::Exact,
             AggregateKind::First { .. }
             | AggregateKind::Last { .. }
             | AggregateKind::Count
             | AggregateKind::CollectList
+            | AggregateKind::MaxBy
+            | AggregateKind::MinBy
             | AggregateKind::BloomFilter { .. } => inputs,
             // Of two zeros, or of several kinds of NaN, either may be the least.
             AggregateKind::Min | AggregateKind::Max if has_equals(&function.data_type) => {
