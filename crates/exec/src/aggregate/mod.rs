@@ -32,6 +32,7 @@ use self::run::run;
 use super::exec::Start;
 use super::expr::lower;
 use super::lower::{Demand, Lowered, Lowering, Result, references, without_sort};
+use super::sort::stable_sort;
 use catalyst::DataType;
 use catalyst::Inputs;
 use catalyst::Unsupported;
@@ -120,11 +121,12 @@ pub(super) fn aggregate(
         columns: below.as_ref(),
         ordered: ordered || aggregates.iter().any(by_order),
     };
-    let child = match below.ordered {
-        true => child,
-        false => without_sort(child),
+    // Spark's sort leaves rows of equal keys in their order: that is what functions see of it.
+    let child = match (below.ordered, is_sorted_by_keys(child, grouping)) {
+        (true, true) if ordered => stable_sort(lowering, child, inputs, below)?,
+        (false, _) | (true, true) => lowering.operator(without_sort(child), inputs, below)?,
+        (true, false) => lowering.operator(child, inputs, below)?,
     };
-    let child = lowering.operator(child, inputs, below)?;
     let input = child.output()?;
     let output_columns = operator.output.require()?;
     let keys = grouping.iter().map(|key| lower(key, input));
@@ -186,6 +188,18 @@ pub(super) fn aggregate(
     let start = move |start: &Start<'_>| run(Arc::clone(&plan), start);
     let name = "HashAggregateExec";
     Lowered::unary(name, output_columns.to_vec(), child, Arc::new(start))
+}
+
+/// Whether a sort of a partition has no keys but those of the groups.
+fn is_sorted_by_keys(child: &Operator, grouping: &[Expr]) -> bool {
+    match &child.kind {
+        OperatorKind::Sort {
+            order,
+            global: false,
+            ..
+        } => order.iter().all(|by| grouping.contains(&by.child)),
+        _ => false,
+    }
 }
 
 /// Whether there are maps in it: the order of their entries is no part of what they are.
