@@ -30,21 +30,19 @@ const DEFAULT: Application = Application {
 };
 
 /// What the jobs have that is not native, and a part of the reason.
-const REASONS: [(&str, &str); 5] = [
+const REASONS: [(&str, &str); 4] = [
     ("a function of Hive's", "HiveGenericUDF"),
     ("a simple function of Hive's", "HiveSimpleUDF"),
     ("a function of Scala's or Java's", "ScalaUDF"),
     ("JSON", "JsonToStructs"),
-    ("a cached table", "Cache"),
 ];
 
 /// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
-const NOT_NATIVE: [&str; 20] = [
+const NOT_NATIVE: [&str; 18] = [
     "AggregateInPandasExec",
     "ArrowAggregatePythonExec",
     "CollectSet",
     "CSVFileFormat::buildReader",
-    "DefaultCachedBatchSerializer",
     "EvalPythonExec",
     "FileFormatWriter$",
     "FlatMapGroupsInBatchExec",
@@ -59,7 +57,6 @@ const NOT_NATIVE: [&str; 20] = [
     "RaiseError",
     "ScalaUDF",
     "ShuffleExchangeExec$",
-    "TableCacheQueryStageExec",
 ];
 
 /// All reasons for which tasks that began natively begin again in the JVM: values that queries of the jobs fail with or

@@ -1,5 +1,5 @@
-"""SQL that Firesteel's sql lane leaves to the JVM, wholly or in part: functions of the user's, of Hive's, expressions and operators that it does not know, cached
-tables, and everything that fails."""
+"""SQL that Firesteel's sql lane leaves to the JVM, wholly or in part: functions of the user's, of Hive's, expressions and operators that it does not know, and
+everything that fails."""
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
@@ -45,17 +45,6 @@ def arrays(run):
     return rows(pieces.groupBy("g").agg(F.sum("n"), F.size(F.collect_set("n"))).orderBy("g"))
 
 
-def cached_table(run):
-    numbers(run).createOrReplaceTempView("numbers")
-    run.spark.sql("cache table kept as select g, id, s from numbers where id % 3 = 0")
-    found = {
-        "groups": rows(run.spark.sql("select g, count(*), max(s) from kept group by g order by g")),
-        "join": rows(run.spark.sql("select count(*), sum(k.id) from kept k join numbers n on k.id = n.id where n.g > 2")),
-    }
-    run.spark.sql("uncache table kept")
-    return found
-
-
 def failures(run):
     """Errors in Spark's own words, with the executor's stack."""
     numbers(run).createOrReplaceTempView("numbers")
@@ -79,6 +68,5 @@ THEMES = [
     ("json values", json_values, "unordered"),
     ("windows", windows, "unordered"),
     ("arrays", arrays, "unordered"),
-    ("cached table", cached_table, "none"),
     ("failures", failures, "none"),
 ]
