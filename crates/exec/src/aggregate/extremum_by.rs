@@ -32,20 +32,20 @@ struct Kept {
 
 impl ExtremumBy {
     pub(super) fn new(of: &DataType, by: &DataType, min: bool) -> Result<Self> {
-        let nulls = [null_of(of)?, null_of(by)?];
-        let key = key_type(&nulls[1].data_type());
+        let (null, null_by) = (null_of(of)?, null_of(by)?);
+        let key = key_type(&null_by.data_type());
         Ok(Self {
             wanted: match min {
                 true => Ordering::Less,
                 false => Ordering::Greater,
             },
             converter: RowConverter::new(vec![SortField::new(key)])?,
-            nulls,
+            nulls: [null, null_by],
             kept: Vec::new(),
         })
     }
 
-    /// The buffers of all groups, or the first of them only.
+    /// The buffers of all groups.
     fn columns(&mut self) -> Result<[ArrayRef; 2]> {
         let kept = take(&mut self.kept).into_iter();
         let (values, by): (Vec<_>, Vec<_>) = kept
