@@ -98,8 +98,7 @@ fn fleet(version: &'static str) {
         stages += number(found, "stages");
     });
     assert_eq!(found, expected);
-    // The faster one may take all tasks of small stages, the more so on a busy machine.
-    assert!(shared * 2 > stages, "{shared} of {stages} stages");
+    assert!(shared * 4 > stages * 3, "{shared} of {stages} stages");
     stop(&mut hold, &mut native, "1", version);
 }
 

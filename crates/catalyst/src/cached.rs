@@ -17,6 +17,7 @@ use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, Expr, read_attributes};
 use crate::inputs::Inputs;
 use crate::lineage::{Hint, Lineage, Tree};
+use crate::literal::body;
 use crate::metrics::Metric;
 use crate::object::Object;
 use crate::plan::{Columns, Operator, OperatorKind};
@@ -195,17 +196,6 @@ impl<'g> Lineage<'_, 'g> {
         Ok((table, Inputs::Cached(Box::new(child.inputs))))
     }
 
-    /// The closure of an operator in that of its RDD.
-    fn closure_of(&self, rdd: Object<'g>) -> Result<Closure> {
-        if rdd.name() != "MapPartitionsRDD" {
-            return Err(Unsupported::Class(rdd.name().to_owned()));
-        }
-        let outer = Closure::in_field(rdd, "f")?;
-        let inner = outer.inner(self.reader.graph);
-        let inner = inner.filter(|_| outer.name().0 == "rdd.RDD");
-        inner.ok_or_else(|| outer.unsupported())
-    }
-
     fn places(&self, values: Vec<Value>, of: &Closure) -> Result<Vec<usize>> {
         let place = |value| {
             let place = self.reader.graph.int(value);
@@ -233,12 +223,9 @@ fn scan_tree(
 }
 
 fn storage_level(level: Object<'_>) -> Result<(u8, u8)> {
-    let of = level.graph.levels(level.node).next_back();
-    match of.map(|level| level.block_bytes().into_owned()).as_deref() {
-        Some([flags, _]) if flags & OFF_HEAP != 0 => {
-            Err(Unsupported::of_use("a cached table off heap"))
-        }
-        Some([flags, replication]) if *flags != 0 => Ok((*flags, *replication)),
+    match *body(level) {
+        [flags, _] if flags & OFF_HEAP != 0 => Err(Unsupported::of_use("a cached table off heap")),
+        [flags, replication] if flags != 0 => Ok((flags, replication)),
         _ => Err(Unsupported::of_use("a cached table without storage level")),
     }
 }

@@ -147,13 +147,20 @@ impl<'r, 'g> Lineage<'r, 'g> {
         }
     }
 
+    /// The closure of an operator in that of its RDD.
+    pub(crate) fn closure_of(&self, rdd: Object<'g>) -> Result<Closure> {
+        if rdd.name() != "MapPartitionsRDD" {
+            return Err(Unsupported::Class(rdd.name().to_owned()));
+        }
+        let outer = Closure::in_field(rdd, "f")?;
+        let inner = outer.inner(self.reader.graph);
+        let inner = inner.filter(|_| outer.name().0 == "rdd.RDD");
+        inner.ok_or_else(|| outer.unsupported())
+    }
+
     fn map_partitions(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
         let reader = self.reader;
-        let outer = Closure::in_field(rdd, "f")?;
-        let closure = outer
-            .inner(reader.graph)
-            .filter(|_| outer.name().0 == "rdd.RDD")
-            .ok_or_else(|| outer.unsupported())?;
+        let closure = self.closure_of(rdd)?;
         let child = rdd.object("prev")?;
         let (class, method) = closure.name();
         let operator = class.strip_prefix("sql.execution.").unwrap_or_default();

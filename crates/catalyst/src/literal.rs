@@ -247,7 +247,8 @@ pub(crate) fn read_utf8(object: Object<'_>) -> Result<Vec<u8>> {
     Ok(bytes.to_vec())
 }
 
-fn body(object: Object<'_>) -> Vec<u8> {
+/// What an object of a class that writes by itself has written.
+pub(crate) fn body(object: Object<'_>) -> Vec<u8> {
     object
         .graph
         .levels(object.node)

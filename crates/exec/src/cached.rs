@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use catalyst::{
-    Attribute, DataType, ExprId, InMemoryTableScan, Inputs, Literal, TaskInputs, Unsupported,
-};
+use arrow::datatypes::SchemaRef;
+use catalyst::{Attribute, DataType, ExprId, InMemoryTableScan, Inputs, TaskInputs, Unsupported};
 use datafusion_common::Result as DataFusionResult;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr::PhysicalExpr;
@@ -231,7 +230,7 @@ impl Iterator for MadeBatches {
 struct BatchFilter {
     /// Types of the values of the statistics.
     types: Vec<DataType>,
-    attributes: Vec<Attribute>,
+    schema: SchemaRef,
     filters: Vec<Arc<dyn PhysicalExpr>>,
 }
 
@@ -240,11 +239,7 @@ impl BatchFilter {
         if scan.filters.is_empty() {
             return Ok(None);
         }
-        let types = columns.iter().flat_map(|of| {
-            let counts = [DataType::Integer, DataType::Integer, DataType::Long];
-            [of.clone(), of.clone()].into_iter().chain(counts)
-        });
-        let types: Vec<_> = types.collect();
+        let types: Vec<_> = columns.iter().flat_map(ColumnStatistics::types).collect();
         let attribute = |(place, data_type): (i64, &DataType)| Attribute {
             name: "statistics".to_owned(),
             data_type: data_type.clone(),
@@ -259,14 +254,14 @@ impl BatchFilter {
         let filters = filters.map(|filter| lower(filter, &attributes));
         Ok(Some(Self {
             filters: filters.collect::<Result<_>>()?,
+            schema: schema_of(&attributes)?,
             types,
-            attributes,
         }))
     }
 
     /// Whether rows of the batch may be wanted.
     fn keeps(&self, batch: &CachedBatch) -> DataFusionResult<bool> {
-        let values = batch.statistics.iter().flat_map(values);
+        let values = batch.statistics.iter().flat_map(ColumnStatistics::values);
         let values: Vec<_> = values.collect();
         let refused = |why: Unsupported| bail_out(why.to_string());
         if values.len() != self.types.len() {
@@ -275,8 +270,7 @@ impl BatchFilter {
         let arrays = self.types.iter().zip(&values);
         let arrays = arrays.map(|(of, value)| array_of(of, vec![value]));
         let arrays = arrays.collect::<Result<Vec<_>>>().map_err(refused)?;
-        let schema = schema_of(&self.attributes).map_err(refused)?;
-        let row = batch_of(&schema, arrays, 1)?;
+        let row = batch_of(&self.schema, arrays, 1)?;
         for filter in &self.filters {
             let mask = mask(filter, &row)?;
             if mask.is_empty() || !mask.value(0) {
@@ -285,15 +279,4 @@ impl BatchFilter {
         }
         Ok(true)
     }
-}
-
-/// In the order of Spark's statistics.
-fn values(of: &ColumnStatistics) -> [Literal; 5] {
-    [
-        of.lower.clone(),
-        of.upper.clone(),
-        Literal::Integer(of.null_count),
-        Literal::Integer(of.count),
-        Literal::Long(of.size_in_bytes),
-    ]
 }

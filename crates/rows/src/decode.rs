@@ -21,7 +21,7 @@ mod elements;
 
 pub(crate) use bits::Bits;
 use builder::ColumnBuilder;
-pub(crate) use builder::{Values, big_endian, view};
+pub(crate) use builder::{Values, big_endian, slot, view};
 
 /// Rows of a batch at most.
 pub const BATCH_ROWS: usize = 8192;

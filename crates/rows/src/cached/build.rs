@@ -38,7 +38,7 @@ impl CachedBatchBuilder {
     ) -> std::result::Result<Self, Unsupported> {
         let max_rows = usize::try_from(max_rows).ok().filter(|rows| *rows > 0);
         Ok(Self {
-            columns: super::columns(types)?,
+            columns: Column::all(types)?,
             max_rows: max_rows.ok_or_else(|| Unsupported::of_use("cached batches of no rows"))?,
             compressed,
             rows: Vec::new(),
@@ -92,12 +92,6 @@ impl CachedBatchBuilder {
         self.ends.clear();
         self.size = 0;
         Some(batch)
-    }
-
-    /// Bytes that are held.
-    #[must_use]
-    pub fn held(&self) -> usize {
-        self.rows.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
     fn columns(&self) -> impl Iterator<Item = ColumnOfRows<'_>> {

@@ -4,7 +4,7 @@ use catalyst::Literal;
 
 use super::compression::{Fixed, Scheme, Value, best, compress};
 use super::{ColumnStatistics, Layout, has_scheme};
-use crate::decode::big_endian;
+use crate::decode::{big_endian, slot};
 use crate::layout::{Column, Slot, null_bytes};
 
 /// Bytes that a place of a null counts for.
@@ -29,9 +29,7 @@ impl ColumnOfRows<'_> {
     }
 
     fn slot(&self, row: &[u8]) -> i64 {
-        let at = null_bytes(self.of) + self.place * 8;
-        let bytes = row.get(at..).and_then(<[u8]>::first_chunk);
-        bytes.map_or(0, |bytes| i64::from_le_bytes(*bytes))
+        slot(row, null_bytes(self.of) + self.place * 8) as i64
     }
 
     fn bytes<'r>(&self, row: &'r [u8]) -> &'r [u8] {

@@ -50,11 +50,13 @@ fn written(
     let mut writer = Writer::new(catalog);
     let mut statistics = Vec::with_capacity(batch.statistics.len() * STATISTICS);
     for (column, data_type) in batch.statistics.iter().zip(types) {
-        statistics.push(literal(&mut writer, &column.lower, data_type)?);
-        statistics.push(literal(&mut writer, &column.upper, data_type)?);
-        statistics.push(writer.boxed("java.lang.Integer", Value::Int(column.null_count))?);
-        statistics.push(writer.boxed("java.lang.Integer", Value::Int(column.count))?);
-        statistics.push(writer.boxed("java.lang.Long", Value::Long(column.size_in_bytes))?);
+        for (value, of) in column
+            .values()
+            .iter()
+            .zip(ColumnStatistics::types(data_type))
+        {
+            statistics.push(literal(&mut writer, value, &of)?);
+        }
     }
     let statistics = writer.array("[Ljava.lang.Object;", statistics)?;
     let statistics = writer.object(ROW, &[("values", statistics)])?;
@@ -265,11 +267,7 @@ fn read_statistics(
     row: NodeId,
     types: &[DataType],
 ) -> Option<Vec<ColumnStatistics>> {
-    let all = types.iter().flat_map(|of| {
-        let (int, long) = (DataType::Integer, DataType::Long);
-        [of.clone(), of.clone(), int.clone(), int, long]
-    });
-    let all: Vec<_> = all.collect();
+    let all: Vec<_> = types.iter().flat_map(ColumnStatistics::types).collect();
     let values = literals_of_row(graph, row, &all).ok()?;
     let columns = values.as_chunks::<STATISTICS>().0;
     let column = |values: &[Literal; STATISTICS]| match values {

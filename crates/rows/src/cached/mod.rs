@@ -1,7 +1,7 @@
 //! Batches of cached tables: what `InMemoryRelation` keeps of the rows of a partition.
 //!
-//! A `DefaultCachedBatch` has a buffer for each column and statistics, by which scans leave out batches. A buffer is, in
-//! the processor's order of bytes (little endian here):
+//! A `DefaultCachedBatch` has a buffer for each column and statistics, by which scans leave out batches. A buffer is,
+//! in the processor's order of bytes (little endian here):
 //!
 //! ```text
 //! number of nulls: int | their places among the rows: int each | values that are not null
@@ -24,7 +24,7 @@ mod java;
 mod tests;
 
 use bytes::Bytes;
-use catalyst::{DataType, Literal, Unsupported};
+use catalyst::{DataType, Literal};
 
 use crate::layout::{Column, Slot};
 
@@ -56,6 +56,27 @@ pub struct ColumnStatistics {
     pub count: i32,
     /// Bytes of all of them, uncompressed.
     pub size_in_bytes: i64,
+}
+
+impl ColumnStatistics {
+    /// Types of the values that Spark keeps of a column of this type, in its order.
+    #[must_use]
+    pub fn types(of: &DataType) -> [DataType; 5] {
+        let (int, long) = (DataType::Integer, DataType::Long);
+        [of.clone(), of.clone(), int.clone(), int, long]
+    }
+
+    /// The values, in that order.
+    #[must_use]
+    pub fn values(&self) -> [Literal; 5] {
+        [
+            self.lower.clone(),
+            self.upper.clone(),
+            Literal::Integer(self.null_count),
+            Literal::Integer(self.count),
+            Literal::Long(self.size_in_bytes),
+        ]
+    }
 }
 
 impl CachedBatch {
@@ -103,8 +124,4 @@ fn has_scheme(column: &Column) -> bool {
         Layout::Fixed(_) => true,
         Layout::Variable => column.slot == Slot::String,
     }
-}
-
-fn columns(types: &[DataType]) -> Result<Box<[Column]>, Unsupported> {
-    Column::all(types)
 }

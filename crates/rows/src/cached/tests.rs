@@ -249,8 +249,8 @@ fn damaged_batches_are_refused() {
     }
 }
 
-/// A partition of a cached table on disk, as plain Spark wrote it: 60 rows as `tests/jobs/sql_cached.py` makes them, and
-/// three columns more. Batches have 25 rows at most.
+/// A partition of a cached table on disk, as plain Spark wrote it: 60 rows as `tests/jobs/sql_cached.py` makes them,
+/// and three columns more. Batches have 25 rows at most.
 const OF_SPARK: [(&str, &[u8]); 2] = [
     ("3.5.9", include_bytes!("fixtures/3.5.9.bin")),
     ("4.3.0", include_bytes!("fixtures/4.3.0.bin")),

@@ -277,7 +277,7 @@ fn finish_views(
 
 /// The 8 bytes at a place; 0 beyond the end.
 #[inline]
-fn slot(block: &[u8], at: usize) -> u64 {
+pub(crate) fn slot(block: &[u8], at: usize) -> u64 {
     let bytes = block.get(at..).and_then(<[u8]>::first_chunk);
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
