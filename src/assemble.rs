@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use javaser::Catalog;
 use javatime::Zones;
 
 use crate::config::{LaneName, SettingError, declared};
@@ -54,11 +55,18 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
             memory: plane.memory.clone(),
             files: Arc::clone(files),
             zones: time_zones(),
+            spark: spark_version(&plane.env.catalog),
             workers,
         };
         lanes.push(Box::new(SqlLane::new(parts, properties)?));
     }
     Ok(lanes)
+}
+
+/// Major and minor version of the Spark on the class path, which is the driver's; zeros if it does not say.
+fn spark_version(catalog: &Catalog) -> (u32, u32) {
+    let version = catalog.spark_version().unwrap_or_default();
+    declared::version_of(&version)
 }
 
 /// The time zones of the JDK whose JVM would run what is delegated. Without them, expressions in zones with rules are

@@ -35,6 +35,7 @@ mod qualify;
 mod remote_files;
 mod report;
 mod shuffle_service;
+mod sql_aggregates;
 mod sql_cached;
 mod sql_default;
 mod sql_expressions;

@@ -95,7 +95,7 @@ impl fmt::Display for OperatorKind {
                 ..
             } => write!(
                 f,
-                "{strategy:?}Aggregate by [{}] of [{}] as [{}] from {initial_input_buffer_offset} giving [{}]",
+                "{strategy}Aggregate by [{}] of [{}] as [{}] from {initial_input_buffer_offset} giving [{}]",
                 list(grouping),
                 list(aggregates),
                 list(aggregate_attributes),

@@ -43,7 +43,10 @@ mod types;
 mod unsafe_row;
 mod window;
 
-pub use aggregate::{AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Moment};
+pub use aggregate::{
+    AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Between, BitOperation,
+    Comoment, Moment,
+};
 pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use error::Unsupported;
 pub use expr::{

@@ -14,7 +14,7 @@ use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
 use crate::operators::{broadcast_join, broadcast_sides, left_is_streamed, shuffled_join, unary};
 use crate::output::{plan_output, union_output};
-use crate::plan::{Columns, LeafId, Operator, OperatorKind};
+use crate::plan::{AggregateStrategy, Columns, LeafId, Operator, OperatorKind};
 use crate::python::over_columns;
 use crate::scan::read_broadcast;
 use javaser::Closure;
@@ -208,7 +208,15 @@ impl<'r, 'g> Lineage<'r, 'g> {
             ) => {
                 let plan = closure.arg(reader, 0)?;
                 let child = self.rdd(child, Hint::plan(plan.object("child")?))?;
-                self.over(plan, child)
+                let mut tree = self.over(plan, child)?;
+                if let OperatorKind::Aggregate {
+                    strategy: AggregateStrategy::ObjectHash { sorts_from },
+                    ..
+                } = &mut tree.operator.kind
+                {
+                    *sorts_from = closure.int(reader, 1)?;
+                }
+                Ok(tree)
             }
             ("FileSourceScanExec", "doExecute") => match closure.arg(reader, 0)? {
                 rows if rows.name() == "SQLMetric" => self.scan_of_rows(&closure, hint, child),

@@ -40,6 +40,8 @@ pub(crate) struct Reader<'g> {
     pub(crate) zones: Zones,
     /// Whether dates are written and read by the formats of Spark 2.
     pub(crate) legacy_time_parser: bool,
+    /// Which Spark wrote it, major and minor; zeros if that is not known.
+    pub(crate) spark: (u32, u32),
     nodes: Cell<u32>,
     depth: Cell<u32>,
 }
@@ -51,6 +53,7 @@ impl<'g> Reader<'g> {
             allow_precision_loss,
             zones: Zones::default(),
             legacy_time_parser: false,
+            spark: (0, 0),
             nodes: Cell::new(0),
             depth: Cell::new(0),
         }

@@ -45,7 +45,11 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
         }
         "HashAggregateExec" => aggregate(reader, plan, AggregateStrategy::Hash, child)?,
         "SortAggregateExec" => aggregate(reader, plan, AggregateStrategy::Sort, child)?,
-        "ObjectHashAggregateExec" => aggregate(reader, plan, AggregateStrategy::ObjectHash, child)?,
+        "ObjectHashAggregateExec" => {
+            // The closure has it; this is Spark's default.
+            let strategy = AggregateStrategy::ObjectHash { sorts_from: 128 };
+            aggregate(reader, plan, strategy, child)?
+        }
         "SortExec" => {
             output.require()?;
             let order = read_sort_orders(reader, plan.elements("sortOrder")?)?;

@@ -1,5 +1,7 @@
 //! Operators of a stage.
 
+use std::fmt;
+
 use javaser::arena::NodeId;
 
 use crate::aggregate::AggregateExpression;
@@ -86,7 +88,21 @@ pub enum AggregateStrategy {
     /// `SortAggregateExec`: its input is sorted by the keys.
     Sort,
     /// `ObjectHashAggregateExec`
-    ObjectHash,
+    ObjectHash {
+        /// With so many groups a task sets their buffers aside, sorts the rows that are left, and adds the buffers to
+        /// what these come to (`spark.sql.objectHashAggregate.sortBased.fallbackThreshold`).
+        sorts_from: i32,
+    },
+}
+
+impl fmt::Display for AggregateStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hash => "Hash",
+            Self::Sort => "Sort",
+            Self::ObjectHash { .. } => "ObjectHash",
+        })
+    }
 }
 
 /// What an [`Operator`] does. The names are Spark's, without `Exec`.

@@ -72,6 +72,8 @@ pub struct Settings {
     pub legacy_time_parser: bool,
     /// Time zones besides those of fixed offsets.
     pub zones: Zones,
+    /// The driver's version of Spark, major and minor, where plans of several look the same; zeros if it is not known.
+    pub spark: (u32, u32),
 }
 
 impl Settings {
@@ -89,6 +91,7 @@ impl Settings {
             legacy_time_parser: property(Self::TIME_PARSER)
                 .is_some_and(|policy| policy.eq_ignore_ascii_case("LEGACY")),
             zones: Zones::default(),
+            spark: (0, 0),
         }
     }
 }
@@ -115,6 +118,7 @@ impl Stage {
         let mut reader = Reader::new(graph, settings.allow_precision_loss);
         reader.zones = settings.zones;
         reader.legacy_time_parser = settings.legacy_time_parser;
+        reader.spark = settings.spark;
         let target = reader.object(target);
         let rdd = reader.object(rdd);
         let mut lineage = Lineage::new(&reader);

@@ -21,6 +21,9 @@ pub(super) struct Measured {
 /// Name of the metric with the most bytes that an operator of ours held.
 pub(super) const PEAK_MEMORY: &str = "peak_memory";
 
+/// Name of the metric with the aggregations of many groups that Spark goes on with by sorting.
+pub(super) const SORT_FALLBACKS: &str = "sort_fallbacks";
+
 /// Name of the metric with the batches that Spark's reader would have made.
 pub(super) const INPUT_BATCHES: &str = "input_batches";
 
@@ -67,6 +70,9 @@ fn value(name: &str, measured: &MetricsSet) -> Option<usize> {
         "sortTime" | "aggTime" | "scanTime" => {
             measured.elapsed_compute().map(|time| time / MILLISECOND)
         }
+        "numTasksFallBacked" => measured
+            .sum_by_name(SORT_FALLBACKS)
+            .map(|value: MetricValue| value.as_usize()),
         "peakMemory" => measured
             .sum_by_name(PEAK_MEMORY)
             .map(|value: MetricValue| value.as_usize()),

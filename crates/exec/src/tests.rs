@@ -345,6 +345,7 @@ impl Aggregation {
                 kind,
                 args: vec![reference(&self.input[1])],
                 data_type: result.data_type.clone(),
+                percentages: Vec::new(),
                 input_buffer: vec![buffer.clone()],
             },
             mode,

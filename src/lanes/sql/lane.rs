@@ -44,6 +44,8 @@ pub struct SqlParts {
     pub files: Arc<FileSystems>,
     /// Time zones with rules.
     pub zones: Zones,
+    /// The driver's version of Spark, major and minor.
+    pub spark: (u32, u32),
     /// Who runs functions of Python, if somebody does.
     pub workers: Option<PythonWorkers>,
 }
@@ -209,6 +211,7 @@ impl Shared {
         };
         let mut settings = Settings::new(property);
         settings.zones = self.parts.zones.clone();
+        settings.spark = self.parts.spark;
         let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
         let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
         let output = JudgedOutput::new(native.stage()).map_err(words)?;

@@ -4,16 +4,24 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveA
 use arrow::datatypes::DataType as ArrowType;
 use datafusion_common::Result;
 
+use super::bits::Bits;
 use super::boolean::MinMaxBoolean;
 use super::bytes::MinMaxBytes;
 use super::collect::CollectList;
+use super::collect_set::CollectSet;
+use super::comoment::{Comoments, Plan as ComomentPlan};
 use super::decimal::{AverageDecimal, SumDecimal};
+use super::digest::{ApproxPercentiles, is_summarized};
 use super::extremum_by::ExtremumBy;
 use super::first::FirstLast;
+use super::hll::{self, ApproxCountDistinct};
 use super::minmax::min_max;
 use super::moment::Moments;
 use super::nested::MinMaxNested;
 use super::number::{AverageDouble, Count, SumDouble, SumLong};
+use super::percentile::{Asked, Percentiles, is_counted};
+use super::scala_set;
+use crate::expr::is_hashed;
 use catalyst::EvalMode;
 use catalyst::Unsupported;
 use catalyst::{AggregateFunction, AggregateKind};
@@ -59,6 +67,8 @@ pub(super) struct Factory {
     input: DataType,
     /// Type of the second.
     second: DataType,
+    /// Where percentiles are.
+    percentages: Vec<f64>,
     result: DataType,
     /// Types of the buffer, as Spark says.
     pub(super) buffer: Vec<DataType>,
@@ -76,11 +86,12 @@ impl Factory {
             kind: function.kind,
             input: arg(0),
             second: arg(1),
+            percentages: function.percentages.clone(),
             result: function.data_type.clone(),
             buffer: buffer.map(|column| column.data_type.clone()).collect(),
         };
         // It need not say what it has.
-        if function.kind == AggregateKind::CollectList && factory.buffer.is_empty() {
+        if function.kind.is_typed() && factory.buffer.is_empty() {
             factory.buffer.push(DataType::Binary);
         }
         // Arrays and structs may say something else of nulls.
@@ -101,7 +112,11 @@ impl Factory {
         let factory = Self {
             kind,
             input: input.clone(),
-            second: DataType::Integer,
+            second: match kind {
+                AggregateKind::Comoment { .. } => DataType::Double,
+                _ => DataType::Integer,
+            },
+            percentages: Vec::new(),
             result: input.clone(),
             buffer: Vec::new(),
         };
@@ -176,8 +191,39 @@ impl Factory {
                 input.to_arrow()?;
                 vec![input.clone(), self.second.clone()]
             }
-            (AggregateKind::CentralMoment { .. }, DataType::Double) => {
-                vec![DataType::Double; 3]
+            (AggregateKind::CentralMoment { moment, .. }, DataType::Double) => {
+                vec![DataType::Double; moment.order() + 1]
+            }
+            (AggregateKind::Comoment { comoment, .. }, DataType::Double)
+                if self.second == DataType::Double =>
+            {
+                vec![DataType::Double; comoment.buffer_len()]
+            }
+            (
+                AggregateKind::Bits(_),
+                DataType::Byte | DataType::Short | DataType::Integer | DataType::Long,
+            ) => vec![self.input.clone()],
+            (AggregateKind::ApproxCountDistinct { precision }, input)
+                if *input != DataType::Null && is_hashed(&input.to_arrow()?) =>
+            {
+                vec![DataType::Long; hll::words(precision)]
+            }
+            (AggregateKind::CollectSet { .. }, input)
+                if scala_set::is_hashed(&input.to_arrow()?) =>
+            {
+                vec![DataType::Binary]
+            }
+            (AggregateKind::Percentile { .. }, input)
+                if is_counted(input)
+                    && matches!(
+                        self.second,
+                        DataType::Byte | DataType::Short | DataType::Integer | DataType::Long
+                    ) =>
+            {
+                vec![DataType::Binary]
+            }
+            (AggregateKind::ApproxPercentile { .. }, input) if is_summarized(input) => {
+                vec![DataType::Binary]
             }
             _ => return Err(unsupported()),
         })
@@ -230,13 +276,56 @@ impl Factory {
                 },
                 _,
             ) => Box::new(Moments::new(moment, null_on_divide_by_zero, skips_empty)),
+            (
+                AggregateKind::Comoment {
+                    comoment,
+                    null_on_divide_by_zero,
+                    skips_empty,
+                    checks_squares,
+                },
+                _,
+            ) => Box::new(Comoments::new(ComomentPlan {
+                comoment,
+                null_on_divide_by_zero,
+                skips_empty,
+                checks_squares,
+            })),
+            (AggregateKind::Bits(operation), input) => {
+                let of = input.to_arrow();
+                let of = of.map_err(|reason| bail_out(reason.to_string()))?;
+                Box::new(Bits::new(operation, of))
+            }
+            (AggregateKind::ApproxCountDistinct { precision }, _) => {
+                Box::new(ApproxCountDistinct::new(precision))
+            }
             (AggregateKind::CollectList, input) => Box::new(CollectList::new(input)?),
+            (AggregateKind::CollectSet { scala }, input) => {
+                Box::new(CollectSet::new(input, scala)?)
+            }
+            (AggregateKind::Percentile { reverse, between }, input) => {
+                let asked = Asked {
+                    places: self.percentages.clone(),
+                    as_array: self.gives_arrays(),
+                    reverse,
+                    between,
+                };
+                Box::new(Percentiles::new(input, asked)?)
+            }
+            (AggregateKind::ApproxPercentile { accuracy }, input) => {
+                let places = self.percentages.clone();
+                let as_array = self.gives_arrays();
+                Box::new(ApproxPercentiles::new(input, accuracy, places, as_array)?)
+            }
             (AggregateKind::MaxBy, input) => Box::new(ExtremumBy::new(input, &self.second, false)?),
             (AggregateKind::MinBy, input) => Box::new(ExtremumBy::new(input, &self.second, true)?),
             (AggregateKind::BloomFilter { .. }, _) => {
                 return Err(bail_out("BloomFilterAggregate"));
             }
         })
+    }
+
+    fn gives_arrays(&self) -> bool {
+        matches!(self.result, DataType::Array { .. })
     }
 
     fn decimal_buffer(&self) -> Result<Decimal> {

@@ -114,47 +114,16 @@ impl Accumulator for CollectList {
 
     fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
         self.groups.resize_with(total, Vec::new);
-        let buffers = column(buffers, 0)?.as_binary_view_opt();
-        let buffers = buffers.ok_or_else(|| bail_out("a buffer of another type"))?;
-        let (mut block, mut spans, mut own) = (Vec::new(), Vec::new(), Vec::new());
-        for (buffer, group) in buffers.iter().zip(groups) {
-            let Some(buffer) = buffer else {
-                return Err(bail_out("a buffer that is null"));
-            };
-            let of = |length: usize| u32::try_from(length).map_err(|_| bail_out("large buffers"));
-            spans.push(RowSpan {
-                offset: of(block.len())?,
-                size: of(buffer.len())?,
-            });
-            block.extend_from_slice(buffer);
-            own.push(*group);
-        }
-        let decoder = RowDecoder::new([&self.array]);
-        let decoder = decoder.map_err(|reason| bail_out(reason.to_string()))?;
-        let batch = decoder.decode(&[(Bytes::from(block), spans)])?;
-        let lists = column(batch.columns(), 0)?.as_list_opt::<i32>();
-        let lists = lists.ok_or_else(|| bail_out("a buffer of another type"))?;
-        if lists.null_count() > 0 || lists.values().logical_null_count() > 0 {
-            return Err(bail_out("a buffer with nulls"));
-        }
+        let lists = lists_of(buffers, &self.array)?;
         // Of all groups together the elements are as many as the values.
-        let lengths = lists.offsets().lengths();
-        let own = own.into_iter().zip(lengths);
+        let own = groups.iter().copied().zip(lists.offsets().lengths());
         let own = own.flat_map(|(group, length)| std::iter::repeat_n(group, length));
         self.push(Arc::clone(lists.values()), own)
     }
 
     fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
         let lists = self.lists()?;
-        let unsupported = |reason: catalyst::Unsupported| bail_out(reason.to_string());
-        let schema = rows::types::schema_of_types([&self.array]).map_err(unsupported)?;
-        let batch = RecordBatch::try_new(schema, vec![lists])?;
-        let mut encoder = RowEncoder::new([&self.array]).map_err(unsupported)?;
-        let mut builder = BinaryViewBuilder::with_capacity(batch.num_rows());
-        for row in encoder.encode(&batch)?.rows() {
-            builder.append_value(row);
-        }
-        Ok(vec![Arc::new(builder.finish())])
+        Ok(vec![list_buffers(lists, &self.array)?])
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {
@@ -166,6 +135,46 @@ impl Accumulator for CollectList {
             + self.groups.capacity() * size_of::<Vec<(u32, u32)>>()
             + self.values * 2 * size_of::<(u32, u32)>()
     }
+}
+
+/// The lists in buffers: a list for each of them.
+pub(super) fn lists_of(buffers: &[ArrayRef], array: &DataType) -> Result<ListArray> {
+    let buffers = column(buffers, 0)?.as_binary_view_opt();
+    let buffers = buffers.ok_or_else(|| bail_out("a buffer of another type"))?;
+    let (mut block, mut spans) = (Vec::new(), Vec::new());
+    for buffer in buffers {
+        let Some(buffer) = buffer else {
+            return Err(bail_out("a buffer that is null"));
+        };
+        let of = |length: usize| u32::try_from(length).map_err(|_| bail_out("large buffers"));
+        spans.push(RowSpan {
+            offset: of(block.len())?,
+            size: of(buffer.len())?,
+        });
+        block.extend_from_slice(buffer);
+    }
+    let decoder = RowDecoder::new([array]);
+    let decoder = decoder.map_err(|reason| bail_out(reason.to_string()))?;
+    let batch = decoder.decode(&[(Bytes::from(block), spans)])?;
+    let lists = column(batch.columns(), 0)?.as_list_opt::<i32>();
+    let lists = lists.ok_or_else(|| bail_out("a buffer of another type"))?;
+    if lists.null_count() > 0 || lists.values().logical_null_count() > 0 {
+        return Err(bail_out("a buffer with nulls"));
+    }
+    Ok(lists.clone())
+}
+
+/// Buffers with lists: of each the bytes of a row.
+pub(super) fn list_buffers(lists: ArrayRef, array: &DataType) -> Result<ArrayRef> {
+    let unsupported = |reason: catalyst::Unsupported| bail_out(reason.to_string());
+    let schema = rows::types::schema_of_types([array]).map_err(unsupported)?;
+    let batch = RecordBatch::try_new(schema, vec![lists])?;
+    let mut encoder = RowEncoder::new([array]).map_err(unsupported)?;
+    let mut builder = BinaryViewBuilder::with_capacity(batch.num_rows());
+    for row in encoder.encode(&batch)?.rows() {
+        builder.append_value(row);
+    }
+    Ok(Arc::new(builder.finish()))
 }
 
 #[cfg(test)]

@@ -1,20 +1,29 @@
 //! `HashAggregateExec` and its kin. Buffers are Spark's: its executors may compute the other half of an aggregation.
 
 mod accumulator;
+mod bits;
 mod boolean;
 mod bytes;
 mod collect;
+mod collect_set;
 mod common;
+mod comoment;
 mod decimal;
+mod digest;
 mod extremum_by;
 mod first;
+mod hll;
 mod minmax;
 mod moment;
 mod nested;
 mod number;
+mod percentile;
 mod run;
+mod scala_set;
 mod spill;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -36,9 +45,9 @@ use super::sort::stable_sort;
 use catalyst::DataType;
 use catalyst::Inputs;
 use catalyst::Unsupported;
-use catalyst::{AggregateExpression, AggregateKind, AggregateMode};
+use catalyst::{AggregateExpression, AggregateFunction, AggregateKind, AggregateMode};
 use catalyst::{AggregateStrategy, Operator, OperatorKind};
-use catalyst::{Attribute, Expr, ExprId};
+use catalyst::{Attribute, Expr, ExprId, ExprKind, Function};
 use rows::types::{ToArrow as _, schema_of_types};
 
 /// An aggregation that was judged. Shared by the tasks of a stage.
@@ -53,16 +62,18 @@ struct Plan {
     input_schema: SchemaRef,
     /// Arguments and buffers of the functions, each once: a sum and an average of the same have the same.
     args: Vec<Arc<dyn PhysicalExpr>>,
-    functions: Vec<Function>,
+    functions: Vec<Judged>,
     /// Keys and buffers: what is spilled.
     buffer_schema: SchemaRef,
     output: Output,
     /// Whether groups are to come out in the order in which they are met.
     ordered: bool,
+    /// With how many groups Spark sets their buffers aside and adds them to those of all later rows.
+    sets_aside: Option<usize>,
 }
 
 #[derive(Debug)]
-struct Function {
+struct Judged {
     factory: Factory,
     /// Whether the arguments are buffers.
     merges: bool,
@@ -113,6 +124,8 @@ pub(super) fn aggregate(
             AggregateKind::First { .. }
                 | AggregateKind::Last { .. }
                 | AggregateKind::CollectList
+                | AggregateKind::CollectSet { .. }
+                | AggregateKind::ApproxPercentile { .. }
                 | AggregateKind::MaxBy
                 | AggregateKind::MinBy
         )
@@ -184,6 +197,12 @@ pub(super) fn aggregate(
         buffer_schema,
         output,
         ordered,
+        sets_aside: match strategy {
+            AggregateStrategy::ObjectHash { sorts_from } if !grouping.is_empty() => {
+                Some(usize::try_from(*sorts_from).unwrap_or_default().max(1))
+            }
+            _ => None,
+        },
     });
     let start = move |start: &Start<'_>| run(Arc::clone(&plan), start);
     let name = "HashAggregateExec";
@@ -216,7 +235,7 @@ fn function(
     aggregate: &AggregateExpression,
     input: &[Attribute],
     distinct: &mut Vec<Expr>,
-) -> Result<Function> {
+) -> Result<Judged> {
     let of = &aggregate.function;
     let factory = Factory::new(of)?;
     let merges = aggregate.mode.merges();
@@ -227,7 +246,7 @@ fn function(
             .cloned()
             .map(Expr::attribute)
             .collect(),
-        false => of.args.clone(),
+        false => rows_args(of),
     };
     let args = args.into_iter().map(|arg| {
         let known = distinct.iter().position(|known| *known == arg);
@@ -242,12 +261,31 @@ fn function(
         Some(filter) if !merges => Some(lower(filter, input)?),
         _ => None,
     };
-    Ok(Function {
+    Ok(Judged {
         factory,
         merges,
         args,
         filter,
     })
+}
+
+/// What is computed of each row for a function: its arguments, for those that count hashes these before them.
+fn rows_args(of: &AggregateFunction) -> Vec<Expr> {
+    let mut args = of.args.clone();
+    if let AggregateKind::ApproxCountDistinct { .. } = of.kind {
+        let hash = Expr {
+            kind: ExprKind::Call {
+                function: Function::XxHash64 { seed: 42 },
+                args: args.clone(),
+                mode: None,
+                time_zone: None,
+            },
+            data_type: DataType::Long,
+            nullable: false,
+        };
+        args.insert(0, hash);
+    }
+    args
 }
 
 fn results(

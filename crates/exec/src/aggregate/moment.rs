@@ -1,4 +1,4 @@
-//! Standard deviations and variances. Buffer: n, avg, m2.
+//! Standard deviations, variances, skewness and kurtosis. Buffer: n, avg, m2, of the last two also m3, of the last m4.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use datafusion_common::Result;
 
 use super::accumulator::{Accumulator, each, primitive};
 use catalyst::Moment;
+use rows::error::bail_out;
 
 /// The buffer of a group.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct Buffer {
     n: f64,
     avg: f64,
     m2: f64,
+    m3: f64,
+    m4: f64,
 }
 
 impl Buffer {
@@ -23,16 +26,21 @@ impl Buffer {
         let n = self.n + 1.0;
         let delta = value - self.avg;
         let delta_n = delta / n;
-        self.n = n;
+        let m2 = self.m2 + delta * (delta - delta_n);
+        let (squared, squared_n) = (delta * delta, delta_n * delta_n);
+        let m3 = self.m3 - 3.0 * delta_n * m2 + delta * (squared - squared_n);
+        self.m4 = self.m4 - 4.0 * delta_n * m3 - 6.0 * squared_n * m2
+            + delta * (delta * squared - delta_n * squared_n);
+        (self.m2, self.m3) = (m2, m3);
         self.avg += delta_n;
-        self.m2 += delta * (delta - delta_n);
+        self.n = n;
     }
-}
 
-impl Buffer {
-    fn merge(&mut self, other: Self, skips_empty: bool) {
-        let n = self.n + other.n;
-        let one_is_empty = skips_empty && (self.n == 0.0 || other.n == 0.0);
+    /// Adds up the buffers of two sets of rows; `skips_empty`: with a rule for those without rows.
+    pub(super) fn merge(&mut self, other: Self, skips_empty: bool) {
+        let (n1, n2) = (self.n, other.n);
+        let n = n1 + n2;
+        let one_is_empty = skips_empty && (n1 == 0.0 || n2 == 0.0);
         let delta = match one_is_empty {
             true => 0.0,
             false => other.avg - self.avg,
@@ -41,34 +49,77 @@ impl Buffer {
             true => 0.0,
             false => delta / n,
         };
+        let (m2, m3) = (self.m2, self.m3);
         // Without the rule, infinity times no rows is NaN.
-        self.m2 = self.m2 + other.m2 + delta * delta_n * self.n * other.n;
+        self.m2 = m2 + other.m2 + delta * delta_n * n1 * n2;
+        self.m3 = m3
+            + other.m3
+            + delta_n * delta_n * delta * n1 * n2 * (n1 - n2)
+            + 3.0 * delta_n * (n1 * other.m2 - n2 * m2);
+        self.m4 = self.m4
+            + other.m4
+            + delta_n * delta_n * delta_n * delta * n1 * n2 * (n1 * n1 - n1 * n2 + n2 * n2)
+            + 6.0 * delta_n * delta_n * (n1 * n1 * other.m2 + n2 * n2 * m2)
+            + 4.0 * delta_n * (n1 * other.m3 - n2 * m3);
         self.avg = match one_is_empty {
-            true if self.n == 0.0 => other.avg,
+            true if n1 == 0.0 => other.avg,
             true => self.avg,
-            false => self.avg + delta_n * other.n,
+            false => self.avg + delta_n * n2,
         };
         self.n = n;
+    }
+
+    pub(super) fn m2(&self) -> f64 {
+        self.m2
+    }
+
+    /// The numbers of Spark's buffer, in its order; functions of lower moments have fewer.
+    pub(super) fn numbers(&self) -> [f64; 5] {
+        [self.n, self.avg, self.m2, self.m3, self.m4]
+    }
+
+    pub(super) fn of_numbers(numbers: &[f64]) -> Self {
+        let number = |place: usize| numbers.get(place).copied().unwrap_or_default();
+        Self {
+            n: number(0),
+            avg: number(1),
+            m2: number(2),
+            m3: number(3),
+            m4: number(4),
+        }
+    }
+}
+
+/// A quotient. By nothing Spark gives null, or fails.
+pub(super) fn quotient(of: f64, by: f64) -> Result<f64> {
+    match by == 0.0 {
+        true => Err(bail_out("moments divided by zero")),
+        false => Ok(of / by),
     }
 }
 
 /// What a buffer comes to; `None` for null.
-pub(crate) fn moment_of(of: Moment, null_on_divide_by_zero: bool, buffer: Buffer) -> Option<f64> {
-    let Buffer { n, m2, .. } = buffer;
-    if n == 0.0 {
-        return None;
-    }
-    let samples = matches!(of, Moment::StddevSamp | Moment::VarianceSamp);
-    if samples && n == 1.0 {
-        return (!null_on_divide_by_zero).then_some(f64::NAN);
-    }
-    let variance = match samples {
-        true => m2 / (n - 1.0),
-        false => m2 / n,
-    };
-    Some(match of {
-        Moment::StddevSamp | Moment::StddevPop => variance.sqrt(),
-        Moment::VarianceSamp | Moment::VariancePop => variance,
+///
+/// # Errors
+/// Bail-out: a division by zero.
+pub(crate) fn moment_of(
+    of: Moment,
+    null_on_divide_by_zero: bool,
+    buffer: Buffer,
+) -> Result<Option<f64>> {
+    let Buffer { n, m2, m3, m4, .. } = buffer;
+    let undefined = (!null_on_divide_by_zero).then_some(f64::NAN);
+    Ok(match of {
+        _ if n == 0.0 => None,
+        Moment::StddevSamp | Moment::VarianceSamp if n == 1.0 => undefined,
+        Moment::Skewness | Moment::Kurtosis if m2 == 0.0 => undefined,
+        Moment::StddevSamp => Some((m2 / (n - 1.0)).sqrt()),
+        Moment::VarianceSamp => Some(m2 / (n - 1.0)),
+        Moment::StddevPop => Some((m2 / n).sqrt()),
+        Moment::VariancePop => Some(m2 / n),
+        Moment::Skewness => Some(quotient(n.sqrt() * m3, (m2 * m2 * m2).sqrt())?),
+        Moment::Kurtosis => Some(quotient(n * m4, m2 * m2)? - 3.0),
+        Moment::SumOfSquares => Some(m2),
     })
 }
 
@@ -110,34 +161,28 @@ impl Accumulator for Moments {
     }
 
     fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        let n = primitive::<Float64Type>(buffers, 0)?.values();
-        let avg = primitive::<Float64Type>(buffers, 1)?.values();
-        let m2 = primitive::<Float64Type>(buffers, 2)?.values();
+        let columns =
+            (0..=self.moment.order()).map(|place| primitive::<Float64Type>(buffers, place));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         self.buffers.resize(total, Buffer::default());
+        let mut numbers = Vec::with_capacity(columns.len());
         for (row, group) in groups.iter().enumerate() {
-            let left = &mut self.buffers[*group];
-            let right = Buffer {
-                n: n[row],
-                avg: avg[row],
-                m2: m2[row],
-            };
-            left.merge(right, self.skips_empty);
+            numbers.clear();
+            numbers.extend(columns.iter().map(|column| column.value(row)));
+            self.buffers[*group].merge(Buffer::of_numbers(&numbers), self.skips_empty);
         }
         Ok(())
     }
 
     fn buffers(&mut self) -> Result<Vec<ArrayRef>> {
         let buffers = take(&mut self.buffers);
-        let of = |field: fn(&Buffer) -> f64| -> ArrayRef {
-            Arc::new(
-                buffers
-                    .iter()
-                    .map(field)
-                    .map(Some)
-                    .collect::<Float64Array>(),
-            )
+        let of = |place: usize| -> ArrayRef {
+            let numbers = buffers
+                .iter()
+                .map(|buffer| buffer.numbers().get(place).copied());
+            Arc::new(numbers.collect::<Float64Array>())
         };
-        Ok(vec![of(|b| b.n), of(|b| b.avg), of(|b| b.m2)])
+        Ok((0..=self.moment.order()).map(of).collect())
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {
@@ -146,7 +191,7 @@ impl Accumulator for Moments {
         let results = buffers
             .into_iter()
             .map(|buffer| moment_of(of, null, buffer));
-        Ok(Arc::new(results.collect::<Float64Array>()))
+        Ok(Arc::new(results.collect::<Result<Float64Array>>()?))
     }
 
     fn size(&self) -> usize {
@@ -190,6 +235,36 @@ mod tests {
             let result = moments.evaluate().unwrap();
             let result = result.as_primitive::<Float64Type>().value(0);
             assert_eq!(result.is_nan(), is_nan, "{result}");
+        }
+    }
+
+    /// As Spark's documentation has them.
+    #[test]
+    fn higher_moments_of_parts() {
+        for (moment, values, expected) in [
+            (
+                Moment::Skewness,
+                [-10.0, -20.0, 100.0, 1000.0],
+                1.113_565_746_902_201_3,
+            ),
+            (
+                Moment::Kurtosis,
+                [-10.0, -20.0, 100.0, 1000.0],
+                -0.701_436_804_752_961_8,
+            ),
+        ] {
+            for parts in [1, 3] {
+                let mut moments = Moments::new(moment, true, false);
+                let values: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
+                let groups: Vec<_> = (0..4).map(|row| row % parts).collect();
+                moments.update(&[values], &groups, None, parts).unwrap();
+                let buffers = moments.buffers().unwrap();
+                assert_eq!(buffers.len(), moment.order() + 1);
+                moments.merge(&buffers, &vec![0; parts], 1).unwrap();
+                let result = moments.evaluate().unwrap();
+                let result = result.as_primitive::<Float64Type>().value(0);
+                assert!((result - expected).abs() < 1e-12, "{moment:?}: {result}");
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use catalyst::EvalMode;
 use rows::error::bail_out;
 
 /// A column of one type of numbers, widened if need be.
-fn widened(columns: &[ArrayRef], to: &ArrowType) -> Result<ArrayRef> {
+pub(super) fn widened(columns: &[ArrayRef], to: &ArrowType) -> Result<ArrayRef> {
     let array = column(columns, 0)?;
     Ok(match array.data_type() == to {
         true => Arc::clone(array),

@@ -8,14 +8,16 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::SpillFile;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion_physical_plan::metrics::{BaselineMetrics, Gauge, MetricBuilder};
+use datafusion_physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, Gauge, MetricBuilder,
+};
 use futures::stream::{self, StreamExt};
 
 use super::spill::{Spill, check};
 use super::table::Table;
 use super::{Output, Plan};
 use crate::exec::{Batches, Start, batch_of};
-use crate::metrics::PEAK_MEMORY;
+use crate::metrics::{PEAK_MEMORY, SORT_FALLBACKS};
 use crate::project::evaluate;
 
 /// Aggregates an input.
@@ -25,6 +27,8 @@ pub(super) fn run(plan: Arc<Plan>, start: &Start<'_>) -> Result<Batches> {
         table: Table::new(Arc::clone(&plan))?,
         spill: Spill::new(&plan, start),
         parts: Vec::new(),
+        aside: None,
+        fallbacks: start.metrics.clone(),
         input: Some(start.input(0)?),
         output: None,
         schema: Arc::clone(start.schema),
@@ -47,6 +51,10 @@ struct Run {
     spill: Spill,
     /// What was spilled, once the input is done.
     parts: Vec<Vec<Arc<dyn SpillFile>>>,
+    /// Keys and buffers that are added to those of later rows, as Spark does.
+    aside: Option<RecordBatch>,
+    /// Where it is counted that they were set aside.
+    fallbacks: ExecutionPlanMetricsSet,
     input: Option<SendableRecordBatchStream>,
     /// Keys with buffers or results, and how many rows of them are out.
     output: Option<(RecordBatch, usize)>,
@@ -66,18 +74,23 @@ impl Run {
             }
             if let Some(mut input) = self.input.take() {
                 while let Some(batch) = input.next().await.transpose()? {
-                    {
-                        let _timer = self.baseline.elapsed_compute().timer();
-                        self.table.add(&batch)?;
-                    }
+                    self.add(batch)?;
                     if let Err(error) = self.reserve() {
                         self.spill(error)?;
                     }
                 }
                 if self.spill.is_used() {
                     self.write_table()?;
+                    if let Some(aside) = self.aside.take() {
+                        let rows = aside.num_rows();
+                        self.spill
+                            .write(aside.columns().to_vec(), rows, self.batch_size)?;
+                    }
                     self.parts = self.spill.finish();
                     continue;
+                }
+                if let Some(aside) = self.aside.take() {
+                    self.table.add_spilled(&aside)?;
                 }
             } else {
                 let Some(part) = self.parts.pop() else {
@@ -107,6 +120,27 @@ impl Run {
         }
     }
 
+    /// Adds rows. Those after the last of so many groups are added to new buffers.
+    fn add(&mut self, mut batch: RecordBatch) -> Result<()> {
+        let time = self.baseline.elapsed_compute().clone();
+        let _timer = time.timer();
+        while batch.num_rows() > 0 {
+            let most = self.plan.sets_aside;
+            let most = most.filter(|_| self.aside.is_none() && !self.spill.is_used());
+            if let Some(most) = most.filter(|most| self.table.has(*most)) {
+                let (columns, rows) = self.table.take_first_buffers(most)?;
+                self.aside = Some(batch_of(&self.plan.buffer_schema, columns, rows)?);
+                self.table = Table::new(Arc::clone(&self.plan))?;
+                let fallbacks = MetricBuilder::new(&self.fallbacks);
+                fallbacks.counter(SORT_FALLBACKS, 0).add(1);
+                continue;
+            }
+            let rows = self.table.add(&batch, most)?;
+            batch = batch.slice(rows, batch.num_rows() - rows);
+        }
+        Ok(())
+    }
+
     /// The next rows that come out.
     fn pop(&mut self) -> Result<Option<RecordBatch>> {
         let _timer = self.baseline.elapsed_compute().timer();
@@ -129,7 +163,8 @@ impl Run {
     }
 
     fn reserve(&mut self) -> Result<()> {
-        let size = self.table.size();
+        let aside = self.aside.as_ref();
+        let size = self.table.size() + aside.map_or(0, RecordBatch::get_array_memory_size);
         self.peak.set_max(size);
         self.memory.try_resize(size)
     }

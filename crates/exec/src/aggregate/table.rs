@@ -63,11 +63,32 @@ impl Table {
         }
     }
 
-    /// Adds rows of the input.
-    pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        let plan = Arc::clone(&self.plan);
-        let keys = evaluate(&plan.keys, batch)?;
+    /// Adds rows of the input, up to the one with which there are `most` groups. Gives how many.
+    pub(super) fn add(&mut self, batch: &RecordBatch, most: Option<usize>) -> Result<usize> {
+        let keys = evaluate(&self.plan.keys, batch)?;
         let total = self.intern(&keys, batch.num_rows())?;
+        let last = match most {
+            Some(most) if total >= most => self.groups.iter().position(|group| *group == most - 1),
+            _ => None,
+        };
+        let Some(last) = last else {
+            self.update(batch, total)?;
+            return Ok(batch.num_rows());
+        };
+        // The groups of later rows are left over.
+        self.groups.truncate(last + 1);
+        self.update(&batch.slice(0, last + 1), most.unwrap_or(total))?;
+        Ok(last + 1)
+    }
+
+    /// Whether there are so many groups.
+    pub(super) fn has(&self, groups: usize) -> bool {
+        self.keys.as_ref().is_some_and(|keys| keys.len() >= groups)
+    }
+
+    /// Adds rows whose groups were found.
+    fn update(&mut self, batch: &RecordBatch, total: usize) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
         let all = match plan.common.is_empty() {
             true => evaluate(&plan.args, batch)?,
             false => evaluate(&plan.args, &with_common(&plan, batch)?)?,
@@ -116,15 +137,30 @@ impl Table {
 
     /// Takes keys and buffers of all groups, and their number.
     pub(super) fn take_buffers(&mut self) -> Result<(Columns, usize)> {
-        self.take(|accumulator, into| {
+        let total = self.len();
+        self.take_first_buffers(total)
+    }
+
+    /// Takes keys and buffers of the first groups, and their number. There are no buffers of others.
+    pub(super) fn take_first_buffers(&mut self, groups: usize) -> Result<(Columns, usize)> {
+        self.take(groups, |accumulator, into| {
             into.extend(accumulator.buffers()?);
             Ok(())
         })
     }
 
+    /// Number of groups.
+    fn len(&self) -> usize {
+        match &self.keys {
+            Some(keys) => keys.len(),
+            None => 1,
+        }
+    }
+
     /// Takes keys and results of all groups, and their number.
     pub(super) fn take_results(&mut self) -> Result<(Columns, usize)> {
-        self.take(|accumulator, into| {
+        let total = self.len();
+        self.take(total, |accumulator, into| {
             into.push(accumulator.evaluate()?);
             Ok(())
         })
@@ -132,12 +168,9 @@ impl Table {
 
     fn take(
         &mut self,
+        total: usize,
         of: impl Fn(&mut Box<dyn Accumulator>, &mut Columns) -> Result<()>,
     ) -> Result<(Columns, usize)> {
-        let total = match &self.keys {
-            Some(keys) => keys.len(),
-            None => 1,
-        };
         if total == 0 {
             return Ok((Vec::new(), 0));
         }
@@ -154,6 +187,7 @@ impl Table {
             accumulator.merge(&none, &[], total)?;
         }
         let mut columns = match &mut self.keys {
+            Some(keys) if keys.len() > total => keys.emit(EmitTo::First(total))?,
             Some(keys) => keys.emit(EmitTo::All)?,
             None => Vec::new(),
         };

@@ -157,7 +157,11 @@ fn plain() -> Vec<(Operator, Inputs)> {
         },
         grouping(AggregateStrategy::Hash, &key, &columns),
         grouping(AggregateStrategy::Sort, &key, &columns),
-        grouping(AggregateStrategy::ObjectHash, &key, &columns),
+        grouping(
+            AggregateStrategy::ObjectHash { sorts_from: 128 },
+            &key,
+            &columns,
+        ),
         OperatorKind::Sort {
             order: vec![order(&key)],
             global: true,

@@ -12,10 +12,11 @@ use super::lower::{Demand, Lowering};
 use catalyst::DataType;
 use catalyst::Inputs;
 use catalyst::PythonForm;
-use catalyst::{AggregateKind, Moment};
+use catalyst::{AggregateKind, Between, BitOperation, Comoment, Moment};
 use catalyst::{AggregateStrategy, Operator, OperatorKind};
 use catalyst::{BuildSide, JoinType};
 use catalyst::{EvalMode, Expr};
+use javaser::ScalaVersion;
 use rows::{RowDecoder, RowEncoder};
 
 /// The joins that an operator of Spark's runs natively.
@@ -194,7 +195,7 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::Aggregate { strategy, .. } => match strategy {
             AggregateStrategy::Hash => "HashAggregateExec",
             AggregateStrategy::Sort => "SortAggregateExec",
-            AggregateStrategy::ObjectHash => "ObjectHashAggregateExec",
+            AggregateStrategy::ObjectHash { .. } => "ObjectHashAggregateExec",
         },
         OperatorKind::Sort { .. } => "SortExec",
         OperatorKind::Limit { offset: 0, .. } => "LocalLimitExec",
@@ -244,7 +245,32 @@ fn function_name(kind: AggregateKind) -> &'static str {
             Moment::StddevPop => "StddevPop",
             Moment::VarianceSamp => "VarianceSamp",
             Moment::VariancePop => "VariancePop",
+            Moment::Skewness => "Skewness",
+            Moment::Kurtosis => "Kurtosis",
+            Moment::SumOfSquares => "RegrReplacement",
         },
+        AggregateKind::Comoment { comoment, .. } => match comoment {
+            Comoment::Corr => "Corr",
+            Comoment::CovPopulation => "CovPopulation",
+            Comoment::CovSample => "CovSample",
+            Comoment::RegrR2 => "RegrR2",
+            Comoment::SumOfProducts => "RegrSXY",
+            Comoment::RegrSlope => "RegrSlope",
+            Comoment::RegrIntercept => "RegrIntercept",
+        },
+        AggregateKind::Bits(operation) => match operation {
+            BitOperation::And => "BitAndAgg",
+            BitOperation::Or => "BitOrAgg",
+            BitOperation::Xor => "BitXorAgg",
+        },
+        AggregateKind::ApproxCountDistinct { .. } => "HyperLogLogPlusPlus",
+        AggregateKind::CollectSet { .. } => "CollectSet",
+        AggregateKind::Percentile {
+            between: Between::Line | Between::LineFromLower,
+            ..
+        } => "Percentile",
+        AggregateKind::Percentile { .. } => "PercentileDisc",
+        AggregateKind::ApproxPercentile { .. } => "ApproximatePercentile",
         AggregateKind::BloomFilter { .. } => "BloomFilterAggregate",
         AggregateKind::CollectList => "CollectList",
         AggregateKind::MaxBy => "MaxBy",
@@ -258,6 +284,16 @@ fn functions() -> Vec<AggregateKind> {
         moment,
         null_on_divide_by_zero: true,
         skips_empty: true,
+    };
+    let comoment = |comoment| AggregateKind::Comoment {
+        comoment,
+        null_on_divide_by_zero: true,
+        skips_empty: true,
+        checks_squares: true,
+    };
+    let percentile = |between| AggregateKind::Percentile {
+        reverse: false,
+        between,
     };
     vec![
         AggregateKind::Sum {
@@ -275,13 +311,33 @@ fn functions() -> Vec<AggregateKind> {
         AggregateKind::Last {
             ignore_nulls: false,
         },
+        AggregateKind::Bits(BitOperation::And),
+        AggregateKind::Bits(BitOperation::Or),
+        AggregateKind::Bits(BitOperation::Xor),
+        AggregateKind::ApproxCountDistinct { precision: 9 },
         AggregateKind::CollectList,
+        AggregateKind::CollectSet {
+            scala: ScalaVersion::V2_13,
+        },
+        percentile(Between::Line),
+        percentile(Between::First),
+        AggregateKind::ApproxPercentile { accuracy: 100 },
         AggregateKind::MaxBy,
         AggregateKind::MinBy,
         moment(Moment::StddevSamp),
         moment(Moment::StddevPop),
         moment(Moment::VarianceSamp),
         moment(Moment::VariancePop),
+        moment(Moment::Skewness),
+        moment(Moment::Kurtosis),
+        moment(Moment::SumOfSquares),
+        comoment(Comoment::Corr),
+        comoment(Comoment::CovPopulation),
+        comoment(Comoment::CovSample),
+        comoment(Comoment::RegrR2),
+        comoment(Comoment::SumOfProducts),
+        comoment(Comoment::RegrSlope),
+        comoment(Comoment::RegrIntercept),
         AggregateKind::BloomFilter {
             estimated_items: 100,
             bits: 1024,

@@ -100,7 +100,8 @@ fn md5_text(bytes: &[u8]) -> String {
         .collect()
 }
 
-fn is_hashed(of: &ArrowType) -> bool {
+/// Whether [`xxhash64`] knows the type.
+pub(crate) fn is_hashed(of: &ArrowType) -> bool {
     !of.is_nested() && is_murmur3_hashed(of)
 }
 

@@ -43,6 +43,7 @@ use rows::types::ToArrow as _;
 use rows::types::{column_name, schema_of};
 
 pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, functions_in};
+pub(crate) use hash::is_hashed;
 pub use literal::scalar;
 pub use order::lower_sort;
 pub(crate) use order::order_key;

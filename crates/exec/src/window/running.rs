@@ -409,7 +409,7 @@ impl Running for Moments {
     fn remove(&mut self, _: usize) {}
 
     fn value(&self) -> Result<Option<f64>> {
-        Ok(moment_of(self.of, self.null_on_divide_by_zero, self.buffer))
+        moment_of(self.of, self.null_on_divide_by_zero, self.buffer)
     }
 }
 

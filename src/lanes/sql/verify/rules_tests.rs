@@ -108,6 +108,7 @@ fn aggregated(
         kind,
         args: vec![Expr::attribute(of.clone())],
         data_type: result.data_type.clone(),
+        percentages: Vec::new(),
         input_buffer: Vec::new(),
     };
     let kind = OperatorKind::Aggregate {

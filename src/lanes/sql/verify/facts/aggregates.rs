@@ -86,8 +86,8 @@ impl Facts {
                     for column in &function.input_buffer {
                         loose.push((column.id, typed(look, &column.data_type)));
                     }
-                    // A list does not say which column is its own.
-                    if function.kind == AggregateKind::CollectList
+                    // Those of bytes do not all say which column is their own.
+                    if function.kind.is_typed()
                         && let Some(column) = result.get(at).and_then(Expr::to_attribute)
                     {
                         loose.push((column.id, look));
@@ -142,14 +142,31 @@ impl Facts {
             AggregateKind::First { .. }
             | AggregateKind::Last { .. }
             | AggregateKind::CollectList
+            | AggregateKind::CollectSet { .. }
+            | AggregateKind::ApproxPercentile { .. }
             | AggregateKind::MaxBy
             | AggregateKind::MinBy
                 if !self.ordered =>
             {
                 Determined::Free
             }
+            // Values and how often they come are in no order in buffers.
+            AggregateKind::Percentile { .. } if aggregate.mode != AggregateMode::Complete => {
+                Determined::Free
+            }
+            // What is left of large numbers that are taken off each other.
+            AggregateKind::Comoment { .. } if !self.ordered => Determined::Free,
+            AggregateKind::CentralMoment { moment, .. } if moment.order() > 2 && !self.ordered => {
+                Determined::Free
+            }
             // Lists of sums are not looked into, and other rows may have the greatest.
-            AggregateKind::CollectList | AggregateKind::MaxBy | AggregateKind::MinBy
+            AggregateKind::CollectList
+            | AggregateKind::CollectSet { .. }
+            | AggregateKind::Percentile { .. }
+            | AggregateKind::ApproxPercentile { .. }
+            | AggregateKind::ApproxCountDistinct { .. }
+            | AggregateKind::MaxBy
+            | AggregateKind::MinBy
                 if inputs != Determined::Exact =>
             {
                 Determined::Free
@@ -160,6 +177,10 @@ impl Facts {
             | AggregateKind::Last { .. }
             | AggregateKind::Count
             | AggregateKind::CollectList
+            | AggregateKind::CollectSet { .. }
+            | AggregateKind::Percentile { .. }
+            | AggregateKind::ApproxPercentile { .. }
+            | AggregateKind::ApproxCountDistinct { .. }
             | AggregateKind::MaxBy
             | AggregateKind::MinBy
             | AggregateKind::BloomFilter { .. } => inputs,
@@ -167,7 +188,9 @@ impl Facts {
             AggregateKind::Min | AggregateKind::Max if has_equals(&function.data_type) => {
                 Determined::Free
             }
-            AggregateKind::CentralMoment { .. } => inputs.max(Determined::Moment),
+            AggregateKind::CentralMoment { .. } | AggregateKind::Comoment { .. } => {
+                inputs.max(Determined::Moment)
+            }
             _ => inputs.max(Determined::Near),
         }
     }

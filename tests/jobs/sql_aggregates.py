@@ -1,0 +1,103 @@
+"""Aggregate functions on odd data of every type: of few groups and of so many that Spark sorts what is left, of one partition, in which the order of rows is known, and of several.
+
+usage: spark-submit sql_aggregates.py RESULT"""
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+from sql_cached import table
+from sql_random import counters
+from sql_windows import text
+
+NUMBERS = ["ti", "sm", "it", "lo", "fl", "do"]
+DECIMALS = ["de", "wi"]
+INTEGERS = ["ti", "sm", "it", "lo"]
+# What Scala's sets have an order of here.
+IN_SETS = ["bo", "ti", "sm", "it", "lo", "st", "da", "ts", "nt"]
+HASHED = ["bo", "ti", "sm", "it", "lo", "fl", "do", "de", "wi", "st", "bi", "da", "ts", "nt", "ds"]
+PLACES = "array(0D, 0.1D, 0.5D, 0.77D, 1D)"
+# Percentiles of both zeros depend on the order of a hash table, approximate ones on that of rows.
+NO_ZEROS = {"fl": "IF(fl = 0, 0F, fl)", "do": "IF(do = 0, 0D, do)"}
+
+# By name, columns of an aggregation: such as do not depend on the order of rows, and such as do.
+ANYHOW = {
+    "bits": [f"{function}({of})" for of in INTEGERS for function in ("bit_and", "bit_or", "bit_xor")],
+    "bits of some": ["bit_and(it) FILTER (WHERE it > 5)", "bit_or(DISTINCT sm)", "bit_xor(CAST(NULL AS int))", "bool_and(bo)", "some(bo)", "count_if(bo)"],
+    "different": [f"approx_count_distinct({of})" for of in HASHED],
+    "different, otherwise exact": ["approx_count_distinct(id, 0.3)", "approx_count_distinct(id, 0.01)", "approx_count_distinct(id % 90, 0.39)", "approx_count_distinct(id) FILTER (WHERE id % 3 = 0)", "approx_count_distinct(st, 0.2)"],
+    "percentiles": [f"percentile({NO_ZEROS.get(of, of)}, {PLACES})" for of in NUMBERS + DECIMALS],
+    "percentiles of some": ["median(it)", "percentile(id, 0.3, id % 4)", "percentile(id, array(0.3D, 0.9D), it % 2 * it % 2) FILTER (WHERE it < 100 OR it IS NULL)", "percentile(DISTINCT sm, 0.5)", "median(CAST(NULL AS double))"],
+    "percentiles in order": [f"percentile_cont({place}) WITHIN GROUP (ORDER BY {of}{way})" for place in ("0.25", "0.9") for of in ("it", "de", NO_ZEROS["do"]) for way in ("", " DESC")],
+    "percentiles among values": [f"percentile_disc({place}) WITHIN GROUP (ORDER BY {of}{way})" for place in ("0", "0.25", "0.9", "1") for of in ("it", "wi", NO_ZEROS["fl"]) for way in ("", " DESC")],
+    "about percentiles": [f"percentile_approx({NO_ZEROS.get(of, of)}, {PLACES})" for of in NUMBERS + ["da", "nt", "ts"]],
+    "about percentiles, otherwise exact": ["approx_percentile(id, 0.5D)", "percentile_approx(id, array(0.9D, 0.1D, 0.5D), 1)", "percentile_approx(CAST(NULL AS int), 0.5D)", "percentile_approx(it, 0D) FILTER (WHERE it > 0)"],
+    "sets": [f"sort_array(collect_set({of}))" for of in IN_SETS],
+    "counts of pairs": ["regr_count(id, it)", "round(regr_avgx(id, id % 11), 9)", "round(regr_avgy(id % 7, sm), 9)"],
+}
+ORDERED = {
+    "sets in order": [f"collect_set({of})" for of in IN_SETS],
+    "sets of many": ["collect_set(id * 977 % 4001)", "collect_set(concat('k', id * 31 % 977))", "collect_set(id * 3000000007 - 7)", "collect_set(IF(id % 5 = 0, NULL, id))", "collect_set(it) FILTER (WHERE id % 2 = 1)"],
+    "about percentiles of zeros": ["percentile_approx(do, array(0.3D, 0.5D))", "percentile_approx(fl, 0.4D, 7)"],
+    "lists": ["collect_list(id)", "collect_list(st)", "first(id)", "last(id)", "max_by(id, sm)", "sum(id / 7D)", "avg(do)"],
+    "moments": ["skewness(id)", "kurtosis(id)", "skewness(sm)", "kurtosis(it)", "stddev(id)", "skewness(IF(id < 0, 1, NULL))", "kurtosis(7)", "skewness(id % 2)"],
+    "pairs": [f"{function}(id % 13, id % 7 / 3D)" for function in ("corr", "covar_pop", "covar_samp", "regr_r2", "regr_sxx", "regr_sxy", "regr_syy")],
+    "pairs with nulls": [f"{function}(IF(id % 5 = 1, NULL, id * id), IF(id % 3 = 1, NULL, id))" for function in ("corr", "covar_pop", "covar_samp", "regr_r2", "regr_sxx", "regr_sxy", "regr_syy")],
+    "lines": [f"{function}(id * 2 - id % 3, id % 17)" for function in ("regr_slope", "regr_intercept")],
+}
+# Spark 3.5 may count pairs without a dependent variable, so these have none there.
+LINES_WITH_NULLS = [f"{function}(IF(id % 5 = 1, NULL, id * id), IF(id % 3 = 1, NULL, id))" for function in ("regr_slope", "regr_intercept")]
+
+# Keys of groups: none, few, and as many as Spark takes into its table, or more.
+KEYS = {"all": None, "few": "id % 7", "the most": "id % 128", "one more": "id % 129", "many": "id % 300", "many texts": "concat('key ', id * 7 % 401)"}
+
+
+def grouped(frame, key, columns):
+    """The rows of an aggregation."""
+    columns = [f"{column} AS c{place}" for place, column in enumerate(columns)]
+    name = f"aggregated_{id(columns)}"
+    frame.createOrReplaceTempView(name)
+    keys = f"{key} AS g, " if key else ""
+    by = f" GROUP BY {key}" if key else ""
+    rows = frame.sparkSession.sql(f"SELECT {keys}{', '.join(columns)} FROM {name}{by}").collect()
+    return sorted(json.dumps([text(value) for value in row]) for row in rows)
+
+
+def main(result):
+    builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "3").config("spark.sql.session.timeZone", "Europe/Zurich")
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    newer = not spark.version.startswith("3.")
+    answers = {}
+
+    def ask(about, frame, key, columns):
+        answers[about] = grouped(frame, key, columns)
+
+    one, several, none = (table(spark, 3000, 1), table(spark, 3000, 4), table(spark, 0, 2))
+    ordered = {**ORDERED, **({"lines with nulls": LINES_WITH_NULLS} if newer else {})}
+    for keys, key in KEYS.items():
+        for name, columns in {**ANYHOW, **ordered}.items():
+            ask(f"{name} of {keys} in one partition", one, key, columns)
+    for keys in ("all", "few", "many"):
+        for name, columns in ANYHOW.items():
+            ask(f"{name} of {keys}", several, KEYS[keys], columns)
+            ask(f"{name} of {keys} of nothing", none, KEYS[keys], columns)
+    # Summaries that are compressed, and digests of many values.
+    large = spark.range(0, 260_000, 1, 1).selectExpr("id", "CAST(id * 7919 % 260003 AS int) AS it", "id * 104729 % 1000003 / 7D AS do")
+    for keys, key in {"all": None, "two": "id % 2", "many": "id % 200"}.items():
+        ask(f"large summaries of {keys}", large, key, [f"percentile_approx({of}, {PLACES}, {accuracy})" for of in ("it", "do") for accuracy in (10, 100, 10000)])
+        ask(f"large sets of {keys}", large, key, ["approx_count_distinct(id)", "approx_count_distinct(do, 0.01)", "size(collect_set(it))", "percentile(it, 0.999)", "hash(collect_set(id % 50021))"])
+    # All at once, the buffers of which are in one row.
+    everything = [columns[0] for columns in {**ANYHOW, **ordered}.values()]
+    ask("everything", one, "id % 150", everything)
+    ask("everything, one partition after the other", several, "id % 150", [columns[0] for columns in ANYHOW.values()])
+    # Values that are distinct first.
+    ask("sets beside distinct values", one, "id % 20", ["count(DISTINCT it)", "sort_array(collect_set(sm))", "sum(DISTINCT lo % 10)", "approx_count_distinct(st)", "bit_or(ti)"])
+    with open(result, "w") as out:
+        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}, "counters": counters(spark)}, out, indent=0, sort_keys=True)
+    print(f"{len(answers)} answers")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
