@@ -49,7 +49,9 @@ def home_of_links(installed, work):
     home = work / "spark"
     home.mkdir()
     for part in installed.iterdir():
-        (home / part.name).symlink_to(part)
+        # Somebody may have run a cluster from there.
+        if part.name != "work":
+            (home / part.name).symlink_to(part)
     return home
 
 
