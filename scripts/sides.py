@@ -1,5 +1,5 @@
-"""What scripts share that ask the same of plain Spark and of Firesteel: where things are, an application on a cluster of each side, and the
-reports of Firesteel's executors. Standard library only."""
+"""What scripts share that ask the same of plain Spark and of Firesteel: where things are, an application on a cluster
+of each side, and the reports of Firesteel's executors. Standard library only."""
 
 import argparse
 import json

@@ -19,9 +19,15 @@ import scala.Function0;
 import scala.Option;
 import scala.Tuple3;
 
-/** What Spark's `SQLQueryTestSuite` does with a query, for a driver in Python. Sessions and data sets are of other classes in Spark 3.5 than later. */
+/**
+ * What Spark's `SQLQueryTestSuite` does with a query, for a driver in Python. Sessions and data sets are of other
+ * classes in Spark 3.5 than later.
+ */
 public class SqlTests {
-    /** An answer: `rows` in their order, `set` if they have none, or `error`; then the schema, or the class of the error and its condition; then rows, or the message. */
+    /**
+     * An answer: `rows` in their order, `set` if they have none, or `error`; then the schema, or the class of the
+     * error and its condition; then rows, or the message.
+     */
     public static String[] run(Object session, String sql) {
         try {
             Object rows = call(session, "sql", String.class, sql);

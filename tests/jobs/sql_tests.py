@@ -1,12 +1,13 @@
 """Asks the queries of Spark's own `SQLQueryTestSuite`, as the suite does, and writes down what comes.
 
-usage: spark-submit sql_tests.py RESULT OPTIONS. OPTIONS is JSON: `inputs`, the directory with `sql-tests` and `test-data`; `files` below
-`sql-tests/inputs` (names, directories, patterns; all but functions of Python if there are none); `sample`, the part of the SELECTs that is
-asked; `combinations` of a file's settings that are asked; `parquet`, whether temporary views of literals become tables of Parquet;
-`one_row`, whether a SELECT without FROM reads a table of one row; `seconds` after which no other file is begun.
+usage: spark-submit sql_tests.py RESULT OPTIONS. OPTIONS is JSON: `inputs`, the directory with `sql-tests` and
+`test-data`; `files` below `sql-tests/inputs` (names, directories, patterns; all but functions of Python if there are
+none); `sample`, the part of the SELECTs that is asked; `combinations` of a file's settings that are asked; `parquet`,
+whether temporary views of literals become tables of Parquet; `one_row`, whether a SELECT without FROM reads a table of
+one row; `seconds` after which no other file is begun.
 
-RESULT has a line of JSON for each query: file, number of the combination, number of the query, text, answer (sqltests.SqlTests), stages with
-the number of their tasks, seconds."""
+RESULT has a line of JSON for each query: file, number of the combination, number of the query, text, answer
+(sqltests.SqlTests), stages with the number of their tasks, seconds."""
 
 import fnmatch
 import itertools

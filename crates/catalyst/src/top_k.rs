@@ -1,5 +1,5 @@
-//! `TakeOrderedAndProjectExec` and `CollectLimitExec` inside of a plan: the first rows of each partition are gathered in
-//! one, whose first rows are then taken, and projected.
+//! `TakeOrderedAndProjectExec` and `CollectLimitExec` inside of a plan: the first rows of each partition are gathered
+//! in one, whose first rows are then taken, and projected.
 //!
 //! At the root of a plan the former is an action of its own, `RDD.takeOrdered`, which is not read here.
 

@@ -73,8 +73,8 @@ pub(super) fn sort(
     stable(lowering, order, None, child, inputs, below)
 }
 
-/// Lowers a sort of which only the first rows are wanted. Joins below may give their rows in another order than Spark's:
-/// tables that need no sorting are worth more than which of equal rows comes first.
+/// Lowers a sort of which only the first rows are wanted. Joins below may give their rows in another order than
+/// Spark's: tables that need no sorting are worth more than which of equal rows comes first.
 pub(super) fn top(
     lowering: &Lowering,
     (limit, order, child): (i32, &[SortOrder], &Operator),
