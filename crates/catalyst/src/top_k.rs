@@ -6,7 +6,7 @@
 use javaser::Closure;
 
 use crate::closure::ClosureArgs as _;
-use crate::error::Result;
+use crate::error::{Result, Unsupported};
 use crate::expr::{Expr, ExprKind, read_sort_orders};
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::metrics::read_map;
@@ -65,14 +65,13 @@ impl<'g> Lineage<'_, 'g> {
     /// What a closure of `CollectLimitExec.doExecute` makes of an RDD: the plan of a subquery ends with it.
     pub(crate) fn collect_limit(&mut self, closure: &Closure, rdd: Object<'g>) -> Result<Tree> {
         let plan = closure.arg(self.reader, 0)?;
-        let (gathers, hint) = self.gathering(plan, rdd)?;
+        // The first rows of a partition and the first rows of all are the same closure, but for an offset.
+        if plan.int("offset")? > 0 {
+            return Err(Unsupported::of_use("a subquery with an offset"));
+        }
+        let (_, hint) = self.gathering(plan, rdd)?;
         let Tree { operator, inputs } = self.rdd(rdd, hint)?;
-        // Only what is gathered has an offset.
-        let offset = match gathers {
-            true => 0,
-            false => plan.int("offset")?,
-        };
-        let operator = limited(operator, plan.int("limit")?, offset);
+        let operator = limited(operator, plan.int("limit")?, 0);
         Ok(Tree { operator, inputs })
     }
 
