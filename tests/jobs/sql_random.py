@@ -96,6 +96,12 @@ FIXED = [
     "SELECT c0, count(*) FROM (SELECT /*+ REPARTITION(1) */ * FROM (SELECT id AS c0 FROM range(0, 9, 1, 3) ORDER BY id DESC LIMIT 4)) GROUP BY c0",
     "SELECT sum(x) FROM (SELECT x, row_number() OVER (ORDER BY x) AS n FROM (SELECT id AS x FROM range(0, 50, 1, 2) ORDER BY id DESC LIMIT 3 OFFSET 1)) WHERE n < 3",
     "SELECT count(*) FROM (SELECT id FROM range(5) ORDER BY id LIMIT 0)",
+    # A subquery that ends with a limit.
+    "SELECT id, (SELECT id - id + 7 FROM range(0, 9, 1, 3) LIMIT 1) AS x, (SELECT concat(c0, c1) FROM VALUES (1, 'x') t(c0, c1) LIMIT 3) AS y FROM range(3)",
+    # Rows of equal keys stay in their order.
+    "SELECT k, id, row_number() OVER (ORDER BY k) AS n FROM (SELECT id % 3 AS k, id FROM range(0, 100, 1, 1))",
+    "SELECT collect_list(id) FROM (SELECT id % 3 AS k, id FROM range(0, 50, 1, 1) ORDER BY k DESC)",
+    "SELECT k, id FROM (SELECT concat('k', id % 3) AS k, id FROM range(0, 50, 1, 1)) ORDER BY k LIMIT 40",
     "SELECT /*+ SHUFFLE_REPLICATE_NL(a) */ a.id, b.x FROM range(3) a JOIN VALUES (1, 'one'), (2, 'two') b(x, y) ON a.id < b.x",
     "SELECT /*+ SHUFFLE_REPLICATE_NL(a) */ count(*), max(b.c0) FROM range(0, 40, 1, 3) a CROSS JOIN from_list b",
     "SELECT max(a.id > b.id), min(a.id > b.id) FROM range(3) a CROSS JOIN range(2) b",

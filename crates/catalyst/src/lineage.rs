@@ -236,6 +236,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 self.cartesian(closure.arg(reader, 0)?, child)
             }
             ("TakeOrderedAndProjectExec", "doExecute") => self.take_ordered(&closure, child),
+            ("CollectLimitExec", "doExecute") => self.collect_limit(&closure, child),
             ("LocalTableScanExec", "doExecute") => self.local_table(&closure, child, &hint),
             ("OneRowRelationExec", "doExecute") => {
                 let metric = closure.args.first().copied().unwrap_or(Value::Null);

@@ -1,12 +1,12 @@
-//! `TakeOrderedAndProjectExec` inside of a plan: the first rows of each partition are gathered in one, whose first rows
-//! are then projected.
+//! `TakeOrderedAndProjectExec` and `CollectLimitExec` inside of a plan: the first rows of each partition are gathered
+//! in one, whose first rows are then taken, and projected.
 //!
-//! At the root of a plan it is an action of its own, `RDD.takeOrdered`, which is not read here.
+//! At the root of a plan the former is an action of its own, `RDD.takeOrdered`, which is not read here.
 
 use javaser::Closure;
 
 use crate::closure::ClosureArgs as _;
-use crate::error::Result;
+use crate::error::{Result, Unsupported};
 use crate::expr::{Expr, ExprKind, read_sort_orders};
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::metrics::read_map;
@@ -20,25 +20,12 @@ impl<'g> Lineage<'_, 'g> {
     pub(crate) fn take_ordered(&mut self, closure: &Closure, rdd: Object<'g>) -> Result<Tree> {
         let reader = self.reader;
         let plan = closure.arg(reader, 0)?;
-        let child = plan.object("child")?;
-        // Its own shuffle counts with its own metrics. What stands below that is the first rows of a partition, all
-        // else the first rows of all: Spark 3.5 has the same closure for both.
-        let own = |field| read_map(reader, plan, field);
-        let gathers = match &self.write_metrics {
-            Some(metrics) => !metrics.is_empty() && *metrics == own("writeMetrics")?,
-            None => false,
-        };
+        let (gathers, hint) = self.gathering(plan, rdd)?;
         let sorted = match closure.args.len() {
             // The operator only: what is below is sorted already.
             1 if gathers => true,
             2 => false,
             _ => return Err(closure.unsupported()),
-        };
-        let gathered = rdd.name() == "ShuffledRowRDD"
-            && read_map(reader, rdd, "metrics")? == own("readMetrics")?;
-        let hint = match gathered && !gathers {
-            true => Hint::output(plan_output(reader, child)?),
-            false => Hint::plan(child),
         };
         let Tree { operator, inputs } = self.rdd(rdd, hint)?;
         operator.output.require()?;
@@ -73,6 +60,39 @@ impl<'g> Lineage<'_, 'g> {
             }
         };
         Ok(Tree { operator, inputs })
+    }
+
+    /// What a closure of `CollectLimitExec.doExecute` makes of an RDD: the plan of a subquery ends with it.
+    pub(crate) fn collect_limit(&mut self, closure: &Closure, rdd: Object<'g>) -> Result<Tree> {
+        let plan = closure.arg(self.reader, 0)?;
+        // The first rows of a partition and the first rows of all are the same closure, but for an offset.
+        if plan.int("offset")? > 0 {
+            return Err(Unsupported::of_use("a subquery with an offset"));
+        }
+        let (_, hint) = self.gathering(plan, rdd)?;
+        let Tree { operator, inputs } = self.rdd(rdd, hint)?;
+        let operator = limited(operator, plan.int("limit")?, 0);
+        Ok(Tree { operator, inputs })
+    }
+
+    /// Whether an operator's closure stands below its own shuffle, and what is known of the RDD below the closure. Such
+    /// a shuffle counts with the operator's metrics. What stands below it is the first rows of a partition, all else
+    /// the first rows of all: Spark 3.5 has the same closure for both.
+    fn gathering(&self, plan: Object<'g>, rdd: Object<'g>) -> Result<(bool, Hint<'g>)> {
+        let reader = self.reader;
+        let child = plan.object("child")?;
+        let own = |field| read_map(reader, plan, field);
+        let gathers = match &self.write_metrics {
+            Some(metrics) => !metrics.is_empty() && *metrics == own("writeMetrics")?,
+            None => false,
+        };
+        let gathered = rdd.name() == "ShuffledRowRDD"
+            && read_map(reader, rdd, "metrics")? == own("readMetrics")?;
+        let hint = match gathered && !gathers {
+            true => Hint::output(plan_output(reader, child)?),
+            false => Hint::plan(child),
+        };
+        Ok((gathers, hint))
     }
 }
 

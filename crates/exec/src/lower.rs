@@ -40,6 +40,8 @@ pub(super) struct Lowered {
     metrics: Arc<[Metric]>,
     /// Metrics of sorts below that may have been left out.
     sorts: Arc<[i64]>,
+    /// Whether it is the input of the plan that does what Spark's operator does.
+    measured_by_input: bool,
 }
 
 impl Lowered {
@@ -56,6 +58,7 @@ impl Lowered {
             build,
             metrics: Arc::new([]),
             sorts: Arc::new([]),
+            measured_by_input: false,
         })
     }
 
@@ -96,6 +99,14 @@ impl Lowered {
         Self::of(columns, build)
     }
 
+    /// The same, where it is the input of the plan whose metrics are the operator's.
+    pub(super) fn measured_by_input(self) -> Self {
+        Self {
+            measured_by_input: true,
+            ..self
+        }
+    }
+
     /// The plan for a task.
     pub(super) fn build(
         &self,
@@ -104,8 +115,10 @@ impl Lowered {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = (self.build)(task, inputs)?;
         if !self.metrics.is_empty() || !self.sorts.is_empty() {
+            let input = plan.children().first().copied();
+            let measured = input.filter(|_| self.measured_by_input);
             task.measured.push(Measured {
-                plan: Arc::clone(&plan),
+                plan: Arc::clone(measured.unwrap_or(&plan)),
                 metrics: Arc::clone(&self.metrics),
                 sorts: Arc::clone(&self.sorts),
             });
@@ -192,13 +205,13 @@ impl Lowering {
             }
             OperatorKind::Aggregate { .. } => aggregate::aggregate(self, operator, inputs, demand)?,
             OperatorKind::Sort { order, child, .. } => {
-                sort::sort(self, order, None, child, inputs, demand)?
+                sort::sort(self, (order, child), inputs, demand)?
             }
             OperatorKind::TopK {
                 limit,
                 order,
                 child,
-            } => sort::sort(self, order, Some(*limit), child, inputs, demand)?,
+            } => sort::top(self, (*limit, order, child), inputs, demand)?,
             OperatorKind::Limit {
                 limit,
                 offset,

@@ -13,67 +13,29 @@ use futures::StreamExt as _;
 use super::exec::{Batches, OperatorExec, Start, batch_of};
 use super::expr::lower_sort;
 use super::lower::{Demand, Lowered, Lowering, Result, needed};
-use super::metrics::Measured;
-use catalyst::{DataType, Inputs, Operator, OperatorKind, SortOrder, Unsupported};
+use catalyst::{DataType, Inputs, Operator, SortOrder, Unsupported};
 use rows::types::{column_name, schema_of, schema_of_types};
 
-/// Lowers a sort; of the first rows only, if there is a limit.
-pub(super) fn sort(
+/// Lowers a sort; of the first rows only, if there is a limit. Rows of equal keys stay in the order of the input, as
+/// Spark's sorts leave them: they are numbered, and sorted by their numbers last. `below` says what is needed of the
+/// input.
+fn stable(
     lowering: &Lowering,
     order: &[SortOrder],
-    limit: Option<i32>,
+    fetch: Option<usize>,
     child: &Operator,
     inputs: &Inputs,
-    demand: Demand<'_>,
+    below: Demand<'_>,
 ) -> Result<Lowered> {
-    let below = needed(demand, order.iter().map(|by| &by.child));
-    let child = lowering.operator(child, inputs, Demand::unordered(below.as_ref()))?;
-    let output = child.output()?.to_vec();
-    let keys = order
-        .iter()
-        .map(|by| lower_sort(by, &output))
-        .collect::<Result<Vec<_>>>()?;
-    let ordering = LexOrdering::new(keys);
-    let ordering = ordering.ok_or_else(|| Unsupported::of_use("a sort by nothing"))?;
-    let fetch = match limit {
-        None => None,
-        Some(limit) => match usize::try_from(limit) {
-            Ok(limit) if limit > 0 => Some(limit),
-            _ => return Err(Unsupported::of_use("no rows of a sort")),
-        },
-    };
-    // What is sorted by and not needed above is left to the operator above to drop: that is free.
-    Lowered::new(
-        output,
-        Box::new(move |task, inputs| {
-            let input = child.build(task, inputs)?;
-            let sort = SortExec::new(ordering.clone(), input).with_fetch(fetch);
-            Ok(Arc::new(sort) as Arc<dyn ExecutionPlan>)
-        }),
-    )
-}
-
-/// Lowers a sort of a partition that leaves rows of equal keys in the order of its input, as Spark's does.
-pub(super) fn stable_sort(
-    lowering: &Lowering,
-    operator: &Operator,
-    inputs: &Inputs,
-    demand: Demand<'_>,
-) -> Result<Lowered> {
-    let OperatorKind::Sort { order, child, .. } = &operator.kind else {
-        return Err(Unsupported::of_use("no sort"));
-    };
-    let below = needed(demand, order.iter().map(|by| &by.child));
-    let below = Demand {
-        columns: below.as_ref(),
-        ordered: true,
-    };
     let child = lowering.operator(child, inputs, below)?;
     let output = child.output()?.to_vec();
     let mut keys = order
         .iter()
         .map(|by| lower_sort(by, &output))
         .collect::<Result<Vec<_>>>()?;
+    if keys.is_empty() {
+        return Err(Unsupported::of_use("a sort by nothing"));
+    }
     let place = output.len();
     let number = Arc::new(Column::new(&column_name(place), place));
     keys.push(PhysicalSortExpr::new_default(number));
@@ -82,27 +44,50 @@ pub(super) fn stable_sort(
     let schema = schema_of(&output)?;
     let types = output.iter().map(|column| &column.data_type);
     let numbered = schema_of_types(types.chain([&DataType::Long]))?;
-    let metrics: Arc<[_]> = operator.metrics.clone().into();
-    Lowered::new(
+    // What is sorted by and not needed above is left to the operator above to drop: that is free.
+    let lowered = Lowered::new(
         output,
         Box::new(move |task, inputs| {
             let input = child.build(task, inputs)?;
             let numbered = Arc::clone(&numbered);
             let input = OperatorExec::new("RowNumbers", vec![input], numbered, Arc::new(numbers));
-            let sort: Arc<dyn ExecutionPlan> =
-                Arc::new(SortExec::new(ordering.clone(), Arc::new(input)));
-            task.measured.push(Measured {
-                plan: Arc::clone(&sort),
-                metrics: Arc::clone(&metrics),
-                sorts: Arc::new([]),
-            });
-            let schema = Arc::clone(&schema);
-            let without_numbers = Arc::new(without_numbers);
-            let sorted =
-                OperatorExec::new("WithoutRowNumbers", vec![sort], schema, without_numbers);
+            let sort = SortExec::new(ordering.clone(), Arc::new(input)).with_fetch(fetch);
+            let (schema, drop) = (Arc::clone(&schema), Arc::new(without_numbers));
+            let sort = vec![Arc::new(sort) as Arc<dyn ExecutionPlan>];
+            let sorted = OperatorExec::new("WithoutRowNumbers", sort, schema, drop);
             Ok(Arc::new(sorted) as Arc<dyn ExecutionPlan>)
         }),
-    )
+    )?;
+    Ok(lowered.measured_by_input())
+}
+
+/// Lowers a sort of all rows of a partition.
+pub(super) fn sort(
+    lowering: &Lowering,
+    (order, child): (&[SortOrder], &Operator),
+    inputs: &Inputs,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    let columns = needed(demand, order.iter().map(|by| &by.child));
+    let below = demand.of(columns.as_ref());
+    stable(lowering, order, None, child, inputs, below)
+}
+
+/// Lowers a sort of which only the first rows are wanted. Joins below may give their rows in another order than
+/// Spark's: tables that need no sorting are worth more than which of equal rows comes first.
+pub(super) fn top(
+    lowering: &Lowering,
+    (limit, order, child): (i32, &[SortOrder], &Operator),
+    inputs: &Inputs,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    let fetch = match usize::try_from(limit) {
+        Ok(limit) if limit > 0 => limit,
+        _ => return Err(Unsupported::of_use("no rows of a sort")),
+    };
+    let columns = needed(demand, order.iter().map(|by| &by.child));
+    let below = Demand::unordered(columns.as_ref());
+    stable(lowering, order, Some(fetch), child, inputs, below)
 }
 
 /// Rows with their numbers behind them.

@@ -82,29 +82,73 @@ fn arrays_are_sorted_in_memory_or_not() {
             (n % 11 != 0).then(|| parts.collect())
         })
         .collect();
-    let numbers = ints(0..20_000);
-    let input = TaskInputs::Leaf(
-        0,
-        rows(&columns, &[batch(&columns, vec![arrays(&many), numbers])]),
-    );
-    let root = operator(sort(false), columns.to_vec());
-    let stage = NativeStage::new(stage(root, Inputs::Leaf(0), false)).unwrap();
-    let run = |memory| {
-        let plan = plan(&stage, &input, Given::default());
-        let runtime =
-            RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory)));
-        let config = SessionConfig::new()
-            .with_target_partitions(1)
-            .with_batch_size(64)
-            .with_sort_spill_reservation_bytes(32 << 10);
-        let found = text(&run_with(&plan, runtime, config).unwrap());
-        (found, spilled(&plan.root))
-    };
+    let many = vec![arrays(&many), ints(0..20_000)];
+    let run = |memory| run_within(memory, sort(false), &columns, many.clone());
     let (expected, none) = run(1 << 30);
     let (found, bytes) = run(512 << 10);
     assert_eq!((expected.len(), none), (20_000, 0));
     assert!(bytes > 100 << 10, "{bytes}");
     assert!(found == expected);
+}
+
+#[test]
+fn equal_rows_stay_in_their_order() {
+    let columns = [column(1, DataType::Integer), column(2, DataType::Integer)];
+    let order = |ascending| {
+        vec![SortOrder {
+            child: reference(&columns[0]),
+            ascending,
+            nulls_first: true,
+        }]
+    };
+    let keys: Vec<i32> = (0..20_000).map(|n: i32| n.wrapping_mul(7919) % 5).collect();
+    let input = || vec![ints(keys.iter().copied()), ints(0..20_000)];
+    for ascending in [true, false] {
+        let mut expected: Vec<_> = keys.iter().copied().zip(0..).collect();
+        expected.sort_by_key(|(key, _)| if ascending { *key } else { -key });
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(key, n)| format!("{key} {n}"))
+            .collect();
+        let sort = || OperatorKind::Sort {
+            order: order(ascending),
+            global: true,
+            child: local(0, &columns),
+        };
+        let (found, none) = run_within(1 << 30, sort(), &columns, input());
+        assert!(found == expected && none == 0);
+        let (found, bytes) = run_within(256 << 10, sort(), &columns, input());
+        assert!(found == expected && bytes > 100 << 10, "{bytes}");
+        for limit in [1, 100, 5000] {
+            let top = OperatorKind::TopK {
+                limit,
+                order: order(ascending),
+                child: local(0, &columns),
+            };
+            let (found, _) = run_within(1 << 30, top, &columns, input());
+            assert!(found == expected[..usize::try_from(limit).unwrap()]);
+        }
+    }
+}
+
+/// Rows of an operator over one local table with so much memory, and the bytes that went to disk.
+fn run_within(
+    memory: usize,
+    kind: OperatorKind,
+    columns: &[catalyst::Attribute],
+    input: Vec<ArrayRef>,
+) -> (Vec<String>, usize) {
+    let input = TaskInputs::Leaf(0, rows(columns, &[batch(columns, input)]));
+    let root = operator(kind, columns.to_vec());
+    let stage = NativeStage::new(stage(root, Inputs::Leaf(0), false)).unwrap();
+    let plan = plan(&stage, &input, Given::default());
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory)));
+    let config = SessionConfig::new()
+        .with_target_partitions(1)
+        .with_batch_size(64)
+        .with_sort_spill_reservation_bytes(32 << 10);
+    let found = text(&run_with(&plan, runtime, config).unwrap());
+    (found, spilled(&plan.root))
 }
 
 /// Bytes that a plan's operators wrote to disk.

@@ -41,7 +41,6 @@ use self::run::run;
 use super::exec::Start;
 use super::expr::lower;
 use super::lower::{Demand, Lowered, Lowering, Result, references, without_sort};
-use super::sort::stable_sort;
 use catalyst::DataType;
 use catalyst::Inputs;
 use catalyst::Unsupported;
@@ -135,11 +134,9 @@ pub(super) fn aggregate(
         ordered: ordered || aggregates.iter().any(by_order),
     };
     // Spark's sort leaves rows of equal keys in their order: that is what functions see of it.
-    let child = match (below.ordered, is_sorted_by_keys(child, grouping)) {
-        (true, true) if ordered => stable_sort(lowering, child, inputs, below)?,
-        (false, _) | (true, true) => lowering.operator(without_sort(child), inputs, below)?,
-        (true, false) => lowering.operator(child, inputs, below)?,
-    };
+    let sorted = ordered || (below.ordered && !is_sorted_by_keys(child, grouping));
+    let child = if sorted { child } else { without_sort(child) };
+    let child = lowering.operator(child, inputs, below)?;
     let input = child.output()?;
     let output_columns = operator.output.require()?;
     let keys = grouping.iter().map(|key| lower(key, input));

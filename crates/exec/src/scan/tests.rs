@@ -364,3 +364,6 @@ fn parts_of_columns_go_by_name() {
     let file = write_lists("item", "item");
     assert!(refused(of, &file, false), "a list of another form");
 }
+
+#[path = "int96_tests.rs"]
+mod int96;

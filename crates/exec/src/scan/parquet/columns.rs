@@ -9,7 +9,9 @@ use arrow::datatypes::{
 };
 use datafusion_common::Result;
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
+use parquet::basic::Type as Physical;
 use parquet::file::metadata::FileMetaData;
+use parquet::schema::types::Type;
 
 use super::nested::{Finder, arranged, leaves_of};
 use catalyst::ParquetOptions;
@@ -147,6 +149,11 @@ impl Columns {
         let inferred = parquet_to_arrow_schema(descriptor, None)?;
         let mut types: Vec<Arc<Field>> = inferred.fields().iter().cloned().collect();
         let check_old = may_be_of_another_calendar(file, options);
+        let check_old_int96 = int96_may_be_of_another_calendar(file, options);
+        let mut physical = descriptor.columns().iter().map(|leaf| leaf.physical_type());
+        if options.timestamp_conversion && physical.any(|of| of == Physical::INT96) {
+            return Err(bail_out("timestamps that may be of the writer's time zone"));
+        }
         let (mut found, mut leaves) = (Vec::new(), Vec::new());
         for field in fields {
             let place = find_root(&inferred, &field.name, options.case_sensitive)?;
@@ -154,14 +161,17 @@ impl Columns {
                 return Err(bail_out("a file without a column that has a default"));
             }
             let own = place.and_then(|place| Some((place, types.get_mut(place)?)));
+            let roots = descriptor.root_schema().get_fields();
+            let root = |place: usize| -> Result<&Type> {
+                let root = roots.get(place).map(AsRef::as_ref);
+                root.ok_or_else(|| bail_out("a column that is not there"))
+            };
             let parts = if is_nested(&field.data_type) {
                 if let Some((place, own)) = own {
-                    let parts = descriptor.root_schema().get_fields();
-                    let of = parts.get(place);
-                    let of = of.ok_or_else(|| bail_out("a column that is not there"))?;
+                    let of = root(place)?;
                     let mut finder = Finder {
                         case_sensitive: options.case_sensitive,
-                        next: parts.iter().take(place).map(|part| leaves_of(part)).sum(),
+                        next: roots.iter().take(place).map(|part| leaves_of(part)).sum(),
                         leaves: Vec::new(),
                     };
                     let read_as = finder.find(of, own.data_type(), &field.data_type)?;
@@ -170,12 +180,17 @@ impl Columns {
                 }
                 Parts::Nested {
                     data_type: field.data_type.clone(),
-                    check_old,
+                    check_old: check_old || check_old_int96,
                     case_sensitive: options.case_sensitive,
                 }
             } else {
+                let mut check_old = check_old;
                 if let Some((place, own)) = own {
-                    let Some(read_as) = read_as(own.data_type(), &field.data_type) else {
+                    let of = root(place)?;
+                    if is_int96(of) {
+                        check_old = check_old_int96;
+                    }
+                    let Some(read_as) = read_as(of, own.data_type(), &field.data_type) else {
                         let (own, field) = (own.data_type(), &field.data_type);
                         return Err(bail_out(format!("a column of {own} in Parquet as {field}")));
                     };
@@ -262,17 +277,31 @@ fn is_older(array: &ArrayRef, oldest: i64) -> bool {
 
 /// Whether old dates and timestamps of a file have to be looked at: as `DataSourceUtils.datetimeRebaseSpec`.
 fn may_be_of_another_calendar(file: &FileMetaData, options: &ParquetOptions) -> bool {
-    let of = |key: &str| {
-        let pairs = file.key_value_metadata().into_iter().flatten();
-        let mut pairs = pairs.filter(|pair| pair.key == key);
-        pairs.next().map(|pair| pair.value.as_deref().unwrap_or(""))
-    };
-    match of("org.apache.spark.version") {
-        Some(version) => version < "3.0.0" || of("org.apache.spark.legacyDateTime").is_some(),
+    match written(file, "version") {
+        Some(version) => version < "3.0.0" || written(file, "legacyDateTime").is_some(),
         None => !options
             .datetime_rebase_mode
             .eq_ignore_ascii_case("CORRECTED"),
     }
+}
+
+/// The same of timestamps of 96 bits: as `DataSourceUtils.int96RebaseSpec`.
+fn int96_may_be_of_another_calendar(file: &FileMetaData, options: &ParquetOptions) -> bool {
+    match written(file, "version") {
+        Some(version) => version < "3.1.0" || written(file, "legacyINT96").is_some(),
+        None => !options.int96_rebase_mode.eq_ignore_ascii_case("CORRECTED"),
+    }
+}
+
+/// What Spark wrote about a file.
+fn written<'a>(file: &'a FileMetaData, what: &str) -> Option<&'a str> {
+    let mut pairs = file.key_value_metadata().into_iter().flatten();
+    let pair = pairs.find(|pair| pair.key.strip_prefix("org.apache.spark.") == Some(what))?;
+    Some(pair.value.as_deref().unwrap_or(""))
+}
+
+fn is_int96(of: &Type) -> bool {
+    of.is_primitive() && of.get_physical_type() == Physical::INT96
 }
 
 pub(super) fn find_root(
@@ -295,10 +324,17 @@ pub(super) fn find_root(
 }
 
 /// What a column is to be read as: of the types that Arrow can read it as, the one from which Spark's type is had.
-/// `None` if Spark refuses it, or converts it in a way that is not known here.
-pub(super) fn read_as(own: &ArrowType, wanted: &DataType) -> Option<ArrowType> {
+/// `None` if Spark refuses it, or converts it in a way that is not known here. `of` is the type in the file.
+pub(super) fn read_as(of: &Type, own: &ArrowType, wanted: &DataType) -> Option<ArrowType> {
     let as_it_is = || Some(own.clone());
     match (own, wanted) {
+        // Arrow, too, cuts nanoseconds of a day off to microseconds; what does not fit wraps around.
+        (ArrowType::Timestamp(TimeUnit::Nanosecond, None), DataType::Timestamp) if is_int96(of) => {
+            Some(ArrowType::Timestamp(
+                TimeUnit::Microsecond,
+                Some("UTC".into()),
+            ))
+        }
         (ArrowType::Boolean, DataType::Boolean)
         | (ArrowType::Int8, DataType::Byte | DataType::Integer)
         | (ArrowType::Int16, DataType::Short | DataType::Integer)

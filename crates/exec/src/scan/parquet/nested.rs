@@ -64,7 +64,7 @@ impl Finder {
             _ if of.is_primitive() => {
                 self.leaves.push(self.next);
                 self.next += 1;
-                read_as(own, wanted).ok_or_else(other)
+                read_as(of, own, wanted).ok_or_else(other)
             }
             _ => Err(other()),
         }
