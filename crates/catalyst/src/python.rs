@@ -109,7 +109,11 @@ impl PythonForm {
 }
 
 /// A map of texts.
-fn texts(reader: &Reader<'_>, object: Object<'_>, field: &str) -> Result<Vec<(String, String)>> {
+pub(crate) fn texts(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    field: &str,
+) -> Result<Vec<(String, String)>> {
     let text = |value| reader.graph.str(value).ok_or_else(|| object.missing(field));
     let pairs = object.pairs(field)?.into_iter();
     let pairs = pairs.map(|(key, value)| Ok((text(key)?.into_owned(), text(value)?.into_owned())));
