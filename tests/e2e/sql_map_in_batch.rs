@@ -75,7 +75,7 @@ fn check(outcome: &Outcome, version: &str, least: u64) {
     // Values and types that Spark takes or refuses in its own way; tables that are written.
     let known = [
         Reason::Part(&["of Python", "for Python", "to Python"]),
-        Reason::Start(&["FileFormatWriter$"]),
+        Reason::Start(&["FileFormatWriter$", "RDDScanExec"]),
         Reason::Whole(&[
             "a barrier stage of Spark SQL",
             "Python functions with spark.sql.execution.arrow.maxBytesPerBatch",

@@ -137,7 +137,7 @@ def forms(run):
         "over values": rows(run.spark.sql("SELECT * FROM VALUES (1L, 'a'), (NULL, NULL) AS t(n, s)").mapInArrow(same, "n bigint, s string")),
         "over an empty table": rows(run.spark.createDataFrame([], "id bigint").mapInPandas(counted, COUNTS)),
         "limit": rows(large.mapInPandas(same, large.schema).limit(3)),
-        "over a limit": rows(large.limit(5).mapInPandas(counted, COUNTS)),
+        "over a limit": rows(large.limit(5).mapInPandas(counted, COUNTS).select("rows")),
         "take": len(large.mapInArrow(same, large.schema).take(9_000)),
         "coalesce": rows(large.coalesce(1).mapInPandas(counted, COUNTS)),
         "window": digest(rows(small.mapInPandas(same, of_small).selectExpr("id", "row_number() OVER (PARTITION BY k ORDER BY id) AS r").orderBy("id"))),
@@ -165,6 +165,11 @@ def lengths(batches):
         yield pa.RecordBatch.from_pydict({"n": pa.array([batch.num_rows], pa.int64())})
 
 
+def wide(frames):
+    for frame in frames:
+        yield pd.DataFrame({"s": frame.s * 1_000})
+
+
 def batches(run):
     """How long batches are."""
     large, conf = table(run, 45_000, 3), run.spark.conf
@@ -174,7 +179,7 @@ def batches(run):
         "after a filter": count(large.filter("id % 3 = 0")),
         "after a shuffle": count(large.repartition(2)),
         "after a map": count(large.mapInArrow(many, large.schema)),
-        "wide": count(table(run, 9_000, 1).select(F.repeat("s", 1_000).alias("s"))),
+        "wide": count(table(run, 9_000, 1).mapInPandas(wide, "s string")),
     }
     for size in [777, 1, 100_000, 0]:
         conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", size)
@@ -236,6 +241,7 @@ def types_of_results(run):
         "strict batches with nulls allowed": arrow(lambda of: of_two(of, True), STRICT),
         "other names": arrow(lambda of: pa.RecordBatch.from_arrays([ids(of)], ["other"]), "id bigint"),
         "other order": arrow(lambda of: pa.RecordBatch.from_arrays([of.column(2), ids(of)], ["s", "id"]), "id bigint, s string"),
+        "some of them": arrow(lambda of: of, "id bigint"),
         "more of batches": arrow(lambda of: of, "id bigint, k bigint"),
         "other type": arrow(lambda of: pa.RecordBatch.from_arrays([ids(of, pa.int32())], ["id"]), "id bigint"),
         "large texts": arrow(lambda of: pa.RecordBatch.from_arrays([of.column(2).cast(pa.large_string())], ["s"]), "s string"),
@@ -247,6 +253,14 @@ def types_of_results(run):
         "nothing": arrow(lambda of: pa.RecordBatch.from_arrays([pa.nulls(of.num_rows)], ["v"]), "v void"),
         "a table": arrow(lambda of: pa.Table.from_batches([of]), "id bigint"),
     }
+
+
+def validated(run):
+    """The same where Spark looks at the types of what comes."""
+    run.spark.conf.set("spark.sql.execution.arrow.pyspark.validateSchema.enabled", True)
+    found = types_of_results(run)
+    run.spark.conf.unset("spark.sql.execution.arrow.pyspark.validateSchema.enabled")
+    return found
 
 
 def type_or_rows(make):
@@ -292,7 +306,7 @@ def main(result, directory):
     run = Themes(SparkSession.builder.getOrCreate())
     run.other_compressor, run.directory = True, directory
     table(run, 30_000, 2).write.mode("overwrite").parquet(directory)
-    for body, metrics in [(types, "exact"), (forms, "none"), (cached, "none"), (batches, "none"), (surroundings, "none"), (types_of_results, "none"), (scans, "none"), (failures, "none")]:
+    for body, metrics in [(types, "exact"), (forms, "none"), (cached, "none"), (batches, "none"), (surroundings, "none"), (types_of_results, "none"), (validated, "none"), (scans, "none"), (failures, "none")]:
         run.run(body.__name__, body, metrics)
     run.count_tasks()
     run.result |= {"version": run.spark.version}

@@ -41,7 +41,7 @@ pub struct MapInBatch {
     pub input: Vec<StructField>,
     /// Columns that come out.
     pub output: Vec<Attribute>,
-    /// Whether Spark looks at the type of what the function gives (from 4.1 on).
+    /// Whether Spark looks at the type of what the function gives if the session says so (from 4.1 on).
     pub checked: bool,
     /// Time zone in which the function sees timestamps.
     pub time_zone: String,

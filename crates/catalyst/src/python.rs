@@ -49,6 +49,8 @@ pub struct ArrowSession {
     pub batch_size: i32,
     /// What workers are told.
     pub settings: Vec<(String, String)>,
+    /// Whether Spark compares the types of what functions of whole partitions give with those that were declared.
+    pub validates_schemas: bool,
 }
 
 /// `PythonEvalType.SQL_BATCHED_UDF`
@@ -95,6 +97,7 @@ impl PythonForm {
                 time_zone: Some(plan.text("sessionLocalTimeZone")?.into_owned()),
                 batch_size: plan.int("batchSize")?,
                 settings: texts(reader, plan, "pythonRunnerConf")?,
+                validates_schemas: false,
             }),
         };
         Ok(Self::Arrow { kind, session })

@@ -13,8 +13,8 @@ use javaser::arena::NodeId;
 use rows::cached::CachedBatch;
 use rows::error::bail_out;
 
-use catalyst::ShufflePartitionSpec;
 use catalyst::ArrowSession;
+use catalyst::ShufflePartitionSpec;
 use catalyst::{Broadcast, CachedTable, DataType, ShuffleRead};
 
 /// Something that tasks share.

@@ -97,19 +97,26 @@ impl Plan {
         columns.ok_or_else(|| bail_out("columns that are missing"))
     }
 
-    /// For a task: the call, and what makes its frames.
-    fn call(&self, sources: &dyn Sources) -> DataFusionResult<(PythonCall, ArrowEncoder)> {
+    /// For a task: the call, and what makes its frames and reads those of results.
+    fn call(
+        &self,
+        sources: &dyn Sources,
+    ) -> DataFusionResult<(PythonCall, ArrowEncoder, ArrowDecoder)> {
         let map = &self.map;
-        let batch_size = match map.batch_size {
-            Some(batch_size) => batch_size,
-            None => sources.arrow_session()?.batch_size,
-        };
-        let session = ArrowSession {
+        let mut session = ArrowSession {
             time_zone: Some(map.time_zone.clone()),
-            batch_size,
+            batch_size: map.batch_size.unwrap_or_default(),
             settings: map.settings.clone(),
+            validates_schemas: false,
         };
+        if map.batch_size.is_none() {
+            let own = sources.arrow_session()?;
+            session.batch_size = own.batch_size;
+            session.validates_schemas = own.validates_schemas;
+        }
         let encoder = ArrowEncoder::of_rows(&map.input, &session)?;
+        let checked = map.checked && session.validates_schemas;
+        let decoder = ArrowDecoder::of_rows(&map.output, checked)?;
         let callee = PythonCallee {
             functions: vec![map.function],
             arguments: vec![(0, None)],
@@ -125,7 +132,7 @@ impl Plan {
                 schema: String::new(),
             },
         };
-        Ok((call, encoder))
+        Ok((call, encoder, decoder))
     }
 }
 
@@ -161,7 +168,7 @@ impl Mapping {
         Ok(from_fn(move || {
             // A worker is asked for when somebody asks for rows, also if there are none to give it.
             if let Some((input, memory, sent, times)) = begin.take() {
-                let (call, encoder) = plan.call(&*sources)?;
+                let (call, encoder, decoder) = plan.call(&*sources)?;
                 let frames = InputFrames {
                     encoder,
                     input: Some(input),
@@ -171,7 +178,7 @@ impl Mapping {
                 };
                 mapping = Some(Self {
                     frames: sources.python(&call, Box::new(frames), times)?,
-                    decoder: ArrowDecoder::of_rows(&plan.map.output, plan.map.checked)?,
+                    decoder,
                     plan: Arc::clone(&plan),
                     schema: Arc::clone(&schema),
                     received: received.clone(),

@@ -3,6 +3,7 @@
 //! Rows go in batches of as many as the session says, whatever batches they come in: functions see how long their
 //! arguments are.
 
+use std::collections::HashSet;
 use std::mem::{replace, take};
 use std::sync::Arc;
 
@@ -335,17 +336,17 @@ impl ArrowDecoder {
     }
 
     fn check(&self, schema: &Schema) -> Result<()> {
+        let types = &self.types;
         let fields = match (&self.rows, &schema.fields()[..]) {
-            (None, _) => schema.fields(),
+            (None, fields) if fields.len() == types.len() => schema.fields(),
             (Some(rows), [only]) => match only.data_type() {
                 ArrowType::Struct(fields) if rows.are(fields) => fields,
                 _ => return Err(other_type()),
             },
-            (Some(_), _) => return Err(other_type()),
+            _ => return Err(other_type()),
         };
-        let types = &self.types;
         let mut pairs = fields.iter().zip(types);
-        match fields.len() == types.len() && pairs.all(|(field, of)| is_of(of, field.data_type())) {
+        match pairs.all(|(field, of)| is_of(of, field.data_type())) {
             true => Ok(()),
             false => Err(other_type()),
         }
@@ -353,15 +354,24 @@ impl ArrowDecoder {
 }
 
 impl Rows {
-    /// Whether Spark takes fields for these by their names, and by which may be null:
-    /// `DataType.equalsIgnoreCompatibleNullability`. Before 4.1 it takes them by their places, whatever they are; other
-    /// names are left to it.
+    /// Whether Spark takes fields for these: by their places, whatever names they have and how many more there are, or
+    /// as `DataType.equalsIgnoreCompatibleNullability` compares them.
     fn are(&self, fields: &Fields) -> bool {
         let mut pairs = self.fields.iter().zip(fields);
-        self.fields.len() == fields.len()
-            && pairs.all(|((name, nullable), field)| {
-                name == field.name() && (*nullable || !field.is_nullable() || !self.checked)
-            })
+        if self.checked {
+            return self.fields.len() == fields.len()
+                && pairs.all(|((name, nullable), field)| {
+                    name == field.name() && (*nullable || !field.is_nullable())
+                });
+        }
+        // Of two fields of one name Java keeps one.
+        let mut names = HashSet::new();
+        fields.iter().all(|field| names.insert(field.name()))
+            && self.fields.len() <= fields.len()
+            && fields
+                .iter()
+                .skip(self.fields.len())
+                .all(|field| !field.data_type().is_nested())
     }
 }
 
