@@ -190,7 +190,7 @@ impl Mapping {
     }
 
     fn next(&mut self) -> DataFusionResult<Option<RecordBatch>> {
-        while let Some(frame) = self.frames.next() {
+        for frame in self.frames.by_ref() {
             let Some((columns, rows, bytes)) = self.decoder.push(frame?)? else {
                 continue;
             };
