@@ -41,6 +41,7 @@ mod sql_default;
 mod sql_expressions;
 mod sql_faults;
 mod sql_lane;
+mod sql_map_in_batch;
 mod sql_python;
 mod sql_random;
 mod sql_schemas;

@@ -145,6 +145,9 @@ impl fmt::Display for OperatorKind {
                 };
                 write!(f, "{name} [{}]", list(udfs))
             }
+            Self::MapInBatch { map, .. } => {
+                write!(f, "MapInBatch {:?} to ({})", map.kind, list(&map.output))
+            }
             Self::Limit { limit, offset, .. } => write!(f, "Limit {limit} offset {offset}"),
             Self::BroadcastHashJoin {
                 join,

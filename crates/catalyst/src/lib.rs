@@ -28,6 +28,7 @@ mod join;
 mod leaves;
 mod lineage;
 mod literal;
+mod map_in_batch;
 mod metrics;
 mod object;
 mod operators;
@@ -56,6 +57,7 @@ pub use generate::Generator;
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
 pub use join::{BuildSide, EquiJoin, JoinType};
 pub use literal::{Literal, literals_of_row};
+pub use map_in_batch::{MapInBatch, MapUdf};
 pub use metrics::Metric;
 pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,

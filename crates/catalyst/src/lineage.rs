@@ -160,6 +160,9 @@ impl<'r, 'g> Lineage<'r, 'g> {
 
     fn map_partitions(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
         let reader = self.reader;
+        if rdd.flag("isFromBarrier") {
+            return Err(Unsupported::of_use("a barrier"));
+        }
         let closure = self.closure_of(rdd)?;
         let child = rdd.object("prev")?;
         let (class, method) = closure.name();
@@ -177,7 +180,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
             {
                 self.evaluate(closure.arg(reader, 0)?, child, hint)
             }
-            ("window.WindowGroupLimitExec", "doExecute") => {
+            ("window.WindowGroupLimitExec" | "python.MapInBatchExec", "doExecute") => {
                 self.evaluate(closure.arg(reader, 0)?, child, hint)
             }
             // Copies rows.
@@ -266,6 +269,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 let child = self.rdd(child, Hint::output(output))?;
                 self.over(factory, child)
             }
+            "MapInBatchEvaluatorFactory" => self.map_in_batch(factory, child, &hint),
             "WholeStageCodegenEvaluatorFactory" => self.whole_stage(factory, child, &hint),
             other => Err(Unsupported::Class(other.to_owned())),
         }

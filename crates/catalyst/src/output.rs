@@ -24,6 +24,9 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "ReusedExchangeExec"
         | "BatchScanExec"
         | "RowDataSourceScanExec"
+        | "MapInPandasExec"
+        | "MapInArrowExec"
+        | "PythonMapInArrowExec"
         // Of `carried`.
         | "OtherStage" => read_attributes(reader, plan.elements("output")?),
         "InMemoryTableScanExec" => read_attributes(reader, plan.elements("attributes")?),

@@ -10,6 +10,7 @@ use crate::error::Unsupported;
 use crate::expr::{Attribute, Expr, SortOrder};
 use crate::generate::Generator;
 use crate::join::{BuildSide, EquiJoin, JoinType};
+use crate::map_in_batch::MapInBatch;
 use crate::metrics::Metric;
 use crate::python::{PythonForm, PythonUdf};
 use crate::scan::FileSourceScan;
@@ -310,6 +311,13 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
+    /// `MapInPandas`, `MapInArrow`: rows that a function of Python makes of those of a partition.
+    MapInBatch {
+        /// The function.
+        map: Box<MapInBatch>,
+        /// Input.
+        child: Box<Operator>,
+    },
     /// `Generate`: columns of the input, and those that a generator makes, in as many rows as it makes.
     Generate {
         /// What is made of each row.
@@ -397,6 +405,7 @@ impl Operator {
             | OperatorKind::WindowGroupLimit { child, .. }
             | OperatorKind::Generate { child, .. }
             | OperatorKind::EvalPython { child, .. }
+            | OperatorKind::MapInBatch { child, .. }
             | OperatorKind::BroadcastHashJoin {
                 streamed: child, ..
             }

@@ -49,6 +49,8 @@ pub struct ArrowSession {
     pub batch_size: i32,
     /// What workers are told.
     pub settings: Vec<(String, String)>,
+    /// Whether Spark compares the types of what functions of whole partitions give with those that were declared.
+    pub validates_schemas: bool,
 }
 
 /// `PythonEvalType.SQL_BATCHED_UDF`
@@ -95,6 +97,7 @@ impl PythonForm {
                 time_zone: Some(plan.text("sessionLocalTimeZone")?.into_owned()),
                 batch_size: plan.int("batchSize")?,
                 settings: texts(reader, plan, "pythonRunnerConf")?,
+                validates_schemas: false,
             }),
         };
         Ok(Self::Arrow { kind, session })
@@ -109,7 +112,11 @@ impl PythonForm {
 }
 
 /// A map of texts.
-fn texts(reader: &Reader<'_>, object: Object<'_>, field: &str) -> Result<Vec<(String, String)>> {
+pub(crate) fn texts(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    field: &str,
+) -> Result<Vec<(String, String)>> {
     let text = |value| reader.graph.str(value).ok_or_else(|| object.missing(field));
     let pairs = object.pairs(field)?.into_iter();
     let pairs = pairs.map(|(key, value)| Ok((text(key)?.into_owned(), text(value)?.into_owned())));

@@ -354,6 +354,9 @@ impl Lowering {
                 };
                 python::eval_python(self, operator, child, inputs, demand)?
             }
+            OperatorKind::MapInBatch { map, child } => {
+                python::map_in_batch(self, map, child, inputs, demand)?
+            }
         };
         lowered.metrics = operator.metrics.clone().into();
         lowered.sorts = sorts_below(operator);

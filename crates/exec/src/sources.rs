@@ -13,8 +13,8 @@ use javaser::arena::NodeId;
 use rows::cached::CachedBatch;
 use rows::error::bail_out;
 
+use catalyst::ArrowSession;
 use catalyst::ShufflePartitionSpec;
-use catalyst::{ArrowSession, ArrowUdf};
 use catalyst::{Broadcast, CachedTable, DataType, ShuffleRead};
 
 /// Something that tasks share.
@@ -164,8 +164,8 @@ pub enum PythonRows {
     Pickled,
     /// Frames are parts of a stream of Arrow's IPC format.
     Arrow {
-        /// What the functions take and give.
-        kind: ArrowUdf,
+        /// A `PythonEvalType`: what the functions take and give.
+        eval_type: i32,
         /// What workers are told.
         settings: Vec<(String, String)>,
         /// The types of the arguments, as Spark's JSON.

@@ -45,22 +45,34 @@ impl Functions {
         graph: &Graph,
         parts: &SqlParts,
     ) -> Result<(), String> {
-        if let OperatorKind::EvalPython { form, udfs, .. } = &operator.kind {
-            self.over_arrow |= matches!(form, PythonForm::Arrow { .. });
-            for node in udfs.iter().flat_map(|udf| &udf.functions) {
-                let function = read_function(graph, *node, |broadcast| {
-                    Arc::new(FetchedFile {
-                        broadcast,
-                        broadcasts: Arc::clone(&parts.broadcasts),
-                    })
-                })?;
-                self.functions.insert(*node, Arc::new(function));
-                self.accumulator = self.accumulator.or_else(|| accumulator_of(graph, *node));
+        match &operator.kind {
+            OperatorKind::EvalPython { form, udfs, .. } => {
+                self.over_arrow |= matches!(form, PythonForm::Arrow { .. });
+                for node in udfs.iter().flat_map(|udf| &udf.functions) {
+                    self.add(*node, graph, parts)?;
+                }
             }
+            OperatorKind::MapInBatch { map, .. } => {
+                self.over_arrow = true;
+                self.add(map.function, graph, parts)?;
+            }
+            _ => {}
         }
         // The operators are as deep as the decoder lets them be.
         let mut children = operator.children();
         children.try_for_each(|child| self.gather(child, graph, parts))
+    }
+
+    fn add(&mut self, node: NodeId, graph: &Graph, parts: &SqlParts) -> Result<(), String> {
+        let function = read_function(graph, node, |broadcast| {
+            Arc::new(FetchedFile {
+                broadcast,
+                broadcasts: Arc::clone(&parts.broadcasts),
+            })
+        })?;
+        self.functions.insert(node, Arc::new(function));
+        self.accumulator = self.accumulator.or_else(|| accumulator_of(graph, node));
+        Ok(())
     }
 
     /// Fails if the stage has functions that its tasks cannot call.
@@ -113,11 +125,11 @@ impl Functions {
         let stream = match &call.rows {
             PythonRows::Pickled => None,
             PythonRows::Arrow {
-                kind,
+                eval_type,
                 settings,
                 schema,
             } => Some(ArrowStream {
-                eval_type: kind.eval_type(),
+                eval_type: *eval_type,
                 settings: settings.clone(),
                 schema: schema.clone(),
             }),

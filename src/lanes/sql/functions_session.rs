@@ -30,9 +30,12 @@ const OF_OTHER_STREAMS: [&str; 10] = [
     "pyspark.enabled",
     "pyspark.fallback.enabled",
     "pyspark.selfDestruct.enabled",
-    "pyspark.validateSchema.enabled",
+    VALIDATES_SCHEMAS,
     "sparkr.enabled",
 ];
+
+/// The member of [`ARROW_STREAMS`] that says whether results of functions of whole partitions are looked at.
+const VALIDATES_SCHEMAS: &str = "pyspark.validateSchema.enabled";
 
 /// The member of [`PANDAS_FUNCTIONS`] whose default depends on the version.
 const SAFE_CONVERSION: &str = "convertToArrowArraySafely";
@@ -82,6 +85,8 @@ pub(super) fn arrow_session(
         time_zone,
         batch_size: batch_size.map_err(|_| bail_out("a number of rows of batches for Python"))?,
         settings,
+        validates_schemas: find(&ARROW_STREAMS.key(VALIDATES_SCHEMAS))
+            .is_some_and(|(_, value)| value != "false"),
     })
 }
 

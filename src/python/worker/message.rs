@@ -20,6 +20,10 @@ const SQL_BATCHED_UDF: i32 = 100;
 /// `PythonEvalType.SQL_ARROW_BATCHED_UDF`: functions of values, over rows in an Arrow stream.
 const SQL_ARROW_BATCHED_UDF: i32 = 101;
 
+/// `PythonEvalType.SQL_MAP_PANDAS_ITER_UDF` and `SQL_MAP_ARROW_ITER_UDF`: a function of all rows of a partition.
+const SQL_MAP_PANDAS_ITER_UDF: i32 = 205;
+const SQL_MAP_ARROW_ITER_UDF: i32 = 207;
+
 /// What a worker does with its input.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PythonTask<'a> {
@@ -55,6 +59,11 @@ impl ArrowStream {
     /// Whether workers look at the schema, as those of `SQL_ARROW_BATCHED_UDF` do from 4.1 on.
     fn has_schema(&self) -> bool {
         self.eval_type == SQL_ARROW_BATCHED_UDF
+    }
+
+    /// Whether the function is given all rows of a partition: its arguments have no names.
+    fn is_map(&self) -> bool {
+        [SQL_MAP_PANDAS_ITER_UDF, SQL_MAP_ARROW_ITER_UDF].contains(&self.eval_type)
     }
 }
 
@@ -163,7 +172,14 @@ impl TaskMessage<'_> {
         }
         match self.task {
             PythonTask::Iterate => put(out, &self.function.command),
-            PythonTask::CallForRows(call) => put_callees(&call.callees, protocol.udf_form, out),
+            PythonTask::CallForRows(call) => {
+                let named = match protocol.udf_form {
+                    UdfForm::Places => false,
+                    UdfForm::Profiled => !stream.is_some_and(ArrowStream::is_map),
+                    UdfForm::Identified => true,
+                };
+                put_callees(&call.callees, protocol.udf_form, named, out)
+            }
         }
     }
 
@@ -297,8 +313,13 @@ fn put_pairs(pairs: &[(String, String)], out: &mut BytesMut) -> io::Result<()> {
     Ok(())
 }
 
-/// `PythonUDFRunner.writeUDFs`
-fn put_callees(callees: &[PythonCallee], form: UdfForm, out: &mut BytesMut) -> io::Result<()> {
+/// `PythonUDFRunner.writeUDFs`; `named` if it says of arguments whether they have names.
+fn put_callees(
+    callees: &[PythonCallee],
+    form: UdfForm,
+    named: bool,
+    out: &mut BytesMut,
+) -> io::Result<()> {
     if form == UdfForm::Profiled {
         // There is no profiler.
         out.put_u8(0);
@@ -308,10 +329,10 @@ fn put_callees(callees: &[PythonCallee], form: UdfForm, out: &mut BytesMut) -> i
         out.put_i32(length(callee.arguments.len())?);
         for (place, name) in &callee.arguments {
             out.put_i32(length(*place)?);
-            match (form, name) {
-                (UdfForm::Places, _) => {}
-                (_, None) => out.put_u8(0),
-                (_, Some(name)) => {
+            match (named, name) {
+                (false, _) => {}
+                (true, None) => out.put_u8(0),
+                (true, Some(name)) => {
                     out.put_u8(1);
                     put(out, name.as_bytes())?;
                 }

@@ -1,7 +1,7 @@
 //! Small plans of each operator.
 
 use javaser::Limits;
-use javaser::arena::Graph;
+use javaser::arena::{Graph, NodeId};
 
 use catalyst::Function;
 use catalyst::Generator;
@@ -17,6 +17,7 @@ use catalyst::{
     CachedTable, CachedTableCounters, FileFormat, FileSourceScan, InMemoryTableScan, ParquetOptions,
 };
 use catalyst::{DataType, StructField};
+use catalyst::{MapInBatch, MapUdf};
 
 pub(super) fn column(id: i64, data_type: &DataType) -> Attribute {
     Attribute {
@@ -104,6 +105,22 @@ pub(super) fn grouping(
         result: vec![key.clone()],
         initial_input_buffer_offset: 1,
         child: local(0, columns),
+    }
+}
+
+/// A function of Python from rows of one integer to rows of these columns.
+fn map_in_batch(kind: MapUdf, function: NodeId, columns: &[Attribute]) -> MapInBatch {
+    MapInBatch {
+        kind,
+        function,
+        result_id: 0,
+        input: vec![field(&DataType::Integer)],
+        output: columns.to_vec(),
+        checked: true,
+        time_zone: "UTC".to_owned(),
+        batch_size: None,
+        settings: Vec::new(),
+        job_artifact_uuid: None,
     }
 }
 
@@ -236,6 +253,14 @@ fn plain() -> Vec<(Operator, Inputs)> {
     let pairs = vec![column(0, &DataType::Integer), column(1, &DataType::Integer)];
     all.push((operator(product, pairs), inputs));
     if let Some(Broadcast { node, .. }) = broadcast() {
+        for kind in [MapUdf::DataFrames, MapUdf::Batches] {
+            let map = map_in_batch(kind, node, &columns);
+            let map = OperatorKind::MapInBatch {
+                map: Box::new(map),
+                child: child(),
+            };
+            all.push((operator(map, columns.to_vec()), Inputs::Leaf(0)));
+        }
         let scan = InMemoryTableScan {
             table: CachedTable {
                 rdd_id: 0,

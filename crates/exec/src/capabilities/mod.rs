@@ -11,6 +11,7 @@ use super::expr::capabilities::{name as type_name, types as plain_types};
 use super::lower::{Demand, Lowering};
 use catalyst::DataType;
 use catalyst::Inputs;
+use catalyst::MapUdf;
 use catalyst::PythonForm;
 use catalyst::{AggregateKind, Between, BitOperation, Comoment, Moment};
 use catalyst::{AggregateStrategy, Operator, OperatorKind};
@@ -215,6 +216,10 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::EvalPython { form, .. } => match form {
             PythonForm::Pickled => "BatchEvalPythonExec",
             PythonForm::Arrow { .. } => "ArrowEvalPythonExec",
+        },
+        OperatorKind::MapInBatch { map, .. } => match map.kind {
+            MapUdf::DataFrames => "MapInPandasExec",
+            MapUdf::Batches => "MapInArrowExec",
         },
     }
 }

@@ -134,7 +134,7 @@ impl Wake for Unpark {
 
 /// The next batch of an input, for who cannot give its thread away meanwhile. An executor of futures cannot be entered
 /// twice, so this is none.
-fn wait_for_next(input: &mut SendableRecordBatchStream) -> Option<Result<RecordBatch>> {
+pub(super) fn wait_for_next(input: &mut SendableRecordBatchStream) -> Option<Result<RecordBatch>> {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {

@@ -1,7 +1,7 @@
 //! Results of Python functions as the fuzz target sees them.
 
 use bytes::Bytes;
-use catalyst::{DataType, Decimal, StructField};
+use catalyst::{Attribute, DataType, Decimal, ExprId, StructField};
 
 use super::results::columns;
 use super::stream::ArrowDecoder;
@@ -21,27 +21,42 @@ pub fn python_results(data: &[u8]) {
 pub fn python_stream(data: &[u8]) {
     let types = types();
     for of in types.chunks(1).chain([&types[..2], &types[..]]) {
-        let mut decoder = ArrowDecoder::new(of).expect("types of columns");
-        let mut rest = Bytes::copy_from_slice(data);
-        while rest.len() >= 8 {
-            let start = rest.split_to(8);
-            let length = start[4..].try_into().expect("four bytes");
-            let length = rest.len().min(u32::from_le_bytes(length) as usize);
-            let description = rest.split_to(length);
-            let body = super::message::body_length(&description).unwrap_or(0);
-            let body = rest.split_to(rest.len().min(body));
-            let parts = [start, description, body].into_iter();
-            let mut parts = parts.filter(|part| !part.is_empty());
-            let read = parts.try_for_each(|part| {
-                if let Some((columns, rows, _)) = decoder.push(part)? {
-                    assert_eq!(columns.len(), of.len());
-                    assert!(columns.iter().all(|column| column.len() == rows));
-                }
-                Ok::<_, datafusion_common::DataFusionError>(())
-            });
-            if read.is_err() {
-                break;
+        let decoder = ArrowDecoder::new(of).expect("types of columns");
+        read_stream(data, decoder, of.len());
+    }
+    let columns = types.iter().zip(0..).map(|(of, id)| Attribute {
+        name: "f".to_owned(),
+        data_type: of.clone(),
+        nullable: true,
+        id: ExprId { id, jvm_id: 0 },
+    });
+    let columns: Vec<_> = columns.collect();
+    for of in columns.chunks(1).chain([&columns[..]]) {
+        let decoder = ArrowDecoder::of_rows(of, true).expect("types of columns");
+        read_stream(data, decoder, of.len());
+    }
+}
+
+fn read_stream(data: &[u8], mut decoder: ArrowDecoder, count: usize) {
+    let mut rest = Bytes::copy_from_slice(data);
+    while rest.len() >= 8 {
+        let start = rest.split_to(8);
+        let length = start[4..].try_into().expect("four bytes");
+        let length = rest.len().min(u32::from_le_bytes(length) as usize);
+        let description = rest.split_to(length);
+        let body = super::message::body_length(&description).unwrap_or(0);
+        let body = rest.split_to(rest.len().min(body));
+        let parts = [start, description, body].into_iter();
+        let mut parts = parts.filter(|part| !part.is_empty());
+        let read = parts.try_for_each(|part| {
+            if let Some((columns, rows, _)) = decoder.push(part)? {
+                assert_eq!(columns.len(), count);
+                assert!(columns.iter().all(|column| column.len() == rows));
             }
+            Ok::<_, datafusion_common::DataFusionError>(())
+        });
+        if read.is_err() {
+            break;
         }
     }
 }

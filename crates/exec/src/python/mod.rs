@@ -5,6 +5,7 @@
 
 mod conversion;
 mod frames;
+mod map;
 mod message;
 mod pickle;
 mod queue;
@@ -33,6 +34,8 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use futures::stream::StreamExt as _;
 use rows::error::bail_out;
+
+pub(super) use self::map::map_in_batch;
 
 use self::frames::Frames;
 use self::pickle::RowPickler;
@@ -291,7 +294,7 @@ impl Plan {
         let encoder = ArrowEncoder::new(*kind, types, &session)?;
         let decoder = ArrowDecoder::new(&self.results)?;
         let rows = PythonRows::Arrow {
-            kind: *kind,
+            eval_type: kind.eval_type(),
             settings: session.settings,
             schema: schema::json_of_row(types),
         };

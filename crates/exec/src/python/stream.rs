@@ -3,18 +3,19 @@
 //! Rows go in batches of as many as the session says, whatever batches they come in: functions see how long their
 //! arguments are.
 
+use std::collections::HashSet;
 use std::mem::{replace, take};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray};
 use arrow::buffer::Buffer;
 use arrow::compute::concat;
-use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
 use arrow::ipc::MetadataVersion;
 use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 use bytes::Bytes;
-use catalyst::{ArrowSession, ArrowUdf, DataType};
-use datafusion_common::Result;
+use catalyst::{ArrowSession, ArrowUdf, Attribute, DataType, StructField};
+use datafusion_common::{DataFusionError, Result};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
@@ -34,6 +35,8 @@ pub(super) struct ArrowEncoder {
     batch_size: usize,
     /// Whether functions do not see how long batches are.
     divides: bool,
+    /// The fields of the only column, if rows are sent as structs.
+    fields: Option<Fields>,
     writer: StreamWriter<Vec<u8>>,
     /// Rows that are not in a batch yet.
     waiting: RowQueue,
@@ -65,26 +68,60 @@ impl ArrowEncoder {
     /// # Errors
     /// Bail-out: the session leaves something open.
     pub(super) fn new(kind: ArrowUdf, types: &[DataType], session: &ArrowSession) -> Result<Self> {
-        let batch_size = usize::try_from(session.batch_size).unwrap_or(0);
-        if batch_size == 0 {
-            return Err(bail_out("batches of any number of rows for Python"));
-        }
         let zone = zone_of(session, types)?;
         let columns = types.iter().enumerate().map(|(place, of)| {
             let of = type_for_python(of, &zone).map_err(|why| bail_out(why.to_string()))?;
             Ok(Field::new(format!("_{place}"), of, true))
         });
-        let schema = Arc::new(Schema::new(columns.collect::<Result<Vec<_>>>()?));
+        let schema = Schema::new(columns.collect::<Result<Vec<_>>>()?);
+        let encoder = Self::with(schema, types.len(), session)?;
+        Ok(Self {
+            divides: kind == ArrowUdf::Values,
+            ..encoder
+        })
+    }
+
+    /// For rows of these fields, each as a struct.
+    ///
+    /// # Errors
+    /// Bail-out: the session leaves something open.
+    pub(super) fn of_rows(fields: &[StructField], session: &ArrowSession) -> Result<Self> {
+        let row = DataType::Struct(fields.to_vec());
+        let zone = zone_of(session, std::slice::from_ref(&row))?;
+        let of = type_for_python(&row, &zone).map_err(|why| bail_out(why.to_string()))?;
+        let ArrowType::Struct(own) = &of else {
+            return Err(bail_out("rows for Python of another type"));
+        };
+        let (count, own) = (own.len(), own.clone());
+        let schema = Schema::new(vec![Field::new("struct", of, true)]);
+        let encoder = Self::with(schema, count, session)?;
+        Ok(Self {
+            fields: Some(own),
+            ..encoder
+        })
+    }
+
+    fn with(schema: Schema, columns: usize, session: &ArrowSession) -> Result<Self> {
+        let batch_size = usize::try_from(session.batch_size).unwrap_or(0);
+        if batch_size == 0 {
+            return Err(bail_out("batches of any number of rows for Python"));
+        }
         let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?;
         let writer = StreamWriter::try_new_with_options(Vec::new(), &schema, options)?;
         Ok(Self {
-            schema,
+            schema: Arc::new(schema),
             batch_size,
-            divides: kind == ArrowUdf::Values,
+            divides: false,
+            fields: None,
             writer,
-            waiting: RowQueue::new(types.len()),
+            waiting: RowQueue::new(columns),
             state: Progress::New,
         })
+    }
+
+    /// Rows that are not in a batch yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.rows()
     }
 
     /// Takes more rows, as arguments; `None` if they are too many.
@@ -126,12 +163,20 @@ impl ArrowEncoder {
         let rows = self.waiting.rows().min(self.batch_size);
         let columns = self.waiting.take(rows);
         let columns = columns.ok_or_else(|| bail_out("rows for Python that are missing"))?;
-        let columns = columns.iter().zip(self.schema.fields());
+        let fields = self.fields.as_ref().unwrap_or(self.schema.fields());
+        let columns = columns.iter().zip(fields);
         let columns = columns.map(|(parts, field)| {
             let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
             converted(&concat(&parts)?, field.data_type())
         });
-        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let mut columns = columns.collect::<Result<Vec<_>>>()?;
+        if let Some(fields) = &self.fields {
+            columns = vec![Arc::new(StructArray::try_new(
+                fields.clone(),
+                columns,
+                None,
+            )?)];
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
         Ok(batch?)
@@ -170,11 +215,21 @@ pub(super) struct ArrowDecoder {
     types: Vec<DataType>,
     /// The types of the columns that are made.
     columns: Vec<ArrowType>,
+    /// Whether columns come as the fields of one, and what these are.
+    rows: Option<Rows>,
     /// The types of the columns that come, once they are known.
     schema: Option<SchemaRef>,
     next: Expected,
     /// Bytes of the message that is read.
     bytes: usize,
+}
+
+/// Columns that come as the fields of structs.
+struct Rows {
+    /// Their names, and whether they may be null.
+    fields: Vec<(String, bool)>,
+    /// Whether Spark compares what comes with these.
+    checked: bool,
 }
 
 /// What comes next.
@@ -201,9 +256,27 @@ impl ArrowDecoder {
         Ok(Self {
             types: types.to_vec(),
             columns: columns.map_err(|why| bail_out(why.to_string()))?,
+            rows: None,
             schema: None,
             next: Expected::Start,
             bytes: 0,
+        })
+    }
+
+    /// For rows of these columns, each as a struct; `checked` if Spark looks at its type.
+    ///
+    /// # Errors
+    /// Bail-out: there are no columns of these types.
+    pub(super) fn of_rows(columns: &[Attribute], checked: bool) -> Result<Self> {
+        let types = columns.iter().map(|column| column.data_type.clone());
+        let fields = columns.iter().map(|of| (of.name.clone(), of.nullable));
+        let rows = Rows {
+            fields: fields.collect(),
+            checked,
+        };
+        Ok(Self {
+            rows: Some(rows),
+            ..Self::new(&types.collect::<Vec<_>>())?
         })
     }
 
@@ -247,20 +320,63 @@ impl ArrowDecoder {
     }
 
     fn results(&self, batch: &RecordBatch, bytes: usize) -> Result<Results> {
-        let columns = batch.columns().iter().zip(&self.columns);
+        let columns = match (&self.rows, batch.columns()) {
+            (None, columns) => columns,
+            (Some(_), [only]) => match only.as_struct_opt() {
+                // Of a row that is null Spark takes what its fields hold.
+                Some(rows) if rows.null_count() == 0 => rows.columns(),
+                _ => return Err(bail_out("rows of Python that are null")),
+            },
+            (Some(_), _) => return Err(other_type()),
+        };
+        let columns = columns.iter().zip(&self.columns);
         let columns = columns.map(|(column, to)| converted(column, to));
         let columns = columns.collect::<Result<_>>()?;
         Ok((columns, batch.num_rows(), bytes))
     }
 
     fn check(&self, schema: &Schema) -> Result<()> {
-        let (fields, types) = (schema.fields(), &self.types);
+        let types = &self.types;
+        let fields = match (&self.rows, &schema.fields()[..]) {
+            (None, fields) if fields.len() == types.len() => schema.fields(),
+            (Some(rows), [only]) => match only.data_type() {
+                ArrowType::Struct(fields) if rows.are(fields) => fields,
+                _ => return Err(other_type()),
+            },
+            _ => return Err(other_type()),
+        };
         let mut pairs = fields.iter().zip(types);
-        match fields.len() == types.len() && pairs.all(|(field, of)| is_of(of, field.data_type())) {
+        match pairs.all(|(field, of)| is_of(of, field.data_type())) {
             true => Ok(()),
-            false => Err(bail_out("results of Python of another type")),
+            false => Err(other_type()),
         }
     }
+}
+
+impl Rows {
+    /// Whether Spark takes fields for these: by their places, whatever names they have and how many more there are, or
+    /// as `DataType.equalsIgnoreCompatibleNullability` compares them.
+    fn are(&self, fields: &Fields) -> bool {
+        let mut pairs = self.fields.iter().zip(fields);
+        if self.checked {
+            return self.fields.len() == fields.len()
+                && pairs.all(|((name, nullable), field)| {
+                    name == field.name() && (*nullable || !field.is_nullable())
+                });
+        }
+        // Of two fields of one name Java keeps one.
+        let mut names = HashSet::new();
+        fields.iter().all(|field| names.insert(field.name()))
+            && self.fields.len() <= fields.len()
+            && fields
+                .iter()
+                .skip(self.fields.len())
+                .all(|field| !field.data_type().is_nested())
+    }
+}
+
+fn other_type() -> DataFusionError {
+    bail_out("results of Python of another type")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use arrow::array::{AsArray, Int64Array, StringViewArray, TimestampMicrosecondArray};
 use arrow::datatypes::{Int64Type, TimeUnit};
 use arrow::ipc::reader::StreamReader;
-use catalyst::{Decimal, Literal, StructField};
+use catalyst::{Decimal, ExprId, Literal};
 use rows::array_of;
 
 use super::*;
@@ -11,6 +11,7 @@ fn session(batch_size: i32, zone: Option<&str>) -> ArrowSession {
         time_zone: zone.map(str::to_owned),
         batch_size,
         settings: Vec::new(),
+        validates_schemas: false,
     }
 }
 
@@ -273,4 +274,105 @@ fn damaged_streams_are_refused_or_read() {
         }
     }
     assert!(refused > 1000, "{refused}");
+}
+
+/// Columns of an integer and a text, both named, which may be null or not.
+fn two_columns(names: [&str; 2], nullable: [bool; 2]) -> Vec<Attribute> {
+    let types = [DataType::Long, DataType::String];
+    let columns = types.into_iter().zip(names).zip(nullable).zip(0..);
+    let columns = columns.map(|(((data_type, name), nullable), id)| Attribute {
+        name: name.to_owned(),
+        data_type,
+        nullable,
+        id: ExprId { id, jvm_id: 0 },
+    });
+    columns.collect()
+}
+
+fn fields_of(columns: &[Attribute]) -> Vec<StructField> {
+    let fields = columns.iter().map(|column| StructField {
+        name: column.name.clone(),
+        data_type: column.data_type.clone(),
+        nullable: column.nullable,
+        field_id: None,
+        exists_default: None,
+    });
+    fields.collect()
+}
+
+fn texts(values: [Option<&str>; 3]) -> ArrayRef {
+    Arc::new(StringViewArray::from_iter(values))
+}
+
+/// What a decoder makes of the rows of an encoder: columns, or the first error.
+fn through(encoder: ArrowEncoder, decoder: &mut ArrowDecoder) -> Result<Vec<Vec<ArrayRef>>> {
+    let batches = vec![[longs(0..3), vec![texts([Some("a"), None, Some("c")])]].concat()];
+    let messages = parts(encoder, batches).into_iter();
+    let read = messages.flat_map(divided).map(|part| decoder.push(part));
+    let read = read.collect::<Result<Vec<_>>>()?;
+    Ok(read
+        .into_iter()
+        .flatten()
+        .map(|(columns, ..)| columns)
+        .collect())
+}
+
+#[test]
+fn rows_go_as_structs_and_come_back_as_columns() {
+    let columns = two_columns(["n", "s"], [false, true]);
+    let encoder = || ArrowEncoder::of_rows(&fields_of(&columns), &session(2, None)).unwrap();
+    let schema = &encoder().schema;
+    let row = ArrowType::Struct(Fields::from(vec![
+        Field::new("n", ArrowType::Int64, false),
+        Field::new("s", ArrowType::Utf8, true),
+    ]));
+    assert_eq!(
+        schema.fields()[..],
+        [Arc::new(Field::new("struct", row, true))]
+    );
+    let mut decoder = ArrowDecoder::of_rows(&columns, true).unwrap();
+    let found = through(encoder(), &mut decoder).unwrap();
+    let lengths: Vec<_> = found.iter().map(|columns| columns[0].len()).collect();
+    assert_eq!(lengths, [2, 1]);
+    assert_eq!(
+        found[1],
+        [longs(2..3), vec![texts([Some("c"); 3]).slice(0, 1)]].concat()
+    );
+    // A partition without rows: the function is called all the same.
+    assert_eq!(parts(encoder(), Vec::new()).len(), 2);
+    // What is null where Spark says that nothing is.
+    let strict = two_columns(["n", "s"], [false, false]);
+    let mut encoder = ArrowEncoder::of_rows(&fields_of(&strict), &session(9, None)).unwrap();
+    let nulls = [longs(0..3), vec![texts([None; 3])]].concat();
+    encoder.push(nulls, 3).unwrap();
+    encoder.finish();
+    assert!(encoder.next().is_err());
+}
+
+#[test]
+fn rows_of_other_columns_are_left_to_spark() {
+    let given = |names, nullable, declared: &[Attribute], checked| {
+        let given = fields_of(&two_columns(names, nullable));
+        let encoder = ArrowEncoder::of_rows(&given, &session(9, None)).unwrap();
+        let mut decoder = ArrowDecoder::of_rows(declared, checked).unwrap();
+        through(encoder, &mut decoder).is_ok()
+    };
+    let (loose, strict) = ([true, true], [false, true]);
+    let columns = |nullable| two_columns(["n", "s"], nullable);
+    assert!(given(["n", "s"], loose, &columns(loose), true));
+    assert!(given(["n", "s"], strict, &columns(loose), true));
+    assert!(given(["n", "s"], loose, &columns(strict), false));
+    assert!(!given(["n", "s"], loose, &columns(strict), true));
+    assert!(!given(["n", "t"], loose, &columns(loose), true));
+    assert!(!given(["n", "s"], loose, &columns(loose)[..1], true));
+    // By their places, if Spark does not look at them.
+    assert!(given(["n", "t"], loose, &columns(loose), false));
+    assert!(given(["n", "s"], loose, &columns(loose)[..1], false));
+    let reversed = [&columns(loose)[1..], &columns(loose)[..1]].concat();
+    assert!(!given(["n", "s"], loose, &reversed, false));
+    // Columns that are no fields of one.
+    let types = [DataType::Long, DataType::String];
+    let encoder = ArrowEncoder::new(ArrowUdf::Arrays, &types, &session(9, None)).unwrap();
+    let mut decoder = ArrowDecoder::of_rows(&columns(loose), false).unwrap();
+    assert!(through(encoder, &mut decoder).is_err());
 }

@@ -28,6 +28,7 @@ pub(super) enum Rows {
 }
 
 pub(super) const LIMITED: &str = "rows of which a limit may have kept others";
+pub(super) const MAPPED: &str = "rows that a function of Python makes of all of a partition";
 pub(super) const SUMS: &str = "rows that depend on the last digits of sums";
 
 /// What is determined of the rows of an operator.
@@ -148,6 +149,10 @@ impl Facts {
                 child,
                 ..
             } => Self::of(child).evaluated(udfs, results),
+            OperatorKind::MapInBatch { .. } => Self {
+                rows: Rows::Nothing(MAPPED),
+                ..Self::leaf(false)
+            },
             OperatorKind::Expand { projections, child } => {
                 let columns = operator.output.known().unwrap_or_default();
                 Self::of(child).expanded(columns, projections)

@@ -1,0 +1,266 @@
+//! `MapInPandasExec`, `MapInArrowExec`: rows that a function of Python makes of all rows of a partition.
+//!
+//! What comes out is not of one row or another that went in: nothing waits for it. The worker sets the pace.
+
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use catalyst::{ArrowSession, Attribute, DataType, Inputs, MapInBatch, Operator, StructField};
+use datafusion_common::Result as DataFusionResult;
+use datafusion_execution::SendableRecordBatchStream;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
+use futures::stream::StreamExt as _;
+use rows::error::bail_out;
+
+use super::conversion::type_for_python;
+use super::frames::wait_for_next;
+use super::stream::{ArrowDecoder, ArrowEncoder, Part};
+use super::{DATA_RECEIVED, DATA_SENT};
+use crate::exec::{OperatorExec, Start, batch_of, from_fn};
+use crate::lower::{Build, Demand, Lowered, Lowering, Result, places};
+use crate::sources::{PythonCall, PythonCallee, PythonFrames, PythonRows, PythonTimes, Sources};
+
+/// What is known of the operator when it is judged.
+struct Plan {
+    map: MapInBatch,
+    /// Places of the columns that come out, if those are not all.
+    places: Option<Vec<usize>>,
+}
+
+/// Lowers a function of Python over the rows of an input.
+pub(in super::super) fn map_in_batch(
+    lowering: &Lowering,
+    map: &MapInBatch,
+    child: &Operator,
+    inputs: &Inputs,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    // The function sees all columns, by their places, and the order of rows.
+    let all = Demand {
+        columns: None,
+        ordered: true,
+    };
+    let child = lowering.operator(child, inputs, all)?;
+    child.output()?;
+    let zone = Arc::from(map.time_zone.as_str());
+    for fields in [map.input.clone(), fields_of(&map.output)] {
+        type_for_python(&DataType::Struct(fields), &zone)?;
+    }
+    let (places, attributes) = places(&map.output, demand);
+    let schema = rows::types::schema_of(&attributes)?;
+    let plan = Arc::new(Plan {
+        map: map.clone(),
+        places,
+    });
+    let build: Build = Box::new(move |task, inputs| {
+        let input = child.build(task, inputs)?;
+        let (plan, sources) = (Arc::clone(&plan), Arc::clone(&task.sources));
+        let start = move |start: &Start<'_>| Ok(Mapping::start(&plan, &sources, start)?.boxed());
+        Ok(Arc::new(OperatorExec::new(
+            "MapInBatchExec",
+            vec![input],
+            Arc::clone(&schema),
+            Arc::new(start),
+        )))
+    });
+    Lowered::new(attributes, build)
+}
+
+fn fields_of(columns: &[Attribute]) -> Vec<StructField> {
+    let fields = columns.iter().map(|column| StructField {
+        name: column.name.clone(),
+        data_type: column.data_type.clone(),
+        nullable: column.nullable,
+        field_id: None,
+        exists_default: None,
+    });
+    fields.collect()
+}
+
+impl Plan {
+    /// The columns that come out, of those that came.
+    ///
+    /// # Errors
+    /// Bail-out: nulls where Spark relies on there being none.
+    fn output(&self, all: Vec<ArrayRef>) -> DataFusionResult<Vec<ArrayRef>> {
+        let mut columns = all.iter().zip(&self.map.output);
+        if columns.any(|(column, of)| !of.nullable && column.null_count() > 0) {
+            return Err(bail_out("nulls of Python in a column without"));
+        }
+        let Some(places) = &self.places else {
+            return Ok(all);
+        };
+        let columns = places.iter().map(|place| all.get(*place).cloned());
+        let columns = columns.collect::<Option<_>>();
+        columns.ok_or_else(|| bail_out("columns that are missing"))
+    }
+
+    /// For a task: the call, and what makes its frames and reads those of results.
+    fn call(
+        &self,
+        sources: &dyn Sources,
+    ) -> DataFusionResult<(PythonCall, ArrowEncoder, ArrowDecoder)> {
+        let map = &self.map;
+        let mut session = ArrowSession {
+            time_zone: Some(map.time_zone.clone()),
+            batch_size: map.batch_size.unwrap_or_default(),
+            settings: map.settings.clone(),
+            validates_schemas: false,
+        };
+        if map.batch_size.is_none() {
+            let own = sources.arrow_session()?;
+            session.batch_size = own.batch_size;
+            session.validates_schemas = own.validates_schemas;
+        }
+        let encoder = ArrowEncoder::of_rows(&map.input, &session)?;
+        let checked = map.checked && session.validates_schemas;
+        let decoder = ArrowDecoder::of_rows(&map.output, checked)?;
+        let callee = PythonCallee {
+            functions: vec![map.function],
+            arguments: vec![(0, None)],
+            result_id: map.result_id,
+        };
+        let call = PythonCall {
+            callees: vec![callee],
+            job_artifact_uuid: map.job_artifact_uuid.clone(),
+            rows: PythonRows::Arrow {
+                eval_type: map.kind.eval_type(),
+                settings: session.settings,
+                // Workers of such functions are not told of it.
+                schema: String::new(),
+            },
+        };
+        Ok((call, encoder, decoder))
+    }
+}
+
+/// Rows on their way out of a worker.
+struct Mapping {
+    plan: Arc<Plan>,
+    schema: SchemaRef,
+    frames: PythonFrames,
+    decoder: ArrowDecoder,
+    received: Count,
+    baseline: BaselineMetrics,
+}
+
+impl Mapping {
+    fn start(
+        plan: &Arc<Plan>,
+        sources: &Arc<dyn Sources>,
+        start: &Start<'_>,
+    ) -> DataFusionResult<impl futures::Stream<Item = DataFusionResult<RecordBatch>> + Send + 'static>
+    {
+        let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
+        let pool = start.context.memory_pool();
+        let memory = MemoryConsumer::new("MapInBatchExec").register(pool);
+        let times = PythonTimes::new(counter);
+        let mut begin = Some((start.input(0)?, memory, counter(DATA_SENT), times));
+        let (plan, sources) = (Arc::clone(plan), Arc::clone(sources));
+        let (schema, received, baseline) = (
+            Arc::clone(start.schema),
+            counter(DATA_RECEIVED),
+            start.baseline(),
+        );
+        let mut mapping = None;
+        Ok(from_fn(move || {
+            // A worker is asked for when somebody asks for rows, also if there are none to give it.
+            if let Some((input, memory, sent, times)) = begin.take() {
+                let (call, encoder, decoder) = plan.call(&*sources)?;
+                let frames = InputFrames {
+                    encoder,
+                    input: Some(input),
+                    memory,
+                    last: 0,
+                    sent,
+                };
+                mapping = Some(Self {
+                    frames: sources.python(&call, Box::new(frames), times)?,
+                    decoder,
+                    plan: Arc::clone(&plan),
+                    schema: Arc::clone(&schema),
+                    received: received.clone(),
+                    baseline: baseline.clone(),
+                });
+            }
+            mapping.as_mut().map_or(Ok(None), Self::next)
+        }))
+    }
+
+    fn next(&mut self) -> DataFusionResult<Option<RecordBatch>> {
+        for frame in self.frames.by_ref() {
+            let Some((columns, rows, bytes)) = self.decoder.push(frame?)? else {
+                continue;
+            };
+            self.received.add(bytes);
+            self.baseline.record_output(rows);
+            if rows == 0 {
+                continue;
+            }
+            return batch_of(&self.schema, self.plan.output(columns)?, rows).map(Some);
+        }
+        Ok(None)
+    }
+}
+
+/// Frames of the rows of an input, made when they are asked for.
+struct InputFrames {
+    encoder: ArrowEncoder,
+    input: Option<SendableRecordBatchStream>,
+    /// Of rows that are in no frame yet.
+    memory: MemoryReservation,
+    /// Bytes of the last batch that was taken.
+    last: usize,
+    sent: Count,
+}
+
+impl InputFrames {
+    fn frame(&mut self) -> DataFusionResult<Option<Vec<u8>>> {
+        loop {
+            match self.encoder.next()? {
+                Part::Bytes(bytes, is_batch) => {
+                    // What is left is of the last batch: more are taken only if a frame needs them.
+                    let kept = if self.encoder.waiting() > 0 {
+                        self.last
+                    } else {
+                        0
+                    };
+                    self.memory.shrink(self.memory.size().saturating_sub(kept));
+                    // Spark counts batches only.
+                    self.sent.add(if is_batch { bytes.len() } else { 0 });
+                    return Ok(Some(bytes));
+                }
+                Part::Rows => self.take_rows()?,
+                Part::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Gives the encoder the rows of the next batch, or says that there is none.
+    fn take_rows(&mut self) -> DataFusionResult<()> {
+        let next = self.input.as_mut().and_then(wait_for_next);
+        let Some(batch) = next.transpose()? else {
+            self.input = None;
+            self.encoder.finish();
+            return Ok(());
+        };
+        let rows = batch.num_rows();
+        if rows > 0 {
+            self.last = batch.get_array_memory_size();
+            self.memory.try_grow(self.last)?;
+            let pushed = self.encoder.push(batch.columns().to_vec(), rows);
+            pushed.ok_or_else(|| bail_out("too many rows for Python"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for InputFrames {
+    type Item = DataFusionResult<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.frame().transpose()
+    }
+}

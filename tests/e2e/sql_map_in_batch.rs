@@ -1,0 +1,111 @@
+//! Functions of Python that are given all rows of a partition, next to plain Spark: `mapInPandas` and `mapInArrow` run
+//! natively, in PySpark's own workers.
+
+use std::path::Path;
+
+use testkit::{NEWEST, OLDEST, each_version};
+
+use crate::carried_plans::carried;
+use crate::jobs::{both_sides, equal_sides};
+use crate::lanes::{Reason, Report, check_reasons, ended, reports};
+use crate::places;
+use crate::submit::{Application, Outcome};
+
+/// Without generated code.
+const INTERPRETED: Application = Application {
+    name: "sql-map-in-batch",
+    program: "spark-submit",
+    seconds: 900,
+    arguments: |_, work| [interpreted(), job(work)].concat(),
+    stdin: None,
+    lanes: None,
+    sources: &[
+        "jobs/sql_map_in_batch.py",
+        "jobs/sql_pandas.py",
+        "jobs/sql_python.py",
+        "jobs/support.py",
+    ],
+};
+
+/// With generated code around the functions.
+const GENERATED: Application = Application {
+    name: "sql-map-in-batch-generated",
+    arguments: |_, work| job(work),
+    ..INTERPRETED
+};
+
+/// The same, with operators that the code carries.
+const CARRIED: Application = Application {
+    name: "sql-map-in-batch-carried",
+    arguments: |_, work| [carried(), job(work)].concat(),
+    ..INTERPRETED
+};
+
+fn interpreted() -> Vec<String> {
+    ["--conf", "spark.sql.codegen.wholeStage=false"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn job(work: &Path) -> Vec<String> {
+    let jobs = places::jobs();
+    let conf = [
+        "spark.sql.shuffle.partitions=3",
+        "spark.sql.session.timeZone=Europe/Zurich",
+        "spark.task.maxFailures=1",
+    ];
+    let mut arguments: Vec<String> = conf
+        .into_iter()
+        .flat_map(|entry| ["--conf".to_owned(), entry.to_owned()])
+        .collect();
+    let modules = ["support.py", "sql_python.py", "sql_pandas.py"];
+    let modules = modules.map(|module| jobs.join(module).display().to_string());
+    arguments.extend(["--py-files".to_owned(), modules.join(",")]);
+    let paths = [
+        jobs.join("sql_map_in_batch.py"),
+        work.join("result.json"),
+        work.join("scratch/table"),
+    ];
+    arguments.extend(paths.map(|path| path.display().to_string()));
+    arguments
+}
+
+fn check(outcome: &Outcome, version: &str, least: u64) {
+    let reports = reports(outcome, version);
+    // Values and types that Spark takes or refuses in its own way; tables that are written.
+    let known = [
+        Reason::Part(&["of Python", "for Python", "to Python"]),
+        Reason::Start(&["FileFormatWriter$", "RDDScanExec"]),
+        Reason::Whole(&[
+            "a barrier stage of Spark SQL",
+            "Python functions with spark.sql.execution.arrow.maxBytesPerBatch",
+        ]),
+    ];
+    check_reasons(&reports, Report::left_native, &known);
+    let tasks = ended(&reports, "sql");
+    assert!(tasks >= least, "{tasks} tasks ran natively: {reports:#?}");
+}
+
+fn whole_partitions(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+        return;
+    }
+    if let Some(outcome) = both_sides(&INTERPRETED, version) {
+        check(&outcome, version, 200);
+    }
+}
+
+fn around(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+        return;
+    }
+    if let Some(outcome) = equal_sides(&GENERATED, &CARRIED, version) {
+        check(&outcome, version, 200);
+    }
+}
+
+each_version!(
+    functions_of_partitions_equal_plain_spark,
+    super::whole_partitions
+);
+each_version!(so_they_do_within_generated_code, super::around);
