@@ -342,6 +342,12 @@ impl Fields<'_, '_> {
             "accuracyExpression",
             "reverse",
             "legacyCalculation",
+            // Lazy, of the expressions above.
+            "accuracy",
+            "accuracyNum",
+            "internalDataType",
+            "percentages",
+            "returnPercentileArray",
         ];
         self.only(&[&known, &TYPED[..]].concat())?;
         let child = self.arg("child")?;

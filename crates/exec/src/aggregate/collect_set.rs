@@ -205,7 +205,7 @@ mod tests {
             merged.merge(&buffers, &[1, 0, 0], 2).unwrap();
             merged.merge(&buffers, &[0, 1, 0], 2).unwrap();
             let lists = merged.evaluate().unwrap();
-            let mut texts = |row| -> Vec<String> {
+            let texts = |row| -> Vec<String> {
                 let list = lists.as_list::<i32>().value(row);
                 let texts = list.as_string_view().iter();
                 let mut texts: Vec<_> = texts.map(|text| text.unwrap().to_owned()).collect();

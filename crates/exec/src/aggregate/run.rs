@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
+use arrow::row::{RowConverter, SortField};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::SpillFile;
@@ -15,10 +17,11 @@ use futures::stream::{self, StreamExt};
 
 use super::spill::{Spill, check};
 use super::table::Table;
-use super::{Output, Plan};
+use super::{Columns, Output, Plan};
 use crate::exec::{Batches, Start, batch_of};
 use crate::metrics::{PEAK_MEMORY, SORT_FALLBACKS};
 use crate::project::evaluate;
+use rows::{is_ordered, order_key};
 
 /// Aggregates an input.
 pub(super) fn run(plan: Arc<Plan>, start: &Start<'_>) -> Result<Batches> {
@@ -28,6 +31,7 @@ pub(super) fn run(plan: Arc<Plan>, start: &Start<'_>) -> Result<Batches> {
         spill: Spill::new(&plan, start),
         parts: Vec::new(),
         aside: None,
+        sorted: false,
         fallbacks: start.metrics.clone(),
         input: Some(start.input(0)?),
         output: None,
@@ -45,6 +49,26 @@ pub(super) fn run(plan: Arc<Plan>, start: &Start<'_>) -> Result<Batches> {
     Ok(batches.boxed())
 }
 
+/// Rows in the order of the first columns, nulls first.
+fn by_keys(columns: Columns, keys: usize, rows: usize) -> Result<Columns> {
+    let keys = columns.get(..keys).unwrap_or_default();
+    if rows == 0 || !keys.iter().all(|key| is_ordered(key.data_type())) {
+        return Ok(columns);
+    }
+    let keys = keys.iter().map(order_key).collect::<Result<Vec<_>>>()?;
+    let fields = keys
+        .iter()
+        .map(|key| SortField::new(key.data_type().clone()));
+    let converter = RowConverter::new(fields.collect())?;
+    let keys = converter.convert_columns(&keys)?;
+    // Groups are numbered by less than that.
+    let mut places: Vec<u32> = (0..).take(rows).collect();
+    places.sort_by(|left, right| keys.row(*left as usize).cmp(&keys.row(*right as usize)));
+    let places = UInt32Array::from(places);
+    let columns = columns.iter().map(|column| take(column, &places, None));
+    Ok(columns.collect::<std::result::Result<_, _>>()?)
+}
+
 struct Run {
     plan: Arc<Plan>,
     table: Table,
@@ -53,6 +77,8 @@ struct Run {
     parts: Vec<Vec<Arc<dyn SpillFile>>>,
     /// Keys and buffers that are added to those of later rows, as Spark does.
     aside: Option<RecordBatch>,
+    /// Whether groups come out in the order of their keys: Spark has sorted them then.
+    sorted: bool,
     /// Where it is counted that they were set aside.
     fallbacks: ExecutionPlanMetricsSet,
     input: Option<SendableRecordBatchStream>,
@@ -91,6 +117,7 @@ impl Run {
                 }
                 if let Some(aside) = self.aside.take() {
                     self.table.add_spilled(&aside)?;
+                    self.sorted = true;
                 }
             } else {
                 let Some(part) = self.parts.pop() else {
@@ -113,6 +140,10 @@ impl Run {
             let (schema, (columns, rows)) = match &self.plan.output {
                 Output::Buffers => (&self.schema, self.table.take_buffers()?),
                 Output::Results { schema, .. } => (schema, self.table.take_results()?),
+            };
+            let columns = match self.sorted {
+                true => by_keys(columns, self.plan.keys.len(), rows)?,
+                false => columns,
             };
             if rows > 0 {
                 self.output = Some((batch_of(schema, columns, rows)?, 0));
