@@ -78,6 +78,7 @@ fn check(outcome: &Outcome, version: &str, least: u64) {
         Reason::Start(&["FileFormatWriter$", "RDDScanExec"]),
         Reason::Whole(&[
             "a barrier stage of Spark SQL",
+            "Python functions of fields of one name",
             "Python functions with spark.sql.execution.arrow.maxBytesPerBatch",
         ]),
     ];

@@ -17,7 +17,7 @@ INTEGERS = ["ti", "sm", "it", "lo"]
 IN_SETS = ["bo", "ti", "sm", "it", "lo", "st", "da", "ts", "nt"]
 HASHED = ["bo", "ti", "sm", "it", "lo", "fl", "do", "de", "wi", "st", "bi", "da", "ts", "nt", "ds"]
 PLACES = "array(0D, 0.1D, 0.5D, 0.77D, 1D)"
-# Percentiles of both zeros depend on the order of a hash table, approximate ones on that of rows.
+# Percentiles of both zeros depend on the order of a hash table, approximate ones of these and of NaN on that of rows.
 NO_ZEROS = {"fl": "IF(fl = 0, 0F, fl)", "do": "IF(do = 0, 0D, do)"}
 
 # By name, columns of an aggregation: such as do not depend on the order of rows, and such as do.
@@ -30,7 +30,7 @@ ANYHOW = {
     "percentiles of some": ["median(it)", "percentile(id, 0.3, id % 4)", "percentile(id, array(0.3D, 0.9D), it % 2 * it % 2) FILTER (WHERE it < 100 OR it IS NULL)", "percentile(DISTINCT sm, 0.5)", "median(CAST(NULL AS double))"],
     "percentiles in order": [f"percentile_cont({place}) WITHIN GROUP (ORDER BY {of}{way})" for place in ("0.25", "0.9") for of in ("it", "de", NO_ZEROS["do"]) for way in ("", " DESC")],
     "percentiles among values": [f"percentile_disc({place}) WITHIN GROUP (ORDER BY {of}{way})" for place in ("0", "0.25", "0.9", "1") for of in ("it", "wi", NO_ZEROS["fl"]) for way in ("", " DESC")],
-    "about percentiles": [f"percentile_approx({NO_ZEROS.get(of, of)}, {PLACES})" for of in NUMBERS + ["da", "nt", "ts"]],
+    "about percentiles": [f"percentile_approx({'IF(isnan(do) OR do = 0, 0D, do)' if of == 'do' else NO_ZEROS.get(of, of)}, {PLACES})" for of in NUMBERS + ["da", "nt", "ts"] if of != "fl"],
     "about percentiles, otherwise exact": ["approx_percentile(id, 0.5D)", "percentile_approx(id, array(0.9D, 0.1D, 0.5D), 1)", "percentile_approx(CAST(NULL AS int), 0.5D)", "percentile_approx(it, 0D) FILTER (WHERE it > 0)"],
     "sets": [f"sort_array(collect_set({of}))" for of in IN_SETS],
     "counts of pairs": ["regr_count(id, it)", "round(regr_avgx(id, id % 11), 9)", "round(regr_avgy(id % 7, sm), 9)"],
@@ -38,15 +38,14 @@ ANYHOW = {
 ORDERED = {
     "sets in order": [f"collect_set({of})" for of in IN_SETS],
     "sets of many": ["collect_set(id * 977 % 4001)", "collect_set(concat('k', id * 31 % 977))", "collect_set(id * 3000000007 - 7)", "collect_set(IF(id % 5 = 0, NULL, id))", "collect_set(it) FILTER (WHERE id % 2 = 1)"],
-    "about percentiles of zeros": ["percentile_approx(do, array(0.3D, 0.5D))", "percentile_approx(fl, 0.4D, 7)"],
+    "about percentiles of zeros": [f"percentile_approx(do, {PLACES})", "percentile_approx(do, array(0.3D, 0.5D))", "percentile_approx(fl, 0.4D, 7)"],
     "lists": ["collect_list(id)", "collect_list(st)", "first(id)", "last(id)", "max_by(id, sm)", "sum(id / 7D)", "avg(do)"],
     "moments": ["skewness(id)", "kurtosis(id)", "skewness(sm)", "kurtosis(it)", "stddev(id)", "skewness(IF(id < 0, 1, NULL))", "kurtosis(7)", "skewness(id % 2)"],
     "pairs": [f"{function}(id % 13, id % 7 / 3D)" for function in ("corr", "covar_pop", "covar_samp", "regr_r2", "regr_sxx", "regr_sxy", "regr_syy")],
     "pairs with nulls": [f"{function}(IF(id % 5 = 1, NULL, id * id), IF(id % 3 = 1, NULL, id))" for function in ("corr", "covar_pop", "covar_samp", "regr_r2", "regr_sxx", "regr_sxy", "regr_syy")],
-    "lines": [f"{function}(id * 2 - id % 3, id % 17)" for function in ("regr_slope", "regr_intercept")],
 }
-# Spark 3.5 may count pairs without a dependent variable, so these have none there.
-LINES_WITH_NULLS = [f"{function}(IF(id % 5 = 1, NULL, id * id), IF(id % 3 = 1, NULL, id))" for function in ("regr_slope", "regr_intercept")]
+# Early releases of Spark 3.5 count pairs without a dependent variable, so these stay with its JVM.
+LINES = [f"{function}(id * 2 - id % 3, id % 17)" for function in ("regr_slope", "regr_intercept")] + [f"{function}(IF(id % 5 = 1, NULL, id * id), IF(id % 3 = 1, NULL, id))" for function in ("regr_slope", "regr_intercept")]
 
 # Keys of groups: none, few, and as many as Spark takes into its table, or more.
 KEYS = {"all": None, "few": "id % 7", "the most": "id % 128", "one more": "id % 129", "many": "id % 300", "many texts": "concat('key ', id * 7 % 401)"}
@@ -74,7 +73,7 @@ def main(result):
         answers[about] = grouped(frame, key, columns)
 
     one, several, none = (table(spark, 3000, 1), table(spark, 3000, 4), table(spark, 0, 2))
-    ordered = {**ORDERED, **({"lines with nulls": LINES_WITH_NULLS} if newer else {})}
+    ordered = {**ORDERED, **({"lines": LINES} if newer else {})}
     for keys, key in KEYS.items():
         for name, columns in {**ANYHOW, **ordered}.items():
             ask(f"{name} of {keys} in one partition", one, key, columns)
