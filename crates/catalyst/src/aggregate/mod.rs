@@ -119,6 +119,8 @@ pub enum AggregateKind {
         skips_empty: bool,
         /// A correlation with a constant is as that of one row, as from Spark 4.3 on.
         checks_squares: bool,
+        /// Otherwise it is null, as all that is divided by zero outside of ANSI mode.
+        null_by_zero: bool,
     },
     /// All bits of integers together. Buffer: those so far.
     Bits(BitOperation),

@@ -4,7 +4,7 @@ use javaser::ScalaVersion;
 
 use super::{AggregateFunction, AggregateKind, Between, BitOperation, Comoment, Moment};
 use crate::error::{Result, Unsupported};
-use crate::expr::{Expr, ExprKind, eval_context, eval_mode, read_attributes};
+use crate::expr::{EvalMode, Expr, ExprKind, eval_context, eval_mode, read_attributes};
 use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
 use crate::types::{DataType, Decimal};
@@ -220,18 +220,20 @@ impl Fields<'_, '_> {
             },
             false => self,
         };
+        let (checks_squares, null_by_zero) = self.of_constants(comoment, &args)?;
         let kind = AggregateKind::Comoment {
             comoment,
             null_on_divide_by_zero: self.null_on_divide_by_zero()?,
             skips_empty: of.skips_empty()?,
-            checks_squares: self.checks_squares(comoment, &args)?,
+            checks_squares,
+            null_by_zero,
         };
         Ok((kind, args, DataType::Double))
     }
 
-    /// Whether correlations with constants have a rule of their own. Fails where Spark's older releases compute something
-    /// else.
-    fn checks_squares(self, comoment: Comoment, args: &[Expr]) -> Result<bool> {
+    /// Whether correlations with constants have a rule of their own, or are null. Fails where Spark's older releases
+    /// compute something else.
+    fn of_constants(self, comoment: Comoment, args: &[Expr]) -> Result<(bool, bool)> {
         let result = |object: Object<'_>| match object.name() {
             "If" => Ok(()),
             other => Err(Unsupported::Class(other.to_owned())),
@@ -243,14 +245,18 @@ impl Fields<'_, '_> {
                 result(no_rows)?;
                 let one_row = no_rows.object("falseValue")?;
                 result(one_row)?;
-                Ok(one_row.name_of("falseValue")? == "If")
+                let other = one_row.object("falseValue")?;
+                match other.name() {
+                    "Divide" => Ok((false, eval_context(other, &mut false)? == EvalMode::Legacy)),
+                    _ => result(other).map(|()| (true, false)),
+                }
             }
             Comoment::RegrR2 => {
                 let no_squares = self.object.object("evaluateExpression")?;
                 result(no_squares)?;
                 let of = no_squares.object("predicate")?.object("left")?;
                 match of.text("name")?.as_ref() {
-                    "yMk" => Ok(true),
+                    "yMk" => Ok((true, false)),
                     other => Err(Unsupported::of_use(format!("RegrR2 that looks at {other}"))),
                 }
             }
@@ -261,7 +267,7 @@ impl Fields<'_, '_> {
             {
                 Err(Unsupported::of_use("a regression of nulls in Spark 3.5"))
             }
-            _ => Ok(false),
+            _ => Ok((false, false)),
         }
     }
 

@@ -282,6 +282,7 @@ impl Factory {
                     null_on_divide_by_zero,
                     skips_empty,
                     checks_squares,
+                    null_by_zero,
                 },
                 _,
             ) => Box::new(Comoments::new(ComomentPlan {
@@ -289,6 +290,7 @@ impl Factory {
                 null_on_divide_by_zero,
                 skips_empty,
                 checks_squares,
+                null_by_zero,
             })),
             (AggregateKind::Bits(operation), input) => {
                 let of = input.to_arrow();

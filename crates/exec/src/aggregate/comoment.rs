@@ -112,6 +112,7 @@ impl Pairs {
             Comoment::Corr if plan.checks_squares && (self.x_mk == 0.0 || self.y_mk == 0.0) => {
                 undefined
             }
+            Comoment::Corr if plan.null_by_zero && root() == 0.0 => None,
             Comoment::Corr => Some(quotient(self.ck, root())?),
             Comoment::RegrR2 if self.y_mk == 0.0 => None,
             Comoment::RegrR2 if self.x_mk == 0.0 => Some(1.0),
@@ -134,6 +135,7 @@ pub(super) struct Plan {
     pub(super) null_on_divide_by_zero: bool,
     pub(super) skips_empty: bool,
     pub(super) checks_squares: bool,
+    pub(super) null_by_zero: bool,
 }
 
 pub(super) struct Comoments {
@@ -227,6 +229,7 @@ mod tests {
             null_on_divide_by_zero: true,
             skips_empty: false,
             checks_squares: true,
+            null_by_zero: false,
         };
         let mut comoments = Comoments::new(plan);
         let column = |of: fn(&(f64, f64)) -> f64| -> ArrayRef {
@@ -245,13 +248,13 @@ mod tests {
     #[test]
     fn parts_come_to_the_same() {
         for (comoment, expected) in [
-            (Comoment::CovPopulation, 28.7),
-            (Comoment::CovSample, 35.875),
-            (Comoment::SumOfProducts, 143.5),
-            (Comoment::RegrSlope, 143.5 / 66.0),
-            (Comoment::RegrIntercept, 10.3 - 143.5 / 66.0 * 5.0),
-            (Comoment::Corr, 143.5 / (66.0_f64 * 315.8).sqrt()),
-            (Comoment::RegrR2, 143.5 * 143.5 / (66.0 * 315.8)),
+            (Comoment::CovPopulation, 28.5),
+            (Comoment::CovSample, 35.625),
+            (Comoment::SumOfProducts, 142.5),
+            (Comoment::RegrSlope, 142.5 / 66.0),
+            (Comoment::RegrIntercept, 10.3 - 142.5 / 66.0 * 5.0),
+            (Comoment::Corr, 142.5 / (66.0_f64 * 311.8).sqrt()),
+            (Comoment::RegrR2, 142.5 * 142.5 / (66.0 * 311.8)),
         ] {
             for parts in [1, 2, 3] {
                 let result = of(comoment, &PAIRS, parts).unwrap();

@@ -295,6 +295,7 @@ fn functions() -> Vec<AggregateKind> {
         null_on_divide_by_zero: true,
         skips_empty: true,
         checks_squares: true,
+        null_by_zero: false,
     };
     let percentile = |between| AggregateKind::Percentile {
         reverse: false,
