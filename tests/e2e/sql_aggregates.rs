@@ -8,7 +8,7 @@ use crate::carried_plans::carried;
 use crate::jobs::{both_sides, equal_sides};
 use crate::lanes::{check_native, ended, reports};
 use crate::places;
-use crate::submit::Application;
+use crate::submit::{Application, Outcome, interpreted, job_with};
 
 const AGGREGATES: Application = Application {
     name: "sql-aggregates",
@@ -32,35 +32,25 @@ const GENERATED: Application = Application {
     ..AGGREGATES
 };
 
-fn interpreted() -> Vec<String> {
-    ["--conf", "spark.sql.codegen.wholeStage=false"]
-        .map(str::to_owned)
-        .to_vec()
+fn job(work: &Path) -> Vec<String> {
+    let modules = ["sql_cached.py", "sql_random.py", "sql_windows.py"];
+    job_with(&modules, "sql_aggregates.py", work)
 }
 
-fn job(work: &Path) -> Vec<String> {
-    let jobs = places::jobs();
-    let modules = ["sql_cached.py", "sql_random.py", "sql_windows.py"];
-    let modules = modules.map(|module| jobs.join(module).display().to_string());
-    vec![
-        "--py-files".to_owned(),
-        modules.join(","),
-        jobs.join("sql_aggregates.py").display().to_string(),
-        work.join("result.json").display().to_string(),
-    ]
+fn check(outcome: &Outcome, version: &str) {
+    let reports = reports(outcome, version);
+    check_native(&reports);
+    let native = ended(&reports, "sql");
+    assert!(native >= 300, "{native} tasks ran natively: {reports:#?}");
 }
 
 fn aggregates(version: &'static str) {
     if !places::asked_for(version, &[OLDEST, NEWEST]) {
         return;
     }
-    let Some(outcome) = both_sides(&AGGREGATES, version) else {
-        return;
-    };
-    let reports = reports(&outcome, version);
-    check_native(&reports);
-    let native = ended(&reports, "sql");
-    assert!(native >= 300, "{native} tasks ran natively: {reports:#?}");
+    if let Some(outcome) = both_sides(&AGGREGATES, version) {
+        check(&outcome, version);
+    }
 }
 
 each_version!(aggregates_equal_plain_spark, super::aggregates);
@@ -69,11 +59,9 @@ fn generated(version: &'static str) {
     if !places::asked_for(version, &[NEWEST]) {
         return;
     }
-    let Some(outcome) = equal_sides(&AGGREGATES, &GENERATED, version) else {
-        return;
-    };
-    let reports = reports(&outcome, version);
-    check_native(&reports);
+    if let Some(outcome) = equal_sides(&AGGREGATES, &GENERATED, version) {
+        check(&outcome, version);
+    }
 }
 
 each_version!(so_they_do_with_generated_code, super::generated);

@@ -8,7 +8,7 @@ use crate::carried_plans::carried;
 use crate::jobs::{both_sides, equal_sides};
 use crate::lanes::{check_native, ended, reports};
 use crate::places;
-use crate::submit::{Application, Outcome};
+use crate::submit::{Application, Outcome, interpreted, job_with};
 
 const CACHED: Application = Application {
     name: "sql-cached",
@@ -38,28 +38,14 @@ const VERIFIED: Application = Application {
     ..CACHED
 };
 
-fn interpreted() -> Vec<String> {
-    conf("spark.sql.codegen.wholeStage=false")
-}
-
 fn verified() -> Vec<String> {
-    conf("spark.firesteel.verify=both")
-}
-
-fn conf(setting: &str) -> Vec<String> {
-    vec!["--conf".to_owned(), setting.to_owned()]
+    ["--conf", "spark.firesteel.verify=both"]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 fn job(work: &Path) -> Vec<String> {
-    let jobs = places::jobs();
-    let modules = ["sql_random.py", "sql_windows.py"];
-    let modules = modules.map(|module| jobs.join(module).display().to_string());
-    vec![
-        "--py-files".to_owned(),
-        modules.join(","),
-        jobs.join("sql_cached.py").display().to_string(),
-        work.join("result.json").display().to_string(),
-    ]
+    job_with(&["sql_random.py", "sql_windows.py"], "sql_cached.py", work)
 }
 
 fn check(outcome: &Outcome, version: &'static str, tasks: u64) {

@@ -8,7 +8,7 @@ use crate::carried_plans::carried;
 use crate::jobs::{both_sides, equal_sides};
 use crate::lanes::{Reason, Report, check_reasons, ended, reports};
 use crate::places;
-use crate::submit::{Application, Outcome};
+use crate::submit::{Application, Outcome, interpreted, job_with};
 
 const FUNCTIONS: Application = Application {
     name: "sql-python",
@@ -102,12 +102,6 @@ enum Rows {
     Arrow,
 }
 
-fn interpreted() -> Vec<String> {
-    ["--conf", "spark.sql.codegen.wholeStage=false"]
-        .map(str::to_owned)
-        .to_vec()
-}
-
 /// Without results of every type.
 fn short(work: &Path, rows: Rows) -> Vec<String> {
     let mut arguments = job(work, rows);
@@ -128,27 +122,17 @@ fn pandas_job(work: &Path) -> Vec<String> {
     arguments
 }
 
-/// A job with its modules, which writes a result.
-fn started(modules: &[&str], job: &str, work: &Path) -> Vec<String> {
-    let jobs = places::jobs();
+/// A job with its modules, which writes a result, and the settings of all of them.
+pub(crate) fn started(modules: &[&str], job: &str, work: &Path) -> Vec<String> {
     let conf = [
         "spark.sql.shuffle.partitions=3",
         "spark.sql.session.timeZone=Europe/Zurich",
         "spark.task.maxFailures=1",
     ];
-    let mut arguments: Vec<String> = conf
+    let conf = conf
         .into_iter()
-        .flat_map(|entry| ["--conf".to_owned(), entry.to_owned()])
-        .collect();
-    let modules = modules
-        .iter()
-        .map(|module| jobs.join(module).display().to_string());
-    let modules = modules.collect::<Vec<_>>().join(",");
-    arguments.extend(["--py-files".to_owned(), modules]);
-    for path in [jobs.join(job), work.join("result.json")] {
-        arguments.push(path.display().to_string());
-    }
-    arguments
+        .flat_map(|entry| ["--conf".to_owned(), entry.to_owned()]);
+    conf.chain(job_with(modules, job, work)).collect()
 }
 
 fn check(outcome: &Outcome, version: &str, least: u64) {

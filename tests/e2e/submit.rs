@@ -280,3 +280,24 @@ pub(crate) fn logs_below(dir: &Path) -> Vec<(PathBuf, String)> {
     }
     found
 }
+
+/// Settings of applications whose operators are not in generated code.
+pub(crate) fn interpreted() -> Vec<String> {
+    ["--conf", "spark.sql.codegen.wholeStage=false"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// A job with its modules, which writes a result.
+pub(crate) fn job_with(modules: &[&str], job: &str, work: &Path) -> Vec<String> {
+    let jobs = places::jobs();
+    let modules = modules
+        .iter()
+        .map(|module| jobs.join(module).display().to_string());
+    vec![
+        "--py-files".to_owned(),
+        modules.collect::<Vec<_>>().join(","),
+        jobs.join(job).display().to_string(),
+        work.join("result.json").display().to_string(),
+    ]
+}

@@ -258,6 +258,21 @@ impl AggregateKind {
                 | Self::BloomFilter { .. }
         )
     }
+
+    /// Whether the result depends on the order in which rows come, whatever their types.
+    #[must_use]
+    pub fn depends_on_order(self) -> bool {
+        matches!(
+            self,
+            Self::First { .. }
+                | Self::Last { .. }
+                | Self::CollectList
+                | Self::CollectSet { .. }
+                | Self::ApproxPercentile { .. }
+                | Self::MaxBy
+                | Self::MinBy
+        )
+    }
 }
 
 impl AggregateExpression {

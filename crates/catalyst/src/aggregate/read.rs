@@ -19,8 +19,8 @@ pub(crate) const DERIVED: [&str; 6] = [
     "resultType",
 ];
 
-/// Fields of what keeps its buffer in one column of bytes.
-const TYPED: [&str; 2] = ["mutableAggBufferOffset", "inputAggBufferOffset"];
+/// Where the buffer of an `ImperativeAggregate` is.
+const PLACES: [&str; 2] = ["mutableAggBufferOffset", "inputAggBufferOffset"];
 
 /// Registers of `HyperLogLogPlusPlus`: more bits than Spark's tables have rows for cannot be asked for.
 const PRECISIONS: std::ops::RangeInclusive<u8> = 4..=18;
@@ -79,6 +79,11 @@ struct Fields<'r, 'g> {
 impl Fields<'_, '_> {
     fn only(self, known: &[&str]) -> Result<()> {
         self.object.only(&[&DERIVED, known].concat())
+    }
+
+    /// As [`Self::only`], of a function whose buffer has a place of its own.
+    fn only_placed(self, known: &[&str]) -> Result<()> {
+        self.only(&[known, &PLACES].concat())
     }
 
     fn arg(self, field: &str) -> Result<Expr> {
@@ -284,13 +289,11 @@ impl Fields<'_, '_> {
     }
 
     fn approx_count_distinct(self) -> Result<Parts> {
-        self.only(&[
+        self.only_placed(&[
             "child",
             "relativeSD",
             "hllppHelper",
             "inputAggBufferAttributes",
-            TYPED[0],
-            TYPED[1],
         ])?;
         let error = self.reader.graph.double(self.object.value("relativeSD")?);
         let error = error.ok_or_else(|| self.object.missing("relativeSD"))?;
@@ -306,7 +309,7 @@ impl Fields<'_, '_> {
 
     fn collect(self, name: &str) -> Result<Parts> {
         let known = ["child", "bufferElementType", "ignoreNulls"];
-        self.only(&[&known, &TYPED[..]].concat())?;
+        self.only_placed(&known)?;
         if self.object.get("ignoreNulls").is_some() && !self.object.flag("ignoreNulls") {
             return Err(Unsupported::of_use(format!("{name} with nulls")));
         }
@@ -355,7 +358,7 @@ impl Fields<'_, '_> {
             "percentages",
             "returnPercentileArray",
         ];
-        self.only(&[&known, &TYPED[..]].concat())?;
+        self.only_placed(&known)?;
         let child = self.arg("child")?;
         let places = self.arg("percentageExpression")?.data_type;
         let approximate = name == "ApproximatePercentile";
@@ -410,15 +413,13 @@ impl Fields<'_, '_> {
     }
 
     fn bloom_filter(self) -> Result<Parts> {
-        self.only(&[
+        self.only_placed(&[
             "child",
             "estimatedNumItems",
             "numBits",
             "estimatedNumItemsExpression",
             "numBitsExpression",
             "updater",
-            TYPED[0],
-            TYPED[1],
         ])?;
         // Lazy, and evaluated when the plan was checked.
         let kind = AggregateKind::BloomFilter {

@@ -95,21 +95,10 @@ impl Accumulator for CollectList {
         total: usize,
     ) -> Result<()> {
         self.groups.resize_with(total, Vec::new);
-        let values = column(args, 0)?;
-        let nulls = values.logical_nulls();
-        let counts = |row: usize| {
-            nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
-                && filter.is_none_or(|filter| filter.value(row))
-        };
-        let rows = (0..groups.len()).filter(|row| counts(*row));
-        let rows: UInt32Array = rows.map(|row| u32::try_from(row).ok()).collect();
-        if rows.is_empty() {
-            return Ok(());
+        match counted(column(args, 0)?, groups, filter)? {
+            Some((kept, own)) => self.push(kept, own.into_iter()),
+            None => Ok(()),
         }
-        let kept = take_rows(values, &rows, None)?;
-        let own = rows.values().iter().map(|row| groups.get(*row as usize));
-        let own = own.map(|group| group.copied().unwrap_or(usize::MAX));
-        self.push(kept, own)
     }
 
     fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
@@ -135,6 +124,28 @@ impl Accumulator for CollectList {
             + self.groups.capacity() * size_of::<Vec<(u32, u32)>>()
             + self.values * 2 * size_of::<(u32, u32)>()
     }
+}
+
+/// The values of rows that count and are not null, with their groups; `None` if there is none.
+pub(super) fn counted(
+    values: &ArrayRef,
+    groups: &[usize],
+    filter: Option<&BooleanArray>,
+) -> Result<Option<(ArrayRef, Vec<usize>)>> {
+    let nulls = values.logical_nulls();
+    let counts = |row: usize| {
+        nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
+            && filter.is_none_or(|filter| filter.value(row))
+    };
+    let pairs = (0_u32..).zip(groups.iter().copied());
+    let (rows, own): (Vec<_>, Vec<_>) = pairs.filter(|(row, _)| counts(*row as usize)).unzip();
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some((
+        take_rows(values, &UInt32Array::from(rows), None)?,
+        own,
+    )))
 }
 
 /// The lists in buffers: a list for each of them.

@@ -16,7 +16,7 @@ use datafusion_physical_plan::aggregates::order::GroupOrdering;
 use javaser::ScalaVersion;
 
 use super::accumulator::{Accumulator, column};
-use super::collect::{list_buffers, lists_of};
+use super::collect::{counted, list_buffers, lists_of};
 use super::scala_set::{TableSize, hashes, order};
 use catalyst::DataType;
 use rows::error::bail_out;
@@ -61,18 +61,19 @@ impl CollectSet {
         })
     }
 
-    /// Adds values, none of them null, each to the set of its group.
+    /// Adds values, none of them null, each to the set of its group. `add` is told which row it is, and whether the set
+    /// did not have it.
     fn add(
         &mut self,
         values: ArrayRef,
         groups: &[usize],
-        add: fn(&mut TableSize, bool),
+        add: impl Fn(&mut TableSize, usize, bool),
     ) -> Result<()> {
         let of = UInt64Array::from_iter_values(groups.iter().map(|group| *group as u64));
         self.places.clear();
         self.values
             .intern(&[Arc::new(of), values], &mut self.places)?;
-        for (place, group) in self.places.iter().zip(groups) {
+        for (row, (place, group)) in self.places.iter().zip(groups).enumerate() {
             let set = self.sets.get_mut(*group);
             let set = set.ok_or_else(|| bail_out("a group that is not there"))?;
             // Places are given one after the other.
@@ -82,7 +83,7 @@ impl CollectSet {
                 set.values.push(place);
                 self.len += 1;
             }
-            add(&mut set.size, is_new);
+            add(&mut set.size, row, is_new);
         }
         Ok(())
     }
@@ -129,40 +130,45 @@ impl Accumulator for CollectSet {
         total: usize,
     ) -> Result<()> {
         self.sets.resize_with(total, Set::default);
-        let values = column(args, 0)?;
-        let nulls = values.logical_nulls();
-        let counts = |row: &usize| {
-            nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row))
-                && filter.is_none_or(|filter| filter.value(*row))
-        };
-        let pairs = groups.iter().copied().enumerate();
-        let (rows, own): (Vec<_>, Vec<_>) = pairs.filter(|(row, _)| counts(row)).unzip();
-        if rows.is_empty() {
-            return Ok(());
+        match counted(column(args, 0)?, groups, filter)? {
+            Some((kept, own)) => self.add(kept, &own, |size, _, is_new| size.add(is_new)),
+            None => Ok(()),
         }
-        let rows: UInt32Array = rows.iter().map(|row| u32::try_from(*row).ok()).collect();
-        let kept = take_rows(values, &rows, None)?;
-        self.add(kept, &own, TableSize::add)
     }
 
     fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
         self.sets.resize_with(total, Set::default);
         let lists = lists_of(buffers, &self.array)?;
-        for (row, group) in groups.iter().enumerate() {
-            let values = lists.value(row);
+        let all = hashes(lists.values(), self.scala)?;
+        let (mut places, mut own, mut room) = (Vec::new(), Vec::new(), Vec::new());
+        for (ends, group) in lists.offsets().windows(2).zip(groups) {
+            let list = match ends {
+                [start, end] => usize::try_from(*start).ok().zip(usize::try_from(*end).ok()),
+                _ => None,
+            };
+            let (start, end) = list.ok_or_else(|| bail_out("a list without ends"))?;
+            let hashes = all.get(start..end).unwrap_or_default();
             // Spark makes a set of it, and then adds that.
             let mut size = TableSize::default();
-            (0..values.len()).for_each(|_| size.add(true));
-            let places = order(self.scala, &hashes(&values, self.scala)?, size);
-            if let Some(set) = self.sets.get_mut(*group) {
-                set.size.make_room(places.len());
-            }
-            let places = places.into_iter().map(|place| u32::try_from(place).ok());
-            let values = take_rows(&values, &places.collect::<UInt32Array>(), None)?;
-            let own = vec![*group; values.len()];
-            self.add(values, &own, TableSize::add_merged)?;
+            hashes.iter().for_each(|_| size.add(true));
+            let order = order(self.scala, hashes, size).into_iter();
+            places.extend(order.filter_map(|place| u32::try_from(start + place).ok()));
+            own.resize(places.len(), *group);
+            // What the first of them makes room for.
+            room.extend((!hashes.is_empty()).then_some(hashes.len()));
+            room.resize(places.len(), 0);
         }
-        Ok(())
+        if places.is_empty() {
+            return Ok(());
+        }
+        let values = take_rows(lists.values(), &UInt32Array::from(places), None)?;
+        self.add(values, &own, |size, row, is_new| {
+            match room.get(row) {
+                None | Some(0) => {}
+                Some(values) => size.make_room(*values),
+            }
+            size.add_merged(is_new);
+        })
     }
 
     fn buffers(&mut self) -> Result<Vec<ArrayRef>> {

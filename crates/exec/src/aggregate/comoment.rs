@@ -26,16 +26,20 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn add(&mut self, x: f64, y: f64) {
+    fn add(&mut self, x: f64, y: f64, of: Comoment) {
         let n = self.n + 1.0;
         let (dx, dy) = (x - self.x_avg, y - self.y_avg);
         self.n = n;
         self.x_avg += dx / n;
         self.y_avg += dy / n;
         self.ck += dx * (y - self.y_avg);
-        self.x_mk += dx * (x - self.x_avg);
-        self.y_mk += dy * (y - self.y_avg);
-        self.x.add(x);
+        if of.has_squares() {
+            self.x_mk += dx * (x - self.x_avg);
+            self.y_mk += dy * (y - self.y_avg);
+        }
+        if of.is_regression() {
+            self.x.add(x, 2);
+        }
     }
 
     /// Adds up the buffers of two sets of rows; `skips_empty`: with a rule for those without rows.
@@ -168,7 +172,7 @@ impl Accumulator for Comoments {
         for (row, group) in groups.iter().enumerate() {
             let counts = filter.is_none_or(|filter| filter.value(row));
             if counts && x.is_valid(row) && y.is_valid(row) {
-                self.pairs[*group].add(x.value(row), y.value(row));
+                self.pairs[*group].add(x.value(row), y.value(row), self.plan.comoment);
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! `approx_count_distinct`: HyperLogLog++ as `HyperLogLogPlusPlusHelper` has it. Buffer: registers of 6 bits, ten in each
-//! word.
+//! `approx_count_distinct`: HyperLogLog++ as `HyperLogLogPlusPlusHelper` has it. Buffer: registers of 6 bits, ten in
+//! each word.
 
 use std::mem::take;
 use std::sync::{Arc, OnceLock};

@@ -116,19 +116,7 @@ pub(super) fn aggregate(
     let below = needed(grouping, aggregates);
     // Groups come out in the order in which they are met: sorted, if the input of Spark's operator is.
     let ordered = demand.ordered && *strategy == AggregateStrategy::Sort;
-    let by_order = |aggregate: &AggregateExpression| {
-        let kind = aggregate.function.kind;
-        matches!(
-            kind,
-            AggregateKind::First { .. }
-                | AggregateKind::Last { .. }
-                | AggregateKind::CollectList
-                | AggregateKind::CollectSet { .. }
-                | AggregateKind::ApproxPercentile { .. }
-                | AggregateKind::MaxBy
-                | AggregateKind::MinBy
-        )
-    };
+    let by_order = |aggregate: &AggregateExpression| aggregate.function.kind.depends_on_order();
     let below = Demand {
         columns: below.as_ref(),
         ordered: ordered || aggregates.iter().any(by_order),

@@ -22,16 +22,20 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn add(&mut self, value: f64) {
+    /// Adds a value to the moments up to an order.
+    pub(crate) fn add(&mut self, value: f64, order: usize) {
         let n = self.n + 1.0;
         let delta = value - self.avg;
         let delta_n = delta / n;
         let m2 = self.m2 + delta * (delta - delta_n);
-        let (squared, squared_n) = (delta * delta, delta_n * delta_n);
-        let m3 = self.m3 - 3.0 * delta_n * m2 + delta * (squared - squared_n);
-        self.m4 = self.m4 - 4.0 * delta_n * m3 - 6.0 * squared_n * m2
-            + delta * (delta * squared - delta_n * squared_n);
-        (self.m2, self.m3) = (m2, m3);
+        if order > 2 {
+            let (squared, squared_n) = (delta * delta, delta_n * delta_n);
+            let m3 = self.m3 - 3.0 * delta_n * m2 + delta * (squared - squared_n);
+            self.m4 = self.m4 - 4.0 * delta_n * m3 - 6.0 * squared_n * m2
+                + delta * (delta * squared - delta_n * squared_n);
+            self.m3 = m3;
+        }
+        self.m2 = m2;
         self.avg += delta_n;
         self.n = n;
     }
@@ -154,8 +158,9 @@ impl Accumulator for Moments {
     ) -> Result<()> {
         let values = primitive::<Float64Type>(args, 0)?;
         self.buffers.resize(total, Buffer::default());
+        let order = self.moment.order();
         each(values, groups, filter, |group, value| {
-            self.buffers[group].add(value);
+            self.buffers[group].add(value, order);
         });
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! `percentile`, `median`, `percentile_cont` and `percentile_disc`: how often each value comes. Buffer: rows of values and
-//! counts, each with its size before it.
+//! `percentile`, `median`, `percentile_cont` and `percentile_disc`: how often each value comes. Buffer: rows of values
+//! and counts, each with its size before it.
 
 use std::collections::HashMap;
 use std::mem::take;

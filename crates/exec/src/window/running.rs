@@ -401,7 +401,7 @@ impl Running for Moments {
 
     fn add(&mut self, row: usize) -> Result<()> {
         if self.values.is_valid(row) {
-            self.buffer.add(self.values.value(row));
+            self.buffer.add(self.values.value(row), self.of.order());
         }
         Ok(())
     }

@@ -139,17 +139,7 @@ impl Facts {
             return Determined::Free;
         }
         match function.kind {
-            AggregateKind::First { .. }
-            | AggregateKind::Last { .. }
-            | AggregateKind::CollectList
-            | AggregateKind::CollectSet { .. }
-            | AggregateKind::ApproxPercentile { .. }
-            | AggregateKind::MaxBy
-            | AggregateKind::MinBy
-                if !self.ordered =>
-            {
-                Determined::Free
-            }
+            kind if kind.depends_on_order() && !self.ordered => Determined::Free,
             // Values and how often they come are in no order in buffers.
             AggregateKind::Percentile { .. } if aggregate.mode != AggregateMode::Complete => {
                 Determined::Free
