@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use testkit::{NEWEST, OLDEST, each_version};
+use testkit::{NEWEST, OLDEST, each_version, of_series};
 
 use crate::carried_plans::carried;
 use crate::jobs::{both_sides, equal_sides};
@@ -149,7 +149,10 @@ fn check(outcome: &Outcome, version: &str, least: u64) {
 }
 
 fn functions(version: &'static str) {
-    let in_full = places::everything() || [OLDEST, NEWEST].contains(&version);
+    if !places::asked_for(version, &[OLDEST, of_series("4.1"), NEWEST]) {
+        return;
+    }
+    let in_full = places::everything() || version == NEWEST;
     let (job, least) = match in_full {
         true => (&ALL_RESULTS, 500),
         false => (&FUNCTIONS, 250),
@@ -160,6 +163,9 @@ fn functions(version: &'static str) {
 }
 
 fn over_arrow(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST]) {
+        return;
+    }
     let (job, least) = match places::everything() {
         true => (&ALL_RESULTS_OVER_ARROW, 400),
         false => (&OVER_ARROW, 250),
@@ -170,13 +176,16 @@ fn over_arrow(version: &'static str) {
 }
 
 fn pandas(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST, of_series("4.1")]) {
+        return;
+    }
     if let Some(outcome) = both_sides(&PANDAS, version) {
         check(&outcome, version, 120);
     }
 }
 
 fn around(version: &'static str) {
-    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     for (generated, carried, least) in [

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use testkit::{NEWEST, OLDEST, each_version};
+use testkit::{NEWEST, each_version};
 
 use crate::jobs::both_sides;
 use crate::lanes::{Reason, Report, check_reasons, ended, reports};
@@ -28,7 +28,7 @@ fn arguments(work: &Path) -> Vec<String> {
 }
 
 fn windows(version: &'static str) {
-    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let Some(outcome) = both_sides(&WINDOWS, version) else {
