@@ -86,7 +86,8 @@ def kill_executor(pid):
 
 
 def end_of(run, victim):
-    """What the driver says of an executor's end; waits until another one is there."""
+    """What the driver says of an executor's end; waits until another one is there and has registered its block manager,
+    without which it is given no tasks."""
     def reason():
         run.rest.drain()
         found = [executor for executor in run.rest.executors(all_of_them=True) if executor["id"] == victim]
@@ -94,5 +95,10 @@ def end_of(run, victim):
 
     found = wait_for("the executor's end", reason)
     run.gone.append(victim)
-    wait_for("another executor", lambda: len(run.rest.executors()) == 2)
+
+    def another():
+        executors = run.rest.executors()
+        return len(executors) == 2 and all(executor["maxMemory"] > 0 for executor in executors)
+
+    wait_for("another executor", another)
     return found
