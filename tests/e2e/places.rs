@@ -9,9 +9,8 @@ use std::process::{Command, Stdio};
 use testkit::Distribution;
 
 /// Whether a test is to run on a version: on those that it runs on by default, and on all of them with
-/// `FIRESTEEL_E2E_ALL=1`. Continuous integration has an hour and a half for compiling and all tests, and keeps none of
-/// plain Spark's answers: what takes minutes runs by default on the oldest version without generated code and on the
-/// newest with it, not on both in both ways.
+/// `FIRESTEEL_E2E_ALL=1`. Continuous integration has an hour and a half for compiling and all tests, and may have none
+/// of plain Spark's answers: of what takes minutes in several forms, each runs by default on one or two versions.
 pub(crate) fn asked_for(version: &str, default: &[&str]) -> bool {
     let asked = everything() || default.contains(&version);
     if !asked {
