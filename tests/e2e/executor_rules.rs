@@ -44,7 +44,7 @@ fn both_sides(
 
 /// A task that goes on after it was killed ends its executor, with the exit code that Spark's has.
 fn reap(version: &'static str) {
-    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+    if !places::asked_for(version, &[OLDEST]) {
         return;
     }
     let _turn = one_at_a_time();
@@ -117,7 +117,7 @@ each_version!(running_tasks_see_that_it_leaves, super::leave);
 /// Custom resources come from the application's plugin, and from the script where it knows nothing; each is asked for
 /// once.
 fn discover(version: &'static str) {
-    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
@@ -197,7 +197,7 @@ each_version!(plugins_discover_resources, super::discover);
 
 /// A thread dump shows which threads run tasks, without a JVM, too.
 fn dump(version: &'static str) {
-    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();

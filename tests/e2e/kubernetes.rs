@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use testkit::{Distribution, NEWEST, OLDEST, each_version};
+use testkit::{Distribution, NEWEST, each_version};
 
 use crate::jobs::compared;
 use crate::lanes;
@@ -135,7 +135,7 @@ fn kubernetes(distribution: &Distribution, work: &Path, side: Side) -> Cluster {
 }
 
 fn pods(version: &'static str) {
-    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let outcome = compared(PODS.name, version, |distribution, side| {
