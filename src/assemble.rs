@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use javaser::Catalog;
 use javatime::Zones;
 
 use crate::config::{LaneName, SettingError, declared};
@@ -48,6 +47,8 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
     if settings.native_lanes.contains(&LaneName::Sql)
         && properties.switch(&declared::SQL_ENABLED)?
     {
+        // Of the Spark on the class path, which is the driver's; nothing if it does not say.
+        let spark_version = plane.env.catalog.spark_version().unwrap_or_default();
         let parts = SqlParts {
             broadcasts: Arc::clone(&plane.broadcasts),
             store: Arc::new(plane.blocks.clone()),
@@ -55,18 +56,13 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
             memory: plane.memory.clone(),
             files: Arc::clone(files),
             zones: time_zones(),
-            spark: spark_version(&plane.env.catalog),
+            spark: declared::version_of(&spark_version),
+            spark_version,
             workers,
         };
         lanes.push(Box::new(SqlLane::new(parts, properties)?));
     }
     Ok(lanes)
-}
-
-/// Major and minor version of the Spark on the class path, which is the driver's; zeros if it does not say.
-fn spark_version(catalog: &Catalog) -> (u32, u32) {
-    let version = catalog.spark_version().unwrap_or_default();
-    declared::version_of(&version)
 }
 
 /// The time zones of the JDK whose JVM would run what is delegated. Without them, expressions in zones with rules are

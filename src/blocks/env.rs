@@ -71,4 +71,15 @@ impl DriverAsks {
     pub async fn sync_barrier(&self, request: Bytes, timeout: Duration) -> Result<Bytes, AskError> {
         self.0.ask("barrierSync", request, timeout).await
     }
+
+    /// Sends an `AskPermissionToCommitOutput` to the driver's `OutputCommitCoordinator`, which lets one attempt of a
+    /// partition commit.
+    ///
+    /// # Errors
+    /// There is no answer.
+    pub async fn may_commit(&self, request: Bytes, timeout: Duration) -> Result<Bytes, AskError> {
+        self.0
+            .ask("OutputCommitCoordinator", request, timeout)
+            .await
+    }
 }

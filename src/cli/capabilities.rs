@@ -90,6 +90,15 @@ fn sections() -> Vec<Section> {
                 .collect(),
         },
         Section {
+            title: "Formats of files that are written",
+            note: "By the tasks of FileFormatWriter, to file systems of the schemes.",
+            header: header(["format", "schemes"]),
+            rows: exec::write::FORMATS
+                .iter()
+                .map(|name| vec![(*name).to_owned(), files::WRITTEN_SCHEMES.join(", ")])
+                .collect(),
+        },
+        Section {
             title: "File systems",
             note: "Read by PySpark's RDDs, by scans of Spark SQL and for addFile. Settings that only Hadoop understands leave a task to the JVM.",
             header: header(["scheme", "file system"]),

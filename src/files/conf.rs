@@ -69,7 +69,7 @@ impl HadoopConf {
     }
 
     /// `Configuration.write`: settings, each with where it came from, which is of no interest.
-    pub(super) fn read_settings(bytes: &[u8]) -> Option<Self> {
+    pub fn read_settings(bytes: &[u8]) -> Option<Self> {
         let (count, mut rest) = read_vlong(bytes)?;
         let count = usize::try_from(count).ok().filter(|c| *c <= MAX_SETTINGS)?;
         let mut settings = HashMap::new();

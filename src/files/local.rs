@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Buf;
 
 /// How a file of checksums begins.
-const MAGIC: &[u8; 4] = b"crc\0";
+pub(super) const MAGIC: &[u8; 4] = b"crc\0";
 /// Its length with the number of bytes in a chunk.
 const HEAD: usize = 8;
 /// Chunks whose checksums are read at a time.
@@ -214,7 +214,7 @@ impl Sums {
 }
 
 /// `ChecksumFileSystem.getChecksumFile`
-fn sums_of(data: &Path) -> PathBuf {
+pub(super) fn sums_of(data: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(data.file_name().unwrap_or_default());
     name.push(".crc");

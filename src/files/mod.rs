@@ -19,6 +19,7 @@ mod gcs;
 mod hdfs;
 mod local;
 mod object;
+mod output;
 mod path;
 mod ranges;
 mod reader;
@@ -43,6 +44,7 @@ pub use conf::HadoopConf;
 pub use error::FileError;
 pub use local::{ChecksumError, LocalFile, OnRead};
 pub use object::http_client;
+pub use output::{LocalOutput, LocalOutputs};
 pub use path::FilePath;
 pub use ranges::RangeFile;
 pub use reader::FileInput;
@@ -92,6 +94,9 @@ impl Protocol {
         found.map(|(_, protocol)| *protocol)
     }
 }
+
+/// The schemes of paths that are written to.
+pub const WRITTEN_SCHEMES: [&str; 1] = ["file"];
 
 /// Whether files of a scheme are read, if their settings allow it.
 pub fn is_known_scheme(scheme: &str) -> bool {
@@ -255,11 +260,7 @@ impl FileSystems {
         let unknown = || FileError::unsupported(format!("files of {}:", path.scheme));
         let settings = match Protocol::of(&path.scheme).ok_or_else(unknown)? {
             Protocol::Local => {
-                let expected = [(
-                    "fs.file.impl",
-                    &["org.apache.hadoop.fs.LocalFileSystem"][..],
-                )];
-                expect_settings(conf, &expected)?;
+                check_local(conf)?;
                 return Ok(FileSystem(Backend::Local));
             }
             Protocol::Hdfs => {
@@ -441,6 +442,15 @@ fn local_failure(path: &FilePath, error: &io::Error) -> FileError {
         io::ErrorKind::NotFound => FileError::NotFound(path.to_string().into()),
         _ => FileError::failed("file", format_args!("{path}: {error}")),
     }
+}
+
+/// Whether files of this host are what Hadoop takes them for.
+///
+/// # Errors
+/// [`FileError::Unsupported`]
+pub fn check_local(conf: &HadoopConf) -> Result<(), FileError> {
+    let local = &["org.apache.hadoop.fs.LocalFileSystem"][..];
+    expect_settings(conf, &[("fs.file.impl", local)])
 }
 
 /// Settings by name, with the values that they may have; with no values, they must not be set.

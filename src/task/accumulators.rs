@@ -73,6 +73,12 @@ const SLOTS: &[Slot] = &[
     (&["inputMetrics", "_recordsRead"], |m| {
         m.input.records_read.get()
     }),
+    (&["outputMetrics", "_bytesWritten"], |m| {
+        m.output.bytes_written.get()
+    }),
+    (&["outputMetrics", "_recordsWritten"], |m| {
+        m.output.records_written.get()
+    }),
 ];
 
 /// The driver's numbers for the metrics of one stage attempt's tasks.

@@ -37,6 +37,15 @@ pub enum TaskError {
     FetchFailed(Box<FetchFailure>),
     /// The task was told to stop.
     Killed(Arc<str>),
+    /// The driver did not agree to the commit of what the attempt has written: another attempt has committed.
+    CommitDenied {
+        /// The stage.
+        stage_id: i32,
+        /// The partition.
+        partition_id: i32,
+        /// The attempt, from 0.
+        attempt_number: i32,
+    },
     /// This lane cannot go on, and nothing of the attempt is visible to anybody: another lane shall run it. The reason
     /// is one of a few texts.
     BailOut(String),

@@ -11,6 +11,15 @@ pub struct InputMetrics {
     pub records_read: Counter,
 }
 
+/// Bytes and records that went outside.
+#[derive(Debug, Default)]
+pub struct OutputMetrics {
+    /// Bytes written.
+    pub bytes_written: Counter,
+    /// Records written.
+    pub records_written: Counter,
+}
+
 /// The numbers of one attempt. Times are taken by the executor; lanes fill in the rest.
 #[derive(Debug, Default)]
 pub struct TaskMetrics {
@@ -32,4 +41,6 @@ pub struct TaskMetrics {
     pub shuffle_write: ShuffleWriteMetrics,
     /// What was read from files and cached blocks.
     pub input: InputMetrics,
+    /// What was written to files.
+    pub output: OutputMetrics,
 }

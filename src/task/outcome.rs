@@ -7,7 +7,7 @@ use wire::WireError;
 use wire::ids::TaskState;
 use wire::messages::{
     Accumulator, DirectTaskResult, ExceptionFailure, FetchFailed, LongAccumulator, PythonException,
-    Raw, TaskKilled, encode_throwable, wrap_throwable,
+    Raw, TaskCommitDenied, TaskKilled, encode_throwable, wrap_throwable,
 };
 
 use super::accumulators::info;
@@ -156,6 +156,21 @@ pub fn failure(
                 data: killed.encode(catalog)?.into(),
             })
         }
+        TaskError::CommitDenied {
+            stage_id,
+            partition_id,
+            attempt_number,
+        } => {
+            let denied = TaskCommitDenied {
+                job_id: stage_id,
+                partition_id,
+                attempt_number,
+            };
+            Ok(Outcome {
+                state: TaskState::KILLED,
+                data: denied.encode(catalog)?.into(),
+            })
+        }
         TaskError::BailOut(reason) => {
             let text = format!("The task left its native lane and no other took it: {reason}");
             let thrown = Throwable::new("org.apache.spark.SparkException", text);
@@ -173,4 +188,33 @@ fn exception_string(thrown: &Throwable) -> String {
         next = cause.cause.as_deref();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::VERSIONS;
+
+    use super::*;
+    use crate::task::accumulators::tests::catalog;
+
+    #[test]
+    fn attempts_that_may_not_commit_are_no_failures() {
+        for version in VERSIONS {
+            let denied = TaskError::CommitDenied {
+                stage_id: 3,
+                partition_id: 7,
+                attempt_number: 1,
+            };
+            let outcome = failure(denied, &[], Vec::new(), &catalog(version)).unwrap();
+            assert_eq!(outcome.state, TaskState::KILLED);
+            assert_eq!(outcome.end(), TaskEnd::Killed);
+            let sent = TaskCommitDenied::decode(&outcome.data).unwrap();
+            let expected = TaskCommitDenied {
+                job_id: 3,
+                partition_id: 7,
+                attempt_number: 1,
+            };
+            assert_eq!(sent, expected, "{version}");
+        }
+    }
 }

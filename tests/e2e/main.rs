@@ -46,6 +46,7 @@ mod sql_python;
 mod sql_random;
 mod sql_schemas;
 mod sql_windows;
+mod sql_writes;
 mod standalone;
 mod submit;
 mod yarn;

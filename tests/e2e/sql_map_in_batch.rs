@@ -54,7 +54,7 @@ fn check(outcome: &Outcome, version: &str) {
     // Values and types that Spark takes or refuses in its own way; tables that are written.
     let known = [
         Reason::Part(&["of Python", "for Python", "to Python"]),
-        Reason::Start(&["FileFormatWriter$", "RDDScanExec"]),
+        Reason::Start(&["RDDScanExec"]),
         Reason::Whole(&[
             "a barrier stage of Spark SQL",
             "Python functions of fields of one name",

@@ -250,6 +250,11 @@ impl fmt::Display for Output {
             }
             Self::TakeOrdered => f.write_str("TakeOrdered"),
             Self::Unit => f.write_str("Unit"),
+            Self::Files(write) => {
+                let data = list(write.data.iter().map(|(_, column)| &column.name));
+                let partitions = write.partitions.iter().map(|of| &of.attribute.name);
+                write!(f, "Files of {data} by {}", list(partitions))
+            }
             Self::RangeSample {
                 order, sample_size, ..
             } => write!(f, "RangeSample {sample_size} of {}", list(order)),

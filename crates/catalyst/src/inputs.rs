@@ -215,8 +215,9 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
             expect(partition, "ShuffledRowRDDPartition")?;
             read_spec(partition.object("spec")?).map(LeafInput::Shuffle)
         }
+        // The first up to Spark 4.2, the second from there on.
         OperatorKind::LocalTableScan { .. }
-            if partition.name() == "CoalesceExec$EmptyPartition" =>
+            if ["CoalesceExec$EmptyPartition", "EmptyPartition"].contains(&partition.name()) =>
         {
             Ok(LeafInput::Rows(Vec::new()))
         }

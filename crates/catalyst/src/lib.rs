@@ -43,6 +43,7 @@ mod top_k;
 mod types;
 mod unsafe_row;
 mod window;
+mod write;
 
 pub use aggregate::{
     AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Between, BitOperation,
@@ -69,3 +70,4 @@ pub use shuffle::{Partitioning, ShuffleWrite};
 pub use stage::{CollectResult, Output, Settings, Stage};
 pub use types::{DataType, Decimal, MAX_LONG_DIGITS, MAX_PRECISION, StructField};
 pub use window::{Bound, Frame, FrameUnit, RankLike, WindowExpression, WindowFunction, integer};
+pub use write::{FileWrite, PartitionColumn};

@@ -133,7 +133,10 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 _ => Err(Unsupported::Class(rdd.name().to_owned())),
             },
             // What is left of an input without partitions if it is to have one.
-            Some("sql.execution.CoalesceExec$EmptyRDDWithPartitions") => {
+            Some(
+                "sql.execution.CoalesceExec$EmptyRDDWithPartitions"
+                | "sql.execution.EmptyRDDWithPartitions",
+            ) => {
                 let output = self.columns_of_rows(&hint)?;
                 Ok(self.empty(output))
             }

@@ -355,10 +355,9 @@ impl Operator {
         let other = || Unsupported::of_use("rows of other columns");
         match &self.output {
             Columns::Known(known) => {
-                let types = |of: &[Attribute]| -> Vec<_> {
-                    of.iter().map(|column| column.data_type.clone()).collect()
-                };
-                return match types(known) == types(columns) {
+                let mut pairs = known.iter().zip(columns);
+                let same = pairs.all(|(known, other)| known.data_type.is_like(&other.data_type));
+                return match same && known.len() == columns.len() {
                     true => Ok(()),
                     false => Err(other()),
                 };

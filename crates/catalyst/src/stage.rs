@@ -12,6 +12,7 @@ use crate::lineage::{Hint, Lineage, Tree};
 use crate::object::{Object, Reader};
 use crate::plan::{Operator, OperatorKind};
 use crate::shuffle::{self, ShuffleWrite};
+use crate::write::{Captured, FileWrite};
 use javaser::Closure;
 
 /// What a stage of Spark SQL computes.
@@ -43,6 +44,8 @@ pub enum Output {
     TakeOrdered,
     /// None: a cached table is made.
     Unit,
+    /// Writes files.
+    Files(Box<FileWrite>),
     /// `RangePartitioner.sketch`: a sample of keys and the number of rows.
     RangeSample {
         /// The keys.
@@ -188,6 +191,10 @@ fn result<'g>(
     let graph = reader.graph;
     let function = Closure::read(graph, Value::Ref(function.node))
         .ok_or_else(|| Unsupported::of_use("a result function that is no closure"))?;
+    if let Some(captured) = Captured::of(reader, &function, rdd)? {
+        let (tree, write) = lineage.file_write(&captured)?;
+        return Ok((tree, Output::Files(Box::new(write))));
+    }
     // Nearly every action is wrapped: the wrapper forgets the task context.
     let inner = match function.name() {
         ("SparkContext", "runJob" | "submitJob") => function.inner(graph),

@@ -147,6 +147,30 @@ impl DataType {
         }
     }
 
+    /// Whether it is the same but for where nulls are allowed.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Array { element, .. }, Self::Array { element: of, .. }) => element.is_like(of),
+            (
+                Self::Map { key, value, .. },
+                Self::Map {
+                    key: other_key,
+                    value: other_value,
+                    ..
+                },
+            ) => key.is_like(other_key) && value.is_like(other_value),
+            (Self::Struct(fields), Self::Struct(others)) => {
+                let mut pairs = fields.iter().zip(others);
+                fields.len() == others.len()
+                    && pairs.all(|(field, other)| {
+                        field.name == other.name && field.data_type.is_like(&other.data_type)
+                    })
+            }
+            _ => self == other,
+        }
+    }
+
     /// The name of Spark's singleton, if it is one.
     pub fn object(&self) -> Option<&'static str> {
         let object = OBJECTS.iter().find(|(_, of)| of == self);

@@ -27,6 +27,7 @@ mod sort;
 mod sources;
 mod union;
 mod window;
+pub mod write;
 
 pub use exchange::{Partitioner, RangeSample, RangeSampler, Scattered, round_robin_order, scatter};
 #[cfg(fuzzing)]

@@ -39,7 +39,10 @@ impl NativeStage {
         let demand = Demand {
             columns: None,
             // Spark leaves out sorts of what is sorted already.
-            ordered: matches!(stage.output, Output::Collect { .. } | Output::TakeOrdered),
+            ordered: matches!(
+                stage.output,
+                Output::Collect { .. } | Output::TakeOrdered | Output::Files(_)
+            ),
         };
         let root = Lowering::new().operator(&stage.root, &stage.inputs, demand)?;
         let ids = |columns: &Columns| -> Option<Vec<ExprId>> {

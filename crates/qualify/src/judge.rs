@@ -57,7 +57,7 @@ pub(crate) struct Judge {
 }
 
 /// Operators that are none of the executor's: they are about plans, or part of another operator.
-const NO_OPERATORS_OF_TASKS: [&str; 13] = [
+const NO_OPERATORS_OF_TASKS: [&str; 14] = [
     "AdaptiveSparkPlan",
     "AQEShuffleRead",
     "BroadcastExchange",
@@ -71,7 +71,12 @@ const NO_OPERATORS_OF_TASKS: [&str; 13] = [
     "ShuffleQueryStage",
     "Subquery",
     "SubqueryBroadcast",
+    // The command above it says what is written.
+    "WriteFiles",
 ];
+
+/// The command of writes of files.
+const WRITE: &str = "Execute InsertIntoHadoopFsRelationCommand ";
 
 /// What was found out about a stage.
 #[derive(Default)]
@@ -175,6 +180,10 @@ impl Judge {
             self.scan_of_files(node, findings);
             return;
         }
+        if let Some(arguments) = node.text.strip_prefix(WRITE) {
+            self.write_of_files(arguments, findings);
+            return;
+        }
         let class = match name {
             "Exchange" => "ShuffledRowRDD".to_owned(),
             "CollectLimit" => "LocalLimitExec".to_owned(),
@@ -211,6 +220,23 @@ impl Judge {
         }
         for text in texts {
             self.expressions(name, text, types, findings);
+        }
+    }
+
+    /// A write to `path, ifPartitionNotExists, [partitions], [buckets], format, [options], …`.
+    fn write_of_files(&self, arguments: &str, findings: &mut Findings) {
+        let path = arguments.split(", ").next().unwrap_or_default();
+        let scheme = path.split_once(":/").map_or("", |(scheme, _)| scheme);
+        let table = &self.table;
+        if !table.written_schemes.iter().any(|known| known == scheme) {
+            findings.refuse(format!("a write to {scheme}:"));
+        }
+        let mut words = arguments.split(", ");
+        if !words.any(|word| table.written_formats.iter().any(|known| known == word)) {
+            findings.refuse("a write of files of another format");
+        }
+        if arguments.contains("bucket columns: ") {
+            findings.refuse("a write of buckets");
         }
     }
 

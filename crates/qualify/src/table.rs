@@ -22,6 +22,12 @@ pub struct Table {
     pub formats: Vec<String>,
     /// Schemes of file systems that are read, such as `file`.
     pub schemes: Vec<String>,
+    /// Formats of files that are written, such as `Parquet`.
+    #[serde(default)]
+    pub written_formats: Vec<String>,
+    /// Schemes of file systems that are written to, such as `file`.
+    #[serde(default)]
+    pub written_schemes: Vec<String>,
     /// RDDs of PySpark, such as `PythonRDD` and `MapPartitionsRDD of RDD.coalesce`.
     pub rdds: Vec<String>,
     /// Expressions, each as often as it has kinds of arguments.

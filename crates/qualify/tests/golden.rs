@@ -106,6 +106,8 @@ impl Native for Small {
             types: TYPES.iter().map(|name| of_type(name)).collect(),
             formats: owned(&["Parquet"]),
             schemes: owned(&["file"]),
+            written_formats: owned(&["Parquet"]),
+            written_schemes: owned(&["file"]),
             rdds: owned(&[
                 "PythonRDD",
                 "PairwiseRDD",

@@ -4,7 +4,7 @@
 //! * [`RowChecksums`]: the checksum over rows in a map status.
 //! * [`Relation`] and [`RelationTable`]: what the table side of a broadcast join is sent as.
 //! * [`cached`]: batches of cached tables.
-//! * [`result`]: what tasks return to the driver.
+//! * [`result`], [`written`]: what tasks return to the driver.
 //! * [`murmur3`]: Spark's own hash of columns.
 //! * [`types`], [`error`]: Spark's types as Arrow's, and how a task that runs natively ends early.
 //!
@@ -29,6 +29,7 @@ mod order;
 mod relation;
 pub mod result;
 pub mod types;
+pub mod written;
 
 pub use checksum::RowChecksums;
 pub use decode::{BATCH_ROWS, RowDecoder, RowSpan};

@@ -179,6 +179,8 @@ public class WireVectors {
             new StackTraceElement("a.B", "c", "B.rs", 12), new StackTraceElement("a.C", "d", null, -2), new StackTraceElement("a.D", "e", null, -1)};
         Object nil = list();
         emit("ExceptionFailure", n("org.apache.spark.ExceptionFailure", "a.Error", "it broke", calls, "a.Error: it broke\n\tat a.B.c(B.rs:12)", Option.empty(), nil, nil, nil));
+        emit("AskPermissionToCommitOutput", n("org.apache.spark.scheduler.AskPermissionToCommitOutput", 3, 0, 7, 1));
+        emit("TaskCommitDenied", n("org.apache.spark.TaskCommitDenied", 3, 7, 1));
         emit("TaskKilled", n("org.apache.spark.TaskKilled", "cancelled", nil, nil, nil));
         Throwable error = new IllegalStateException("no such block");
         error.setStackTrace(calls);

@@ -39,6 +39,8 @@ impl Native for Lanes {
             schemes: files::schemes()
                 .map(|(scheme, _)| scheme.to_owned())
                 .collect(),
+            written_formats: owned(exec::write::FORMATS.to_vec()),
+            written_schemes: owned(files::WRITTEN_SCHEMES.to_vec()),
             rdds: python::recognised()
                 .into_iter()
                 .map(|(name, _)| name)

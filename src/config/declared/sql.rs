@@ -1,6 +1,6 @@
 //! Properties of Spark SQL that come with its tasks.
 
-use super::DefaultValue::{Is, Unset};
+use super::DefaultValue::{Changed, Is, Unset};
 use super::{Effect, Family, LocalProperty, Property, Switch, Text, Whole, declarations};
 
 /// Of settings that workers would have to be told.
@@ -13,6 +13,46 @@ declarations! { Sql:
     /// with its tasks.
     ALLOW_PRECISION_LOSS: Property<Switch> = Property::new(
         catalyst::Settings::ALLOW_PRECISION_LOSS,
+        Switch,
+        Is("true"),
+    );
+
+    /// Whether dates and timestamps of times when there were two calendars are written to Parquet files; of the query's
+    /// session. `LEGACY` leaves writes to the JVM.
+    CALENDAR_IN_WRITE: Family<Text> = Family::new(
+        "spark.sql.parquet.",
+        "RebaseModeInWrite",
+        &["datetime", "int96"],
+        Text,
+        Changed("EXCEPTION", &[((4, 0), "CORRECTED")]),
+    ).effect(Effect::NativeBut("with `EXCEPTION` tasks with such values are left to the JVM, with `LEGACY` all writes"));
+
+    /// The same under an older name.
+    OLD_CALENDAR_IN_WRITE: Family<Text> = Family::new(
+        "spark.sql.legacy.parquet.",
+        "RebaseModeInWrite",
+        &["datetime", "int96"],
+        Text,
+        Unset,
+    );
+
+    /// How timestamps are kept in Parquet files that are written; of the query's session, with the job's settings of Hadoop.
+    WRITTEN_TIMESTAMPS: Property<Text> =
+        Property::new("spark.sql.parquet.outputTimestampType", Text, Is("INT96"));
+
+    /// Whether Parquet files are written as Spark 1.4 did; of the query's session, with the job's settings of Hadoop.
+    LEGACY_PARQUET: Property<Switch> =
+        Property::new("spark.sql.parquet.writeLegacyFormat", Switch, Is("false"))
+            .effect(Effect::Jvm("with `true` writes are left to it"));
+
+    /// The class that commits files that are written, which Spark sets for each format.
+    OUTPUT_COMMITTER: Property<Text> =
+        Property::new("spark.sql.sources.outputCommitterClass", Text, Unset)
+            .effect(Effect::NativeBut("writes with any but Parquet's own are left to the JVM"));
+
+    /// Whether the driver is asked before an attempt commits the files that it has written.
+    OUTPUT_COMMIT_COORDINATION: Property<Switch> = Property::new(
+        "spark.hadoop.outputCommitCoordination.enabled",
         Switch,
         Is("true"),
     );

@@ -354,6 +354,9 @@ fn words(error: &TaskError) -> String {
         TaskError::Python(traceback) | TaskError::PythonUdf(traceback) => traceback.clone(),
         TaskError::FetchFailed(failure) => failure.message.clone(),
         TaskError::Killed(reason) => reason.to_string(),
+        TaskError::CommitDenied { .. } => {
+            "Not committed because the driver did not authorize commit".to_owned()
+        }
         TaskError::BailOut(reason) => reason.clone(),
     }
 }

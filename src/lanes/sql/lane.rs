@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use catalyst::SchemaMerge;
-use catalyst::{LeafInput, Settings, Stage, TaskInputs, Unsupported};
+use catalyst::{LeafInput, Output, Settings, Stage, TaskInputs, Unsupported};
 use exec::NativeStage;
 use javaser::Limits;
 use javatime::Zones;
@@ -46,6 +46,8 @@ pub struct SqlParts {
     pub zones: Zones,
     /// The driver's version of Spark, major and minor.
     pub spark: (u32, u32),
+    /// The same as it calls itself: `4.0.5`.
+    pub spark_version: String,
     /// Who runs functions of Python, if somebody does.
     pub workers: Option<PythonWorkers>,
 }
@@ -214,7 +216,11 @@ impl Shared {
         settings.spark = self.parts.spark;
         let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
         let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
-        let output = JudgedOutput::new(native.stage()).map_err(words)?;
+        if self.verifier.is_some() && matches!(native.stage().output, Output::Files(_)) {
+            return Err("a write, which cannot be held against another one".to_owned());
+        }
+        let output = JudgedOutput::new(native.stage(), property, &self.parts.spark_version);
+        let output = output.map_err(words)?;
         let metrics = SqlMetrics::read(&binary.graph)?;
         let python = Functions::read(&native.stage().root, &binary.graph, &self.parts)?;
         python.check(description, &self.parts)?;

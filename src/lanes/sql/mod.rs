@@ -11,6 +11,7 @@
 //! | `sink` | what becomes of rows |
 //! | `functions` | functions of Python, in workers |
 //! | `write` | rows to a shuffle |
+//! | `files` | rows to Parquet files |
 //! | `results` | rows to the driver |
 //! | `verify` | every attempt run by the JVM too |
 //! | `engine`, `memory` | DataFusion's surroundings |
@@ -20,6 +21,7 @@
 mod cached;
 mod engine;
 mod failure;
+mod files;
 mod functions;
 mod functions_session;
 #[cfg(fuzzing)]

@@ -90,6 +90,8 @@ impl SqlPlan {
         // What is left is not needed; its memory is.
         drop(batches);
         context.check()?;
+        // Nothing may bail out once the sink has finished: what it has written may be visible.
+        let made = sources.made_tables().map_err(of_run)?;
         let finished = sink.finish()?;
         let spill = &context.metrics.spill;
         let peak = memory.peak().saturating_add(sources.broadcast_bytes());
@@ -105,7 +107,6 @@ impl SqlPlan {
             .accumulator_updates
             .lock()
             .extend(self.stage.metrics.updates(&values));
-        let made = sources.made_tables().map_err(of_run)?;
         context.accumulator_updates.lock().extend(made);
         let verified = rules.zip(self.shared.verifier.as_ref());
         let expected = verified.and_then(|(rules, verifier)| {

@@ -11,6 +11,7 @@ use exec::NativeStage;
 use exec::{Partitioner, RangeSampler};
 use rows::RowEncoder;
 
+use super::files::{FilesSink, JudgedWrite};
 use super::lane::Shared;
 use super::results::{Collected, Ordered, Sampled, Unit};
 use super::verify::{DigestSink, Rules};
@@ -150,18 +151,27 @@ enum OutputKind {
     Collect,
     TakeOrdered,
     Unit,
+    Files(Box<JudgedWrite>),
     Sample(RangeSampler),
 }
 
 impl JudgedOutput {
-    /// Judges the output of a stage whose rows are passed on as they are if `opaque`.
-    pub(super) fn new(stage: &Stage) -> Result<Self, Unsupported> {
+    /// Judges the output of a stage, with the properties of its session and the driver's version.
+    pub(super) fn new<'a>(
+        stage: &Stage,
+        session: impl Fn(&str) -> Option<&'a str>,
+        spark_version: &str,
+    ) -> Result<Self, Unsupported> {
         let rows = OutputRows::of(stage)?;
         let kind = match &stage.output {
             Output::ShuffleWrite(write) => OutputKind::Shuffle(Partitioner::new(write)?),
             Output::Collect { .. } => OutputKind::Collect,
             Output::TakeOrdered => OutputKind::TakeOrdered,
             Output::Unit => OutputKind::Unit,
+            Output::Files(write) => {
+                let write = JudgedWrite::new(write, session, spark_version)?;
+                OutputKind::Files(Box::new(write))
+            }
             Output::RangeSample {
                 order,
                 sample_size,
@@ -240,6 +250,9 @@ impl JudgedOutput {
                 Box::new(Ordered::new(encoder, num_fields, memory, context))
             }
             (OutputKind::Unit, _) => Box::new(Unit(context)),
+            (OutputKind::Files(judged), Output::Files(write)) => {
+                Box::new(FilesSink::new(judged, write, memory, context)?)
+            }
             (OutputKind::Sample(sampler), _) => {
                 let sample = sampler.task(partition).map_err(bail_out)?;
                 Box::new(Sampled::new(sample, context))

@@ -62,6 +62,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "GetArrayStructFields" => fields_of_elements(reader, object),
         "NamedLambdaVariable" => lambda::variable(reader, object).map(Expr::attribute),
         "Murmur3Hash" | "XxHash64" => hash(reader, object),
+        "Empty2Null" => crate::write::empty_to_null(reader, object),
         name => match spec(name) {
             Some(spec) => function(reader, object, spec),
             None => lambda::named(reader, object)

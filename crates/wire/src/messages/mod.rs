@@ -1,6 +1,7 @@
 //! Messages between executor and driver, as Java object streams. One file per message.
 
 mod accumulator;
+mod ask_permission_to_commit_output;
 mod block_locations_and_status;
 mod block_replication_metadata;
 mod check_existence;
@@ -49,6 +50,7 @@ mod rpc_failure;
 mod spark_app_config;
 mod status_update;
 mod stop_executor;
+mod task_commit_denied;
 mod task_killed;
 mod task_result;
 mod task_thread_dump;
@@ -61,6 +63,7 @@ mod update_executor_log_level;
 mod update_rdd_block_task_info;
 
 pub use accumulator::{AccumulableInfo, Accumulator, AccumulatorMetadata, LongAccumulator};
+pub use ask_permission_to_commit_output::AskPermissionToCommitOutput;
 pub use block_locations_and_status::BlockLocationsAndStatus;
 pub use block_replication_metadata::BlockReplicationMetadata;
 pub use check_existence::CheckExistence;
@@ -111,6 +114,7 @@ pub use rpc_failure::RpcFailure;
 pub use spark_app_config::SparkAppConfig;
 pub use status_update::StatusUpdate;
 pub use stop_executor::StopExecutor;
+pub use task_commit_denied::TaskCommitDenied;
 pub use task_killed::TaskKilled;
 pub use task_result::{DirectTaskResult, IndirectTaskResult};
 pub use task_thread_dump::TaskThreadDump;

@@ -1,0 +1,287 @@
+//! Rows to Parquet files: Spark's `FileFormatDataWriter`s.
+//!
+//! Nothing is visible before the driver has agreed to the attempt's commit; whatever goes wrong until then is left to
+//! the JVM, which runs the same attempt.
+
+mod commit;
+mod names;
+mod settings;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use catalyst::{FileWrite, Unsupported};
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool};
+use exec::write::{ParquetFormat, ParquetWriter};
+use rows::RowEncoder;
+use rows::written::Written;
+
+use self::commit::{AttemptDir, ask, write_failed};
+use self::names::{AttemptNames, directory, file_name};
+use self::settings::FileSettings;
+use super::failure::of_run;
+use super::sink::{Finished, Sink};
+use crate::blocks::FileName;
+use crate::config::declared;
+use crate::files::{LocalOutput, LocalOutputs};
+use crate::task::{TaskContext, TaskError};
+
+/// Most files of a task with the rows of one directory: `MAX_FILE_COUNTER`.
+const MAX_FILES: u32 = 1_000_000;
+
+/// A write, judged once.
+#[derive(Debug)]
+pub(super) struct JudgedWrite {
+    format: ParquetFormat,
+    outputs: LocalOutputs,
+    /// The end of the files' names: `.snappy.parquet`
+    extension: String,
+    /// The directory of the job.
+    job: PathBuf,
+    /// Places of the files' columns.
+    places: Vec<usize>,
+}
+
+impl JudgedWrite {
+    /// Judges a write, with a session's properties.
+    pub(super) fn new<'a>(
+        write: &FileWrite,
+        session: impl Fn(&str) -> Option<&'a str>,
+        spark_version: &str,
+    ) -> Result<Self, Unsupported> {
+        let FileSettings {
+            parquet,
+            outputs,
+            path,
+        } = FileSettings::new(write, session, spark_version)?;
+        let (places, columns): (Vec<_>, Vec<_>) = write.data.iter().cloned().unzip();
+        if columns.is_empty() {
+            return Err(Unsupported::of_use("a write without columns"));
+        }
+        let mut job = path.local();
+        if write.dynamic_overwrite {
+            let staging: Result<FileName, _> = format!(".spark-staging-{}", write.job_id).parse();
+            let staging = staging.map_err(|error| Unsupported::of_use(error.to_string()))?;
+            job.push(staging.as_str());
+        }
+        Ok(Self {
+            format: ParquetFormat::new(&columns, &parquet)?,
+            outputs,
+            extension: format!("{}.parquet", parquet.codec.extension()),
+            job,
+            places,
+        })
+    }
+}
+
+/// Writes the rows of one attempt.
+pub(super) struct FilesSink<'a> {
+    judged: &'a JudgedWrite,
+    write: &'a FileWrite,
+    attempt: AttemptDir,
+    /// The file that is written, and how many rows it has.
+    file: Option<(ParquetWriter<'a, LocalOutput>, u64)>,
+    /// The number of the file among those of its directory.
+    number: u32,
+    partition: Option<Partition>,
+    /// Of the columns of partitions, as Spark compares them.
+    encoder: RowEncoder,
+    written: Written,
+    memory: Arc<dyn MemoryPool>,
+    context: &'a TaskContext,
+}
+
+/// The rows that belong to one directory.
+struct Partition {
+    /// The values of its columns.
+    row: Box<[u8]>,
+    directory: PathBuf,
+}
+
+impl<'a> FilesSink<'a> {
+    pub(super) fn new(
+        judged: &'a JudgedWrite,
+        write: &'a FileWrite,
+        memory: &Arc<dyn MemoryPool>,
+        context: &'a TaskContext,
+    ) -> Result<Self, TaskError> {
+        let bail_out = |why: String| TaskError::BailOut(why);
+        let names = AttemptNames::new(&write.tracker_id, context);
+        let names = names.map_err(|error| bail_out(error.to_string()))?;
+        let types = write.partitions.iter();
+        let types = types.map(|partition| &partition.attribute.data_type);
+        Ok(Self {
+            judged,
+            write,
+            attempt: AttemptDir::new(&judged.job, &names),
+            file: None,
+            number: 0,
+            partition: None,
+            encoder: RowEncoder::new(types).map_err(|why| bail_out(why.to_string()))?,
+            written: Written {
+                partition_columns: write.partitions.len(),
+                ..Written::default()
+            },
+            memory: Arc::clone(memory),
+            context,
+        })
+    }
+
+    /// Writes rows that belong to the directory of the file.
+    fn write_rows(&mut self, mut batch: RecordBatch) -> Result<(), TaskError> {
+        while batch.num_rows() > 0 {
+            let most = self.write.max_records.unwrap_or(u64::MAX);
+            if self.file.as_ref().is_some_and(|(_, rows)| *rows >= most) {
+                self.close()?;
+                self.number += 1;
+            }
+            if self.file.is_none() {
+                self.open()?;
+            }
+            let Some((writer, rows)) = &mut self.file else {
+                return Err(TaskError::BailOut("no open file".to_owned()));
+            };
+            let room = usize::try_from(most - *rows).unwrap_or(usize::MAX);
+            let count = batch.num_rows().min(room);
+            let now = batch.slice(0, count);
+            let columns = self.judged.format.columns(&now, &self.judged.places);
+            let columns = columns.map_err(of_run)?;
+            writer.write(&columns).map_err(of_run)?;
+            *rows += count as u64;
+            self.written.rows += i64::try_from(count).unwrap_or(i64::MAX);
+            batch = batch.slice(count, batch.num_rows() - count);
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<(), TaskError> {
+        if self.number >= MAX_FILES {
+            return Err(TaskError::BailOut("too many files of a task".to_owned()));
+        }
+        let mut path = self.attempt.work().to_owned();
+        if let Some(partition) = &self.partition {
+            path.push(&partition.directory);
+        }
+        let extension = &self.judged.extension;
+        let name = file_name(
+            self.write,
+            self.context.partition_id,
+            self.number,
+            extension,
+        );
+        let name = name.map_err(|error| TaskError::BailOut(error.to_string()))?;
+        path.push(name.as_str());
+        let out = self.judged.outputs.create(&path).map_err(|error| {
+            tracing::warn!("Could not make {}: {error}", path.display());
+            TaskError::BailOut(format!("a file that cannot be made: {}", error.kind()))
+        })?;
+        let memory = MemoryConsumer::new("a Parquet file").register(&self.memory);
+        let writer = self.judged.format.writer(out, memory).map_err(of_run)?;
+        self.file = Some((writer, 0));
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), TaskError> {
+        let Some((writer, _)) = self.file.take() else {
+            return Ok(());
+        };
+        let length = writer.finish().map_err(of_run)?.finish().map_err(|error| {
+            TaskError::BailOut(format!("a file that cannot be written: {}", error.kind()))
+        })?;
+        self.written.files += 1;
+        self.written.bytes += i64::try_from(length).unwrap_or(i64::MAX);
+        Ok(())
+    }
+
+    /// Writes rows that are sorted by their partitions.
+    fn write_partitions(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
+        let places: Vec<_> = self.write.partitions.iter().map(|of| of.place).collect();
+        let values = batch.project(&places);
+        let values = values.map_err(|error| TaskError::BailOut(error.to_string()))?;
+        let mut encoder = std::mem::replace(&mut self.encoder, RowEncoder::opaque(None));
+        let rows = encoder.encode(&values).map_err(of_run)?;
+        let mut start = 0;
+        while start < rows.len() {
+            let row = rows.row(start);
+            let same = (start..rows.len()).take_while(|at| rows.row(*at) == row);
+            let count = same.count();
+            if self.partition.as_ref().is_none_or(|of| *of.row != *row) {
+                self.close()?;
+                self.begin_partition(row, batch, start)?;
+            }
+            self.write_rows(batch.slice(start, count))?;
+            start += count;
+        }
+        self.encoder = encoder;
+        Ok(())
+    }
+
+    fn begin_partition(
+        &mut self,
+        row: &[u8],
+        batch: &RecordBatch,
+        at: usize,
+    ) -> Result<(), TaskError> {
+        let (directory, name) = directory(&self.write.partitions, batch, at)
+            .ok_or_else(|| TaskError::BailOut("a partition that names no directory".to_owned()))?;
+        self.number = 0;
+        self.written.partitions.push(row.into());
+        self.written.directories.push(name);
+        let row = row.into();
+        self.partition = Some(Partition { row, directory });
+        Ok(())
+    }
+
+    /// Takes the files for those of the task.
+    fn commit(self) -> Result<(), TaskError> {
+        let properties = &self.context.blocks.properties;
+        let failed = |why: &dyn std::fmt::Display| {
+            let spark = self.context.blocks.catalog.spark_version();
+            let spark = declared::version_of(&spark.unwrap_or_default());
+            write_failed(&self.write.path, spark, why)
+        };
+        let coordinated = properties.switch(&declared::OUTPUT_COMMIT_COORDINATION);
+        if coordinated.map_err(|error| failed(&error))? {
+            ask(self.context)?;
+        }
+        self.attempt.commit().map_err(|error| failed(&error))
+    }
+}
+
+impl Sink for FilesSink<'_> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
+        match self.write.partitions.is_empty() {
+            true => self.write_rows(batch.clone()),
+            false => self.write_partitions(batch),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Finished, TaskError> {
+        let is_first = self.context.partition_id == 0;
+        if is_first && self.write.partitions.is_empty() && self.file.is_none() {
+            // Of a table without rows, there is a file to read the columns from.
+            self.open()?;
+        }
+        self.close()?;
+        self.written.directories.sort_unstable();
+        self.written.directories.dedup();
+        // Once the driver has agreed, there is no way back to the JVM.
+        let catalog = &self.context.blocks.catalog;
+        let value = self.written.result(catalog, self.write.dynamic_overwrite);
+        let mut finished = Finished::result(value.map_err(of_run)?);
+        let metrics = &self.context.metrics.output;
+        let (bytes, rows) = (self.written.bytes, self.written.rows);
+        let begun = Instant::now();
+        let commit_time = self.write.commit_time;
+        if self.written.files > 0 {
+            self.commit()?;
+        }
+        metrics.bytes_written.set(bytes);
+        metrics.records_written.set(rows);
+        let millis = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
+        finished.metrics.push((commit_time, millis));
+        Ok(finished)
+    }
+}

@@ -1,0 +1,99 @@
+//! Parquet files that are written natively, next to plain Spark: the same files with the same rows and columns, which
+//! Spark's own readers find as they find Spark's.
+
+use std::path::Path;
+
+use testkit::{NEWEST, OLDEST, each_version};
+
+use crate::carried_plans::carried;
+use crate::jobs::{both_sides, equal_sides};
+use crate::lanes::{Reason, Report, check_reasons, ended, reports};
+use crate::places;
+use crate::sql_python::started;
+use crate::submit::{Application, Outcome, interpreted};
+
+/// Without generated code.
+const INTERPRETED: Application = Application {
+    name: "sql-writes",
+    program: "spark-submit",
+    seconds: 900,
+    arguments: |_, work| [interpreted(), job(work)].concat(),
+    stdin: None,
+    lanes: None,
+    sources: &[
+        "jobs/sql_writes.py",
+        "jobs/sql_writes_read.py",
+        "jobs/sql_cached.py",
+        "jobs/sql_random.py",
+        "jobs/sql_windows.py",
+        "jobs/support.py",
+    ],
+};
+
+/// With generated code.
+const GENERATED: Application = Application {
+    name: "sql-writes-generated",
+    arguments: |_, work| job(work),
+    ..INTERPRETED
+};
+
+/// The same, with operators that the code carries.
+const CARRIED: Application = Application {
+    name: "sql-writes-carried",
+    arguments: |_, work| [carried(), job(work)].concat(),
+    ..INTERPRETED
+};
+
+fn job(work: &Path) -> Vec<String> {
+    let modules = [
+        "support.py",
+        "sql_random.py",
+        "sql_windows.py",
+        "sql_cached.py",
+    ];
+    let mut arguments = started(&modules, "sql_writes.py", work);
+    arguments.push(work.join("scratch/tables").display().to_string());
+    arguments
+}
+
+fn check(outcome: &Outcome, version: &str, least: u64) {
+    let reports = reports(outcome, version);
+    // What the job writes in a way that is left to the JVM, and rows that fail.
+    let known = [
+        Reason::Part(&["when there were two calendars", "divi", "zero"]),
+        Reason::Start(&[
+            "a file that cannot be made",
+            "a write of buckets",
+            "a write of csv files",
+            "a write of partitions by a column of type double",
+            "a write with mapreduce.fileoutputcommitter.algorithm.version",
+            "a write with parquet.bloom.filter.enabled",
+            "a write with several open files",
+            "a write with spark.sql.parquet.",
+        ]),
+    ];
+    check_reasons(&reports, Report::left_native, &known);
+    let tasks = ended(&reports, "sql");
+    assert!(tasks >= least, "{tasks} tasks ran natively: {reports:#?}");
+}
+
+fn writes(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST]) {
+        return;
+    }
+    if let Some(outcome) = both_sides(&INTERPRETED, version) {
+        check(&outcome, version, 160);
+    }
+}
+
+fn generated(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    if let Some(outcome) = equal_sides(&GENERATED, &CARRIED, version) {
+        check(&outcome, version, 160);
+    }
+}
+
+each_version!(written_tables_equal_plain_spark, super::writes);
+each_version!(so_they_do_of_generated_code, super::generated);
