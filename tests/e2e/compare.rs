@@ -21,6 +21,13 @@ fn walk(
     if found.len() >= limit || plain == firesteel {
         return;
     }
+    // Of files, whose pages another library has made.
+    if path.ends_with("/out_bytes")
+        && let (Some(one), Some(other)) = (plain.as_u64(), firesteel.as_u64())
+        && one.abs_diff(other) <= one.max(other) / 10
+    {
+        return;
+    }
     let length = path.len();
     match (plain, firesteel) {
         (Value::Object(left), Value::Object(right)) => {
@@ -91,6 +98,9 @@ fn differences_name_their_paths() {
 
 #[test]
 fn a_fiftieth_makes_no_difference_to_what_is_about_a_number() {
+    let written = |size: u64| serde_json::json!({"out_bytes": size});
+    assert!(differences(&written(1000), &written(1100), 9).is_empty());
+    assert_eq!(differences(&written(1000), &written(1200), 9).len(), 1);
     let of = |size: u64| serde_json::json!({"size": {"about": size}});
     assert!(differences(&of(1000), &of(1020), 10).is_empty());
     assert_eq!(differences(&of(1000), &of(1030), 10).len(), 1);

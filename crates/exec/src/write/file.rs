@@ -20,6 +20,7 @@ use parquet::schema::types::{ColumnDescPtr, TypePtr};
 use rows::error::bail_out;
 
 use super::column::{Calendar, nans, of_file};
+use super::dictionary::few_values;
 use super::schema::{TimestampFormat, field, message};
 
 /// What a file says that wrote it. `parquet-mr` in front tells Spark that timestamps of 96 bits are those of UTC; names
@@ -33,6 +34,11 @@ const CREATED_BY: &str = concat!(
 const VERSION_KEY: &str = "org.apache.spark.version";
 /// Spark's name for its columns in a file.
 const COLUMNS_KEY: &str = "org.apache.spark.sql.parquet.row.metadata";
+
+/// Rows of a page at most: `parquet.page.row.count.limit`.
+const PAGE_ROWS: usize = 20_000;
+/// Bytes of the rows by which columns are judged.
+const FIRST_BYTES: usize = 8 << 20;
 
 /// How pages are compressed: `parquet.compression`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,14 +196,10 @@ impl ParquetFormat {
     ) -> Result<ParquetWriter<'_, W>> {
         let schema = Arc::clone(&self.schema);
         let file = SerializedFileWriter::new(out, schema, Arc::clone(&self.properties));
-        let schema = Arc::clone(&self.as_written);
-        let written =
-            SerializedFileWriter::new(std::io::sink(), schema, Arc::clone(&self.properties));
-        let written = written.map_err(failed)?;
         Ok(ParquetWriter {
             format: self,
             file: file.map_err(failed)?,
-            groups: ArrowRowGroupWriterFactory::new(&written, Arc::clone(&self.arrays)),
+            first: Vec::new(),
             group: None,
             memory,
         })
@@ -208,7 +210,8 @@ impl ParquetFormat {
 pub struct ParquetWriter<'f, W: Write + Send> {
     format: &'f ParquetFormat,
     file: SerializedFileWriter<W>,
-    groups: ArrowRowGroupWriterFactory,
+    /// The first rows of the next row group: they say which columns have few values.
+    first: Vec<Vec<ArrayRef>>,
     group: Option<RowGroup>,
     memory: MemoryReservation,
 }
@@ -226,18 +229,62 @@ impl<W: Write + Send> ParquetWriter<'_, W> {
     /// # Errors
     /// Bail-outs: those of the file, or there is too little memory.
     pub fn write(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        let group = match &mut self.group {
-            Some(group) => group,
-            none => {
-                let number = self.file.flushed_row_groups().len();
-                let columns = self.groups.create_column_writers(number).map_err(failed)?;
-                let nans = vec![false; columns.len()];
-                none.insert(RowGroup { columns, nans })
-            }
+        if let Some(group) = &mut self.group {
+            group
+                .write(self.format.arrays.fields(), columns)
+                .map_err(failed)?;
+            return self.end_full();
+        }
+        self.first.push(columns.to_vec());
+        let rows = self.first.iter().flat_map(|columns| columns.first());
+        let rows: usize = rows.map(|column| column.len()).sum();
+        let all = self.first.iter().flatten();
+        let bytes: usize = all.map(|column| column.get_array_memory_size()).sum();
+        let has_room = self.memory.try_resize(bytes).is_ok();
+        if has_room && rows < PAGE_ROWS && bytes < self.format.row_group_bytes.min(FIRST_BYTES) {
+            return Ok(());
+        }
+        self.begin_group()?;
+        match has_room {
+            true => self.end_full(),
+            false => self.flush(),
+        }
+    }
+
+    /// Begins a row group with the rows that wait for it.
+    fn begin_group(&mut self) -> Result<()> {
+        let first = std::mem::take(&mut self.first);
+        let fields = self.format.arrays.fields();
+        let leaves = self.file.schema_descr().columns();
+        let properties = self.format.properties.as_ref().clone().into_builder();
+        let properties = few_values(&first).into_iter().zip(leaves).fold(
+            properties,
+            |properties, (few, leaf)| match few {
+                true => properties,
+                false => properties.set_column_dictionary_enabled(leaf.path().clone(), false),
+            },
+        );
+        let schema = Arc::clone(&self.format.as_written);
+        let properties = Arc::new(properties.build());
+        let written = SerializedFileWriter::new(std::io::sink(), schema, properties);
+        let arrays = Arc::clone(&self.format.arrays);
+        let groups = ArrowRowGroupWriterFactory::new(&written.map_err(failed)?, arrays);
+        let number = self.file.flushed_row_groups().len();
+        let columns = groups.create_column_writers(number).map_err(failed)?;
+        let nans = vec![false; columns.len()];
+        let mut group = RowGroup { columns, nans };
+        for columns in &first {
+            group.write(fields, columns).map_err(failed)?;
+        }
+        self.group = Some(group);
+        Ok(())
+    }
+
+    /// Ends the row group if it is large enough, or as large as it can be.
+    fn end_full(&mut self) -> Result<()> {
+        let Some(group) = &self.group else {
+            return Ok(());
         };
-        group
-            .write(self.format.arrays.fields(), columns)
-            .map_err(failed)?;
         let sizes = group.columns.iter().map(ArrowColumnWriter::memory_size);
         let enough = sizes.sum::<usize>();
         let bytes = group
@@ -253,6 +300,9 @@ impl<W: Write + Send> ParquetWriter<'_, W> {
 
     /// Ends the row group.
     fn flush(&mut self) -> Result<()> {
+        if self.group.is_none() && !self.first.is_empty() {
+            self.begin_group()?;
+        }
         let Some(group) = self.group.take() else {
             return Ok(());
         };

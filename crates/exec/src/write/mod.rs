@@ -2,9 +2,11 @@
 //!
 //! * `schema`: Spark's types as those of files.
 //! * `column`: columns as they are kept in files.
+//! * `dictionary`: which columns have few values.
 //! * `file`: files in the making.
 
 mod column;
+mod dictionary;
 mod file;
 mod schema;
 #[cfg(test)]
