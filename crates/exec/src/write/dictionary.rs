@@ -1,7 +1,7 @@
-//! Which columns are written by the numbers of their values. Parquet's Java library, which Spark has, looks at the first
-//! page of a row group: if its values and their numbers take as much room as the page itself, they are left as they are
-//! (`DictionaryValuesWriter.isCompressionSatisfying`). The `parquet` crate does not, and small files of many different
-//! values would be half as large again.
+//! Which columns are written by the numbers of their values. Parquet's Java library, which Spark has, looks at the
+//! first page of a row group: if its values and their numbers take as much room as the page itself, they are left as
+//! they are (`DictionaryValuesWriter.isCompressionSatisfying`). The `parquet` crate does not, and small files of many
+//! different values would be half as large again.
 
 use std::collections::HashSet;
 
