@@ -36,7 +36,8 @@ declarations! { Sql:
         Unset,
     );
 
-    /// How timestamps are kept in Parquet files that are written; of the query's session, with the job's settings of Hadoop.
+    /// How timestamps are kept in Parquet files that are written; of the query's session, with the job's settings of
+    /// Hadoop.
     WRITTEN_TIMESTAMPS: Property<Text> =
         Property::new("spark.sql.parquet.outputTimestampType", Text, Is("INT96"));
 
