@@ -191,22 +191,29 @@ fn int96_of(micros: &PrimitiveArray<TimestampMicrosecondType>) -> Result<ArrayRe
     Ok(Arc::new(out.finish()))
 }
 
-/// For each leaf of a column, in their order, whether it has a NaN.
-pub(super) fn nans(array: &ArrayRef, out: &mut Vec<bool>) {
+/// Adds the leaves of a column, in the order of those of the file.
+pub(super) fn leaves<'a>(array: &'a ArrayRef, out: &mut Vec<&'a ArrayRef>) {
     match array.data_type() {
-        ArrowType::List(_) => nans(array.as_list::<i32>().values(), out),
+        ArrowType::List(_) => leaves(array.as_list::<i32>().values(), out),
         ArrowType::Map(..) => {
             for column in array.as_map().entries().columns() {
-                nans(column, out);
+                leaves(column, out);
             }
         }
         ArrowType::Struct(_) => {
             for column in array.as_struct().columns() {
-                nans(column, out);
+                leaves(column, out);
             }
         }
-        ArrowType::Float32 => out.push(any(array.as_primitive::<Float32Type>(), f32::is_nan)),
-        ArrowType::Float64 => out.push(any(array.as_primitive::<Float64Type>(), f64::is_nan)),
-        _ => out.push(false),
+        _ => out.push(array),
+    }
+}
+
+/// Whether a leaf has a NaN.
+pub(super) fn has_nan(leaf: &ArrayRef) -> bool {
+    match leaf.data_type() {
+        ArrowType::Float32 => any(leaf.as_primitive::<Float32Type>(), f32::is_nan),
+        ArrowType::Float64 => any(leaf.as_primitive::<Float64Type>(), f64::is_nan),
+        _ => false,
     }
 }

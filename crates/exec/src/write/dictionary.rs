@@ -12,6 +12,8 @@ use arrow::array::types::{
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, TimeUnit};
 
+use super::column::leaves;
+
 /// What a column takes.
 #[derive(Default)]
 struct Sizes<'a> {
@@ -28,33 +30,16 @@ struct Sizes<'a> {
 pub(super) fn few_values(batches: &[Vec<ArrayRef>]) -> Vec<bool> {
     let mut all: Vec<Sizes<'_>> = Vec::new();
     for columns in batches {
-        let mut leaves = Vec::with_capacity(all.len());
+        let mut found = Vec::with_capacity(all.len());
         for column in columns {
-            collect(column, &mut leaves);
+            leaves(column, &mut found);
         }
-        all.resize_with(leaves.len().max(all.len()), Sizes::default);
-        for (sizes, leaf) in all.iter_mut().zip(leaves) {
+        all.resize_with(found.len().max(all.len()), Sizes::default);
+        for (sizes, leaf) in all.iter_mut().zip(found) {
             sizes.add(leaf);
         }
     }
     all.iter().map(Sizes::has_few).collect()
-}
-
-fn collect<'a>(array: &'a ArrayRef, leaves: &mut Vec<&'a ArrayRef>) {
-    match array.data_type() {
-        DataType::List(_) => collect(array.as_list::<i32>().values(), leaves),
-        DataType::Map(..) => {
-            for column in array.as_map().entries().columns() {
-                collect(column, leaves);
-            }
-        }
-        DataType::Struct(_) => {
-            for column in array.as_struct().columns() {
-                collect(column, leaves);
-            }
-        }
-        _ => leaves.push(array),
-    }
 }
 
 impl<'a> Sizes<'a> {

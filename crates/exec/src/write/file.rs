@@ -19,7 +19,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, TypePtr};
 use rows::error::bail_out;
 
-use super::column::{Calendar, nans, of_file};
+use super::column::{Calendar, has_nan, leaves, of_file};
 use super::dictionary::few_values;
 use super::schema::{TimestampFormat, field, message};
 
@@ -331,10 +331,10 @@ impl RowGroup {
                 let missing = || ParquetError::General("a column that is not there".to_owned());
                 writers.next().ok_or_else(missing)?.write(&leaf)?;
             }
-            nans(column, &mut found);
+            leaves(column, &mut found);
         }
-        for (has, found) in self.nans.iter_mut().zip(found) {
-            *has |= found;
+        for (has, leaf) in self.nans.iter_mut().zip(found) {
+            *has = *has || has_nan(leaf);
         }
         Ok(())
     }
