@@ -42,27 +42,26 @@ const OF_READERS: [&str; 4] = [
     "parquet.strict.",
 ];
 
-/// Settings that have one value, or must not be set if there is none. The second is that without them.
-const EXPECTED: [(&str, &[&str]); 6] = [
-    ("parquet.writer.version", &["PARQUET_1_0", "v1"]),
+/// Settings that have one of these values, or must not be set if there is none, and whether Spark always sets them.
+const EXPECTED: [(&str, bool, &[&str]); 6] = [
+    ("parquet.writer.version", false, &["PARQUET_1_0", "v1"]),
     (
         declared::OUTPUT_COMMITTER.key,
+        true,
         &["org.apache.parquet.hadoop.ParquetOutputCommitter"],
     ),
-    (declared::LEGACY_PARQUET.key, &["false"]),
-    ("mapreduce.fileoutputcommitter.algorithm.version", &["1"]),
-    ("mapreduce.job.application.attempt.id", &["0"]),
+    (declared::LEGACY_PARQUET.key, true, &["false"]),
+    (
+        "mapreduce.fileoutputcommitter.algorithm.version",
+        true,
+        &["1"],
+    ),
+    ("mapreduce.job.application.attempt.id", false, &["0"]),
     (
         "org.apache.spark.sql.parquet.variant.shredding.attributes",
+        false,
         &[],
     ),
-];
-
-/// Settings without which Spark does not write as is expected here.
-const NEEDED: [&str; 3] = [
-    declared::OUTPUT_COMMITTER.key,
-    declared::LEGACY_PARQUET.key,
-    "mapreduce.fileoutputcommitter.algorithm.version",
 ];
 
 /// `parquet.block.size` if it is not set.
@@ -130,9 +129,9 @@ fn refused(key: &str) -> Unsupported {
 }
 
 fn check(conf: &HadoopConf) -> Result<(), Unsupported> {
-    for (key, values) in EXPECTED {
+    for (key, is_always_set, values) in EXPECTED {
         let Some(value) = conf.text(key) else {
-            match NEEDED.contains(&key) {
+            match is_always_set {
                 true => return Err(refused(key)),
                 false => continue,
             }
@@ -147,7 +146,7 @@ fn check(conf: &HadoopConf) -> Result<(), Unsupported> {
     let is_known = |key: &str| {
         OBEYED.contains(&key)
             || NO_MATTER.contains(&key)
-            || EXPECTED.iter().any(|(known, _)| *known == key)
+            || EXPECTED.iter().any(|(known, ..)| *known == key)
             || OF_READERS.iter().any(|begin| key.starts_with(begin))
     };
     let mut unknown: Vec<_> = conf
