@@ -62,7 +62,7 @@ def parse(parser):
 
 
 class Driver:
-    """A driver without executors of its own (tests/jobs/hold.py)."""
+    """A driver without executors of its own (held.py)."""
 
     def __init__(self, chosen, work, name, probe=None, conf=()):
         self.chosen, self.work = chosen, work / name
@@ -82,7 +82,7 @@ class Driver:
             "PYSPARK_SUBMIT_ARGS": " ".join([*submit, "pyspark-shell"]),
         }
         self.process = subprocess.Popen(
-            [chosen.python, JOBS / "hold.py", name, self.work / "scratch"], env=self.environment, cwd=self.work,
+            [chosen.python, REPOSITORY / "bench" / "held.py", name, self.work / "scratch"], env=self.environment, cwd=self.work,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(self.work / "driver.err", "w"), text=True)
         self.hello = self.ask(do="hello")
 

@@ -120,21 +120,6 @@ class Hold(SqlFaults, ExecutorRules):
         self.blocks = records.partitionBy(reduces, lambda key: key)
         return self.blocks.mapValues(len).values().sum()
 
-    def py_functions(self, command):
-        """Sums of what a function of Python makes of many rows: of one number, of a number and a text, of a number over Arrow, of a series."""
-        from pyspark.sql import functions as F
-
-        frame = SparkSession(self.sc).range(0, command["rows"], 1, 8)
-        if command["function"] == "number":
-            result = F.udf(lambda n: n + 1, "bigint")("id")
-        elif command["function"] == "arrow number":
-            result = F.udf(lambda n: n + 1, "bigint", useArrow=True)("id")
-        elif command["function"] == "series":
-            result = F.pandas_udf(lambda values: values + 1, "bigint", F.PandasUDFType.SCALAR)("id")
-        else:
-            result = F.length(F.udf(lambda n, s: f"{s.upper()}-{n % 7}")("id", F.concat(F.lit("row "), F.col("id"))))
-        return self.timed(lambda: frame.agg(F.sum(result)).first()[0])
-
     def tables(self, command):
         """Names the Parquet tables below a directory."""
         self.spark = SparkSession(self.sc)
@@ -367,8 +352,7 @@ class Hold(SqlFaults, ExecutorRules):
         return "stopped"
 
 
-def main(name, scratch):
-    hold = Hold(name, scratch)
+def main(hold):
     for line in sys.stdin:
         command = json.loads(line)
         try:
@@ -378,4 +362,5 @@ def main(name, scratch):
         print("hold> " + json.dumps(answer), flush=True)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(Hold(*sys.argv[1:]))

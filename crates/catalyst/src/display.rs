@@ -145,6 +145,29 @@ impl fmt::Display for OperatorKind {
                 };
                 write!(f, "{name} [{}]", list(udfs))
             }
+            Self::AggregatePython { aggregate, .. } => {
+                let columns = aggregate.functions.iter().map(|function| &function.column);
+                let columns: Vec<_> = columns.cloned().collect();
+                write!(
+                    f,
+                    "AggregatePython {:?} by ({})",
+                    aggregate.kind,
+                    list(&aggregate.grouping)
+                )?;
+                write!(
+                    f,
+                    " of ({}) to ({})",
+                    list(&aggregate.given),
+                    list(&columns)
+                )
+            }
+            Self::MapGroups { map, .. } => {
+                write!(f, "MapGroups {:?} by", map.kind)?;
+                for input in &map.inputs {
+                    write!(f, " ({})", list(&input.keys))?;
+                }
+                write!(f, " to ({})", list(&map.output))
+            }
             Self::MapInBatch { map, .. } => {
                 write!(f, "MapInBatch {:?} to ({})", map.kind, list(&map.output))
             }

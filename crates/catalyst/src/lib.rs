@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod aggregate_python;
 mod cached;
 mod carried;
 mod closure;
@@ -28,6 +29,7 @@ mod join;
 mod leaves;
 mod lineage;
 mod literal;
+mod map_groups;
 mod map_in_batch;
 mod metrics;
 mod object;
@@ -49,6 +51,7 @@ pub use aggregate::{
     AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Between, BitOperation,
     Comoment, Moment,
 };
+pub use aggregate_python::{AggregatePython, AggregateUdf, GroupFunction};
 pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use error::Unsupported;
 pub use expr::{
@@ -58,6 +61,7 @@ pub use generate::Generator;
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
 pub use join::{BuildSide, EquiJoin, JoinType};
 pub use literal::{Literal, literals_of_row};
+pub use map_groups::{GroupUdf, GroupedInput, MapGroups};
 pub use map_in_batch::{MapInBatch, MapUdf};
 pub use metrics::Metric;
 pub use plan::{

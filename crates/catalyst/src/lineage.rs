@@ -112,6 +112,11 @@ impl<'r, 'g> Lineage<'r, 'g> {
                         | "sql.execution.joins.ShuffledHashJoinExec",
                         "doExecute",
                     ) => self.zipped_join(closure.arg(self.reader, 0)?, rdd),
+                    (
+                        "sql.execution.python.FlatMapCoGroupsInPandasExec"
+                        | "sql.execution.python.FlatMapCoGroupsInBatchExec",
+                        "doExecute",
+                    ) => self.map_cogroups(&closure, rdd),
                     _ => Err(closure.unsupported()),
                 }
             }
@@ -185,6 +190,13 @@ impl<'r, 'g> Lineage<'r, 'g> {
             }
             ("window.WindowGroupLimitExec" | "python.MapInBatchExec", "doExecute") => {
                 self.evaluate(closure.arg(reader, 0)?, child, hint)
+            }
+            (
+                "python.FlatMapGroupsInPandasExec" | "python.FlatMapGroupsInBatchExec",
+                "doExecute",
+            ) => self.map_groups(&closure, child),
+            ("python.AggregateInPandasExec" | "python.ArrowAggregatePythonExec", "doExecute") => {
+                self.aggregate_python(&closure, child)
             }
             // Copies rows.
             ("python.EvalPythonExec", "doExecute") if closure.args.is_empty() => {

@@ -2,8 +2,6 @@
 //!
 //! The closure captured a `MapInBatchEvaluatorFactory`, which knows the input's columns by their places only.
 
-use std::borrow::Cow;
-
 use javaser::arena::{NodeId, Value};
 
 use crate::error::{Result, Unsupported};
@@ -12,7 +10,7 @@ use crate::lineage::{Hint, Lineage, Tree};
 use crate::metrics::read_map;
 use crate::object::{Object, Reader};
 use crate::plan::{Columns, Operator, OperatorKind};
-use crate::python::texts;
+use crate::python::{only_function, text_option, texts};
 use crate::types::{DataType, StructField, read_fields};
 
 /// The operators, by their classes: that of Arrow had another name up to Spark 4.0.
@@ -122,10 +120,8 @@ impl MapInBatch {
         {
             return Err(Unsupported::of_use("a Python function to other columns"));
         }
-        let (function, result_id) = function(reader, factory)?;
+        let (function, result_id) = only_function(reader, factory)?;
         let batch_size = factory.get("batchSize").map(|_| factory.int("batchSize"));
-        let artifacts = factory.option("jobArtifactUUID")?;
-        let artifacts = artifacts.and_then(|uuid| reader.graph.str(uuid));
         Ok(Self {
             kind,
             function,
@@ -136,7 +132,7 @@ impl MapInBatch {
             time_zone: factory.text("sessionLocalTimeZone")?.into_owned(),
             batch_size: batch_size.transpose()?,
             settings: texts(reader, factory, "pythonRunnerConf")?,
-            job_artifact_uuid: artifacts.map(Cow::into_owned),
+            job_artifact_uuid: text_option(reader, factory.option("jobArtifactUUID")?),
         })
     }
 
@@ -156,29 +152,6 @@ impl MapInBatch {
     }
 }
 
-/// The only function, and the id of its results, where versions have one (from 4.0 on).
-fn function(reader: &Reader<'_>, factory: Object<'_>) -> Result<(NodeId, i64)> {
-    let [only] = factory.elements("chainedFunc")?[..] else {
-        return Err(factory.missing("chainedFunc"));
-    };
-    let (chain, result_id) = match reader.graph.tuple(only).as_deref() {
-        Some([chain, id]) => (*chain, reader.graph.int(*id)),
-        _ => (only, Some(0)),
-    };
-    let result_id = result_id.ok_or_else(|| factory.missing("chainedFunc"))?;
-    let chain = reader.expect(chain)?;
-    let [function] = chain.elements("funcs")?[..] else {
-        return Err(Unsupported::of_use(
-            "several Python functions for a partition",
-        ));
-    };
-    let function = reader.expect(function)?;
-    match function.name() {
-        "SimplePythonFunction" => Ok((function.node, result_id)),
-        other => Err(Unsupported::Class(other.to_owned())),
-    }
-}
-
 fn is_schema_of(of: &DataType, columns: &[Attribute]) -> bool {
     let DataType::Struct(fields) = of else {
         return false;
@@ -191,6 +164,15 @@ fn is_schema_of(of: &DataType, columns: &[Attribute]) -> bool {
     fields.len() == columns.len() && pairs.all(|(field, column)| same(field, column))
 }
 
+/// Whether a field or a column has metadata, or some field of its type.
+pub(crate) fn is_described(reader: &Reader<'_>, field: Object<'_>) -> Result<bool> {
+    let known = match field.maybe("metadata") {
+        Some(metadata) => metadata.pairs("map")?,
+        None => Vec::new(),
+    };
+    Ok(!known.is_empty() || has_metadata(reader, field.value("dataType")?)?)
+}
+
 /// Whether some field of a type has metadata.
 fn has_metadata(reader: &Reader<'_>, of: Value) -> Result<bool> {
     reader.nested(|| {
@@ -201,12 +183,7 @@ fn has_metadata(reader: &Reader<'_>, of: Value) -> Result<bool> {
             "MapType" => Ok(inner("keyType")? || inner("valueType")?),
             "StructType" => {
                 for field in of.elements("fields")? {
-                    let field = reader.expect(field)?;
-                    let known = match field.maybe("metadata") {
-                        Some(metadata) => metadata.pairs("map")?,
-                        None => Vec::new(),
-                    };
-                    if !known.is_empty() || has_metadata(reader, field.value("dataType")?)? {
+                    if is_described(reader, reader.expect(field)?)? {
                         return Ok(true);
                     }
                 }

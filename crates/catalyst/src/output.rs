@@ -27,6 +27,10 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "MapInPandasExec"
         | "MapInArrowExec"
         | "PythonMapInArrowExec"
+        | "FlatMapGroupsInPandasExec"
+        | "FlatMapGroupsInArrowExec"
+        | "FlatMapCoGroupsInPandasExec"
+        | "FlatMapCoGroupsInArrowExec"
         // Of `carried`.
         | "OtherStage" => read_attributes(reader, plan.elements("output")?),
         "InMemoryTableScanExec" => read_attributes(reader, plan.elements("attributes")?),
@@ -56,9 +60,11 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
             None => of("inputPlan"),
         },
         "ProjectExec" | "TakeOrderedAndProjectExec" => named("projectList"),
-        "HashAggregateExec" | "SortAggregateExec" | "ObjectHashAggregateExec" => {
-            named("resultExpressions")
-        }
+        "HashAggregateExec"
+        | "SortAggregateExec"
+        | "ObjectHashAggregateExec"
+        | "AggregateInPandasExec"
+        | "ArrowAggregatePythonExec" => named("resultExpressions"),
         "WindowExec" => Ok([of("child")?, named("windowExpression")?].concat()),
         "GenerateExec" => Ok([
             read_attributes(reader, plan.elements("requiredChildOutput")?)?,

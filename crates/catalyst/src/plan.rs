@@ -5,11 +5,13 @@ use std::fmt;
 use javaser::arena::NodeId;
 
 use crate::aggregate::AggregateExpression;
+use crate::aggregate_python::AggregatePython;
 use crate::cached::InMemoryTableScan;
 use crate::error::Unsupported;
 use crate::expr::{Attribute, Expr, SortOrder};
 use crate::generate::Generator;
 use crate::join::{BuildSide, EquiJoin, JoinType};
+use crate::map_groups::MapGroups;
 use crate::map_in_batch::MapInBatch;
 use crate::metrics::Metric;
 use crate::python::{PythonForm, PythonUdf};
@@ -318,6 +320,20 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
+    /// `FlatMapGroupsInPandas` and its kin: rows that a function of Python makes of rows of the same keys.
+    MapGroups {
+        /// The function.
+        map: Box<MapGroups>,
+        /// Inputs, as many as the function takes.
+        children: Vec<Operator>,
+    },
+    /// `AggregateInPandas`, `ArrowAggregatePython`: values that functions of Python compute of rows of the same keys.
+    AggregatePython {
+        /// The functions.
+        aggregate: Box<AggregatePython>,
+        /// Input.
+        child: Box<Operator>,
+    },
     /// `Generate`: columns of the input, and those that a generator makes, in as many rows as it makes.
     Generate {
         /// What is made of each row.
@@ -405,6 +421,7 @@ impl Operator {
             | OperatorKind::Generate { child, .. }
             | OperatorKind::EvalPython { child, .. }
             | OperatorKind::MapInBatch { child, .. }
+            | OperatorKind::AggregatePython { child, .. }
             | OperatorKind::BroadcastHashJoin {
                 streamed: child, ..
             }
@@ -414,7 +431,9 @@ impl Operator {
             OperatorKind::CartesianProduct { left, right, .. }
             | OperatorKind::ShuffledHashJoin { left, right, .. }
             | OperatorKind::SortMergeJoin { left, right, .. } => vec![left, right],
-            OperatorKind::Union(children) => children.iter().collect(),
+            OperatorKind::Union(children) | OperatorKind::MapGroups { children, .. } => {
+                children.iter().collect()
+            }
         };
         children.into_iter()
     }

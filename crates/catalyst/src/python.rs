@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use javaser::arena::NodeId;
+use javaser::arena::{NodeId, Value};
 
 use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, Expr, ExprKind, list, read_attributes};
@@ -117,10 +117,54 @@ pub(crate) fn texts(
     object: Object<'_>,
     field: &str,
 ) -> Result<Vec<(String, String)>> {
-    let text = |value| reader.graph.str(value).ok_or_else(|| object.missing(field));
-    let pairs = object.pairs(field)?.into_iter();
-    let pairs = pairs.map(|(key, value)| Ok((text(key)?.into_owned(), text(value)?.into_owned())));
+    let pairs = text_pairs(reader, object.value(field)?);
+    pairs.ok_or_else(|| object.missing(field))
+}
+
+/// The same, of the map itself; `None` if it is another.
+pub(crate) fn text_pairs(reader: &Reader<'_>, map: Value) -> Option<Vec<(String, String)>> {
+    let text = |value| Some(reader.graph.str(value)?.into_owned());
+    let pairs = reader.graph.pairs(map)?.into_iter();
+    let pairs = pairs.map(|(key, value)| Some((text(key)?, text(value)?)));
     pairs.collect()
+}
+
+/// Functions of which each takes what the one before it gives, and the id of their results, where versions have one (from
+/// 4.0 on).
+pub(crate) fn chained(reader: &Reader<'_>, value: Value) -> Result<(Vec<NodeId>, i64)> {
+    let (chain, result_id) = match reader.graph.tuple(value).as_deref() {
+        Some([chain, id]) => (*chain, reader.graph.int(*id)),
+        _ => (value, Some(0)),
+    };
+    let chain = reader.expect(chain)?;
+    let result_id = result_id.ok_or_else(|| chain.missing("resultId"))?;
+    let functions = chain.elements("funcs")?.into_iter();
+    let functions = functions.map(|function| {
+        let function = reader.expect(function)?;
+        match function.name() {
+            "SimplePythonFunction" => Ok(function.node),
+            other => Err(Unsupported::Class(other.to_owned())),
+        }
+    });
+    Ok((functions.collect::<Result<_>>()?, result_id))
+}
+
+/// The only function of `chainedFunc`, and the id of its results.
+pub(crate) fn only_function(reader: &Reader<'_>, object: Object<'_>) -> Result<(NodeId, i64)> {
+    let [only] = object.elements("chainedFunc")?[..] else {
+        return Err(object.missing("chainedFunc"));
+    };
+    let (functions, result_id) = chained(reader, only)?;
+    match functions[..] {
+        [function] => Ok((function, result_id)),
+        _ => Err(Unsupported::of_use("several Python functions in one")),
+    }
+}
+
+/// A text that may be missing.
+pub(crate) fn text_option(reader: &Reader<'_>, value: Option<Value>) -> Option<String> {
+    let text = value.and_then(|value| reader.graph.str(value));
+    text.map(std::borrow::Cow::into_owned)
 }
 
 /// A `PythonUDF`, and those whose results are its only argument.
@@ -202,7 +246,7 @@ impl PythonUdf {
 }
 
 impl PythonArgument {
-    fn read(reader: &Reader<'_>, value: javaser::arena::Value) -> Result<Self> {
+    fn read(reader: &Reader<'_>, value: Value) -> Result<Self> {
         let named = reader.expect(value)?;
         if named.name() != "NamedArgumentExpression" {
             return Ok(Self {
@@ -258,15 +302,13 @@ pub(crate) fn eval_python(
     if plan.get("sessionUUID").is_some() && plan.option("sessionUUID")?.is_some() {
         return Err(Unsupported::of_use("logs of Python workers"));
     }
-    let artifacts = plan.option("jobArtifactUUID")?;
-    let artifacts = artifacts.and_then(|uuid| reader.graph.str(uuid));
     let output = [input, &results].concat();
     Ok(Operator {
         kind: OperatorKind::EvalPython {
             form,
             udfs,
             results,
-            job_artifact_uuid: artifacts.map(std::borrow::Cow::into_owned),
+            job_artifact_uuid: text_option(reader, plan.option("jobArtifactUUID")?),
             child: Box::new(child),
         },
         output: Columns::Known(output),

@@ -13,6 +13,7 @@ mod exec;
 pub mod expr;
 mod filter;
 mod generate;
+mod groups;
 mod join;
 mod leaves;
 mod limit;

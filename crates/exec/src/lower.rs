@@ -354,6 +354,12 @@ impl Lowering {
                 };
                 python::eval_python(self, operator, child, inputs, demand)?
             }
+            OperatorKind::AggregatePython { aggregate, child } => {
+                python::aggregate_python(self, aggregate, child, inputs, demand)?
+            }
+            OperatorKind::MapGroups { map, children } => {
+                python::map_groups(self, map, children, inputs, demand)?
+            }
             OperatorKind::MapInBatch { map, child } => {
                 python::map_in_batch(self, map, child, inputs, demand)?
             }

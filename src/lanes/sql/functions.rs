@@ -56,6 +56,17 @@ impl Functions {
                 self.over_arrow = true;
                 self.add(map.function, graph, parts)?;
             }
+            OperatorKind::AggregatePython { aggregate, .. } => {
+                self.over_arrow = true;
+                let functions = aggregate.functions.iter();
+                for node in functions.flat_map(|function| &function.functions) {
+                    self.add(*node, graph, parts)?;
+                }
+            }
+            OperatorKind::MapGroups { map, .. } => {
+                self.over_arrow = true;
+                self.add(map.function, graph, parts)?;
+            }
             _ => {}
         }
         // The operators are as deep as the decoder lets them be.

@@ -20,9 +20,10 @@ const SQL_BATCHED_UDF: i32 = 100;
 /// `PythonEvalType.SQL_ARROW_BATCHED_UDF`: functions of values, over rows in an Arrow stream.
 const SQL_ARROW_BATCHED_UDF: i32 = 101;
 
-/// `PythonEvalType.SQL_MAP_PANDAS_ITER_UDF` and `SQL_MAP_ARROW_ITER_UDF`: a function of all rows of a partition.
-const SQL_MAP_PANDAS_ITER_UDF: i32 = 205;
-const SQL_MAP_ARROW_ITER_UDF: i32 = 207;
+/// The `PythonEvalType`s of functions that are given rows and not columns: those of a partition
+/// (`SQL_MAP_PANDAS_ITER_UDF`, `SQL_MAP_ARROW_ITER_UDF`), and those of a group (`SQL_GROUPED_MAP_…`,
+/// `SQL_COGROUPED_MAP_…`).
+const OF_ROWS: [i32; 8] = [205, 207, 201, 206, 209, 210, 215, 216];
 
 /// What a worker does with its input.
 #[derive(Debug, Clone, Copy)]
@@ -61,9 +62,9 @@ impl ArrowStream {
         self.eval_type == SQL_ARROW_BATCHED_UDF
     }
 
-    /// Whether the function is given all rows of a partition: its arguments have no names.
-    fn is_map(&self) -> bool {
-        [SQL_MAP_PANDAS_ITER_UDF, SQL_MAP_ARROW_ITER_UDF].contains(&self.eval_type)
+    /// Whether the function is given rows: its arguments have no names.
+    fn is_of_rows(&self) -> bool {
+        OF_ROWS.contains(&self.eval_type)
     }
 }
 
@@ -175,7 +176,7 @@ impl TaskMessage<'_> {
             PythonTask::CallForRows(call) => {
                 let named = match protocol.udf_form {
                     UdfForm::Places => false,
-                    UdfForm::Profiled => !stream.is_some_and(ArrowStream::is_map),
+                    UdfForm::Profiled => !stream.is_some_and(ArrowStream::is_of_rows),
                     UdfForm::Identified => true,
                 };
                 put_callees(&call.callees, protocol.udf_form, named, out)

@@ -8,6 +8,7 @@ use catalyst::Generator;
 use catalyst::Inputs;
 use catalyst::Literal;
 use catalyst::RankLike;
+use catalyst::{AggregatePython, AggregateUdf, GroupFunction};
 use catalyst::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind, ShuffleRead};
 use catalyst::{ArrowUdf, PythonArgument, PythonForm, PythonUdf};
 use catalyst::{Attribute, Expr, ExprId, ExprKind, SortOrder};
@@ -17,7 +18,7 @@ use catalyst::{
     CachedTable, CachedTableCounters, FileFormat, FileSourceScan, InMemoryTableScan, ParquetOptions,
 };
 use catalyst::{DataType, StructField};
-use catalyst::{MapInBatch, MapUdf};
+use catalyst::{GroupUdf, GroupedInput, MapGroups, MapInBatch, MapUdf};
 
 pub(super) fn column(id: i64, data_type: &DataType) -> Attribute {
     Attribute {
@@ -122,6 +123,69 @@ fn map_in_batch(kind: MapUdf, function: NodeId, columns: &[Attribute]) -> MapInB
         settings: Vec::new(),
         job_artifact_uuid: None,
     }
+}
+
+/// A function of Python of groups by one integer.
+fn aggregate_python(kind: AggregateUdf, in_batches: bool, function: NodeId) -> (Operator, Inputs) {
+    let columns = [column(0, &DataType::Integer)];
+    let key = Expr::attribute(column(0, &DataType::Integer));
+    let aggregate = AggregatePython {
+        kind,
+        functions: vec![GroupFunction {
+            functions: vec![function],
+            result_id: 0,
+            arguments: vec![(0, None)],
+            column: column(1, &DataType::Integer),
+        }],
+        given: vec![key.clone()],
+        grouping: vec![key.clone()],
+        result: vec![key],
+        in_batches,
+        time_zone: "UTC".to_owned(),
+        settings: Vec::new(),
+        job_artifact_uuid: None,
+    };
+    let kind = OperatorKind::AggregatePython {
+        aggregate: Box::new(aggregate),
+        child: local(0, &columns),
+    };
+    (operator(kind, columns.to_vec()), Inputs::Leaf(0))
+}
+
+/// A function of Python from groups by one integer to rows of these columns.
+fn map_groups(kind: GroupUdf, function: NodeId, columns: &[Attribute]) -> (Operator, Inputs) {
+    let numbers = 0..kind.inputs();
+    let of_input = |id: usize| [column(id as i64, &DataType::Integer)];
+    let given = numbers.clone().map(|id| GroupedInput {
+        keys: of_input(id).to_vec(),
+        columns: of_input(id).to_vec(),
+        has_metadata: false,
+        places: vec![3, 1, 0, 0],
+    });
+    let map = MapGroups {
+        kind,
+        function,
+        result_id: 0,
+        inputs: given.collect(),
+        output: columns.to_vec(),
+        in_batches: true,
+        time_zone: "UTC".to_owned(),
+        settings: Vec::new(),
+        job_artifact_uuid: None,
+    };
+    let kind = OperatorKind::MapGroups {
+        map: Box::new(map),
+        children: numbers
+            .clone()
+            .map(|id| *local(id, &of_input(id)))
+            .collect(),
+    };
+    let leaves: Vec<_> = numbers.map(Inputs::Leaf).collect();
+    let inputs = match &leaves[..] {
+        [only] => only.clone(),
+        _ => Inputs::Zip(leaves),
+    };
+    (operator(kind, columns.to_vec()), inputs)
 }
 
 /// Each operator but joins, with the shape of its inputs.
@@ -261,6 +325,11 @@ fn plain() -> Vec<(Operator, Inputs)> {
             };
             all.push((operator(map, columns.to_vec()), Inputs::Leaf(0)));
         }
+        all.push(aggregate_python(AggregateUdf::Series, false, node));
+        let aggregates = AggregateUdf::ALL.into_iter();
+        all.extend(aggregates.map(|kind| aggregate_python(kind, true, node)));
+        let groups = GroupUdf::ALL.into_iter();
+        all.extend(groups.map(|kind| map_groups(kind, node, &columns)));
         let scan = InMemoryTableScan {
             table: CachedTable {
                 rdd_id: 0,

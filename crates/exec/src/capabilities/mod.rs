@@ -10,6 +10,7 @@ use super::aggregate;
 use super::expr::capabilities::{name as type_name, types as plain_types};
 use super::lower::{Demand, Lowering};
 use catalyst::DataType;
+use catalyst::GroupUdf;
 use catalyst::Inputs;
 use catalyst::MapUdf;
 use catalyst::PythonForm;
@@ -216,6 +217,17 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::EvalPython { form, .. } => match form {
             PythonForm::Pickled => "BatchEvalPythonExec",
             PythonForm::Arrow { .. } => "ArrowEvalPythonExec",
+        },
+        // Its name changed when groups became streams.
+        OperatorKind::AggregatePython { aggregate, .. } => match aggregate.in_batches {
+            false => "AggregateInPandasExec",
+            true => "ArrowAggregatePythonExec",
+        },
+        OperatorKind::MapGroups { map, .. } => match map.kind {
+            GroupUdf::DataFrame | GroupUdf::DataFrames => "FlatMapGroupsInPandasExec",
+            GroupUdf::Table | GroupUdf::Batches => "FlatMapGroupsInArrowExec",
+            GroupUdf::TwoDataFrames => "FlatMapCoGroupsInPandasExec",
+            GroupUdf::TwoTables => "FlatMapCoGroupsInArrowExec",
         },
         OperatorKind::MapInBatch { map, .. } => match map.kind {
             MapUdf::DataFrames => "MapInPandasExec",

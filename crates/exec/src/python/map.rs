@@ -1,33 +1,23 @@
 //! `MapInPandasExec`, `MapInArrowExec`: rows that a function of Python makes of all rows of a partition.
-//!
-//! What comes out is not of one row or another that went in: nothing waits for it. The worker sets the pace.
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, RecordBatch};
-use arrow::datatypes::SchemaRef;
 use catalyst::{ArrowSession, Attribute, DataType, Inputs, MapInBatch, Operator, StructField};
 use datafusion_common::Result as DataFusionResult;
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
+use datafusion_physical_plan::metrics::{Count, MetricBuilder};
 use futures::stream::StreamExt as _;
 use rows::error::bail_out;
 
+use super::DATA_SENT;
 use super::conversion::type_for_python;
 use super::frames::wait_for_next;
+use super::made::Made;
 use super::stream::{ArrowDecoder, ArrowEncoder, Part};
-use super::{DATA_RECEIVED, DATA_SENT};
-use crate::exec::{OperatorExec, Start, batch_of, from_fn};
-use crate::lower::{Build, Demand, Lowered, Lowering, Result, places};
+use crate::exec::{OperatorExec, Start};
+use crate::lower::{Build, Demand, Lowered, Lowering, Result};
 use crate::sources::{PythonCall, PythonCallee, PythonFrames, PythonRows, PythonTimes, Sources};
-
-/// What is known of the operator when it is judged.
-struct Plan {
-    map: MapInBatch,
-    /// Places of the columns that come out, if those are not all.
-    places: Option<Vec<usize>>,
-}
 
 /// Lowers a function of Python over the rows of an input.
 pub(in super::super) fn map_in_batch(
@@ -48,16 +38,20 @@ pub(in super::super) fn map_in_batch(
     for fields in [map.input.clone(), fields_of(&map.output)] {
         type_for_python(&DataType::Struct(fields), &zone)?;
     }
-    let (places, attributes) = places(&map.output, demand);
+    let (made, attributes) = Made::new(&map.output, demand);
     let schema = rows::types::schema_of(&attributes)?;
-    let plan = Arc::new(Plan {
-        map: map.clone(),
-        places,
-    });
+    let (map, made) = (Arc::new(map.clone()), Arc::new(made));
     let build: Build = Box::new(move |task, inputs| {
         let input = child.build(task, inputs)?;
-        let (plan, sources) = (Arc::clone(&plan), Arc::clone(&task.sources));
-        let start = move |start: &Start<'_>| Ok(Mapping::start(&plan, &sources, start)?.boxed());
+        let (map, made, sources) = (
+            Arc::clone(&map),
+            Arc::clone(&made),
+            Arc::clone(&task.sources),
+        );
+        let start = move |start: &Start<'_>| {
+            let begin = begin(&map, &sources, start)?;
+            Ok(made.rows(start, begin).boxed())
+        };
         Ok(Arc::new(OperatorExec::new(
             "MapInBatchExec",
             vec![input],
@@ -68,7 +62,7 @@ pub(in super::super) fn map_in_batch(
     Lowered::new(attributes, build)
 }
 
-fn fields_of(columns: &[Attribute]) -> Vec<StructField> {
+pub(super) fn fields_of(columns: &[Attribute]) -> Vec<StructField> {
     let fields = columns.iter().map(|column| StructField {
         name: column.name.clone(),
         data_type: column.data_type.clone(),
@@ -79,130 +73,71 @@ fn fields_of(columns: &[Attribute]) -> Vec<StructField> {
     fields.collect()
 }
 
-impl Plan {
-    /// The columns that come out, of those that came.
-    ///
-    /// # Errors
-    /// Bail-out: nulls where Spark relies on there being none.
-    fn output(&self, all: Vec<ArrayRef>) -> DataFusionResult<Vec<ArrayRef>> {
-        let mut columns = all.iter().zip(&self.map.output);
-        if columns.any(|(column, of)| !of.nullable && column.null_count() > 0) {
-            return Err(bail_out("nulls of Python in a column without"));
-        }
-        let Some(places) = &self.places else {
-            return Ok(all);
+/// What begins a task. A worker is asked for also if there are no rows to give it.
+fn begin(
+    map: &Arc<MapInBatch>,
+    sources: &Arc<dyn Sources>,
+    start: &Start<'_>,
+) -> DataFusionResult<impl FnOnce() -> DataFusionResult<Option<(PythonFrames, ArrowDecoder)>> + use<>>
+{
+    let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
+    let pool = start.context.memory_pool();
+    let memory = MemoryConsumer::new("MapInBatchExec").register(pool);
+    let (input, sent, times) = (
+        start.input(0)?,
+        counter(DATA_SENT),
+        PythonTimes::new(counter),
+    );
+    let (map, sources) = (Arc::clone(map), Arc::clone(sources));
+    Ok(move || {
+        let (call, encoder, decoder) = call(&map, &*sources)?;
+        let frames = InputFrames {
+            encoder,
+            input: Some(input),
+            memory,
+            last: 0,
+            sent,
         };
-        let columns = places.iter().map(|place| all.get(*place).cloned());
-        let columns = columns.collect::<Option<_>>();
-        columns.ok_or_else(|| bail_out("columns that are missing"))
-    }
-
-    /// For a task: the call, and what makes its frames and reads those of results.
-    fn call(
-        &self,
-        sources: &dyn Sources,
-    ) -> DataFusionResult<(PythonCall, ArrowEncoder, ArrowDecoder)> {
-        let map = &self.map;
-        let mut session = ArrowSession {
-            time_zone: Some(map.time_zone.clone()),
-            batch_size: map.batch_size.unwrap_or_default(),
-            settings: map.settings.clone(),
-            validates_schemas: false,
-        };
-        if map.batch_size.is_none() {
-            let own = sources.arrow_session()?;
-            session.batch_size = own.batch_size;
-            session.validates_schemas = own.validates_schemas;
-        }
-        let encoder = ArrowEncoder::of_rows(&map.input, &session)?;
-        let checked = map.checked && session.validates_schemas;
-        let decoder = ArrowDecoder::of_rows(&map.output, checked)?;
-        let callee = PythonCallee {
-            functions: vec![map.function],
-            arguments: vec![(0, None)],
-            result_id: map.result_id,
-        };
-        let call = PythonCall {
-            callees: vec![callee],
-            job_artifact_uuid: map.job_artifact_uuid.clone(),
-            rows: PythonRows::Arrow {
-                eval_type: map.kind.eval_type(),
-                settings: session.settings,
-                // Workers of such functions are not told of it.
-                schema: String::new(),
-            },
-        };
-        Ok((call, encoder, decoder))
-    }
+        let frames = sources.python(&call, Box::new(frames), times)?;
+        Ok(Some((frames, decoder)))
+    })
 }
 
-/// Rows on their way out of a worker.
-struct Mapping {
-    plan: Arc<Plan>,
-    schema: SchemaRef,
-    frames: PythonFrames,
-    decoder: ArrowDecoder,
-    received: Count,
-    baseline: BaselineMetrics,
-}
-
-impl Mapping {
-    fn start(
-        plan: &Arc<Plan>,
-        sources: &Arc<dyn Sources>,
-        start: &Start<'_>,
-    ) -> DataFusionResult<impl futures::Stream<Item = DataFusionResult<RecordBatch>> + Send + 'static>
-    {
-        let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
-        let pool = start.context.memory_pool();
-        let memory = MemoryConsumer::new("MapInBatchExec").register(pool);
-        let times = PythonTimes::new(counter);
-        let mut begin = Some((start.input(0)?, memory, counter(DATA_SENT), times));
-        let (plan, sources) = (Arc::clone(plan), Arc::clone(sources));
-        let (schema, received, baseline) = (
-            Arc::clone(start.schema),
-            counter(DATA_RECEIVED),
-            start.baseline(),
-        );
-        let mut mapping = None;
-        Ok(from_fn(move || {
-            // A worker is asked for when somebody asks for rows, also if there are none to give it.
-            if let Some((input, memory, sent, times)) = begin.take() {
-                let (call, encoder, decoder) = plan.call(&*sources)?;
-                let frames = InputFrames {
-                    encoder,
-                    input: Some(input),
-                    memory,
-                    last: 0,
-                    sent,
-                };
-                mapping = Some(Self {
-                    frames: sources.python(&call, Box::new(frames), times)?,
-                    decoder,
-                    plan: Arc::clone(&plan),
-                    schema: Arc::clone(&schema),
-                    received: received.clone(),
-                    baseline: baseline.clone(),
-                });
-            }
-            mapping.as_mut().map_or(Ok(None), Self::next)
-        }))
+/// For a task: the call, and what makes its frames and reads those of results.
+fn call(
+    map: &MapInBatch,
+    sources: &dyn Sources,
+) -> DataFusionResult<(PythonCall, ArrowEncoder, ArrowDecoder)> {
+    let mut session = ArrowSession {
+        time_zone: Some(map.time_zone.clone()),
+        batch_size: map.batch_size.unwrap_or_default(),
+        settings: map.settings.clone(),
+        validates_schemas: false,
+    };
+    if map.batch_size.is_none() {
+        let own = sources.arrow_session()?;
+        session.batch_size = own.batch_size;
+        session.validates_schemas = own.validates_schemas;
     }
-
-    fn next(&mut self) -> DataFusionResult<Option<RecordBatch>> {
-        for frame in self.frames.by_ref() {
-            let Some((columns, rows, bytes)) = self.decoder.push(frame?)? else {
-                continue;
-            };
-            self.received.add(bytes);
-            self.baseline.record_output(rows);
-            if rows == 0 {
-                continue;
-            }
-            return batch_of(&self.schema, self.plan.output(columns)?, rows).map(Some);
-        }
-        Ok(None)
-    }
+    let encoder = ArrowEncoder::of_rows(&map.input, &session)?;
+    let checked = map.checked && session.validates_schemas;
+    let decoder = ArrowDecoder::of_rows(&map.output, checked)?;
+    let callee = PythonCallee {
+        functions: vec![map.function],
+        arguments: vec![(0, None)],
+        result_id: map.result_id,
+    };
+    let call = PythonCall {
+        callees: vec![callee],
+        job_artifact_uuid: map.job_artifact_uuid.clone(),
+        rows: PythonRows::Arrow {
+            eval_type: map.kind.eval_type(),
+            settings: session.settings,
+            // Workers of such functions are not told of it.
+            schema: String::new(),
+        },
+    };
+    Ok((call, encoder, decoder))
 }
 
 /// Frames of the rows of an input, made when they are asked for.

@@ -3,8 +3,13 @@
 //! Rows go out as they come in, in frames of arguments, and wait here until the results are there. The worker sets the
 //! pace: a frame is made when it takes one.
 
+mod aggregate;
+mod batches;
 mod conversion;
 mod frames;
+mod group_frames;
+mod groups;
+mod made;
 mod map;
 mod message;
 mod pickle;
@@ -35,6 +40,8 @@ use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use futures::stream::StreamExt as _;
 use rows::error::bail_out;
 
+pub(super) use self::aggregate::aggregate_python;
+pub(super) use self::groups::map_groups;
 pub(super) use self::map::map_in_batch;
 
 use self::frames::Frames;

@@ -7,37 +7,26 @@ use std::collections::HashSet;
 use std::mem::{replace, take};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::Buffer;
-use arrow::compute::concat;
 use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
-use arrow::ipc::MetadataVersion;
-use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 use bytes::Bytes;
 use catalyst::{ArrowSession, ArrowUdf, Attribute, DataType, StructField};
 use datafusion_common::{DataFusionError, Result};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
+use super::batches::{BatchWriter, END_OF_STREAM, MAX_BATCH, rows_of_batch};
 use super::conversion::{converted, has_timestamps, is_of, type_for_python};
 use super::message::{self, Said};
 use super::queue::RowQueue;
 
-/// Most bytes of a batch. Spark begins another one at so many bytes, as it counts them, from version 4.0 on.
-const MAX_BATCH: usize = 32 << 20;
-
-/// Java's alignment of buffers.
-const ALIGNMENT: usize = 8;
-
 /// Makes the stream of arguments.
 pub(super) struct ArrowEncoder {
-    schema: SchemaRef,
+    writer: BatchWriter,
     batch_size: usize,
     /// Whether functions do not see how long batches are.
     divides: bool,
-    /// The fields of the only column, if rows are sent as structs.
-    fields: Option<Fields>,
-    writer: StreamWriter<Vec<u8>>,
     /// Rows that are not in a batch yet.
     waiting: RowQueue,
     state: Progress,
@@ -74,11 +63,9 @@ impl ArrowEncoder {
             Ok(Field::new(format!("_{place}"), of, true))
         });
         let schema = Schema::new(columns.collect::<Result<Vec<_>>>()?);
-        let encoder = Self::with(schema, types.len(), session)?;
-        Ok(Self {
-            divides: kind == ArrowUdf::Values,
-            ..encoder
-        })
+        let writer = BatchWriter::new(schema, None)?;
+        let divides = kind == ArrowUdf::Values;
+        Self::with(writer, types.len(), divides, session)
     }
 
     /// For rows of these fields, each as a struct.
@@ -94,26 +81,20 @@ impl ArrowEncoder {
         };
         let (count, own) = (own.len(), own.clone());
         let schema = Schema::new(vec![Field::new("struct", of, true)]);
-        let encoder = Self::with(schema, count, session)?;
-        Ok(Self {
-            fields: Some(own),
-            ..encoder
-        })
+        let writer = BatchWriter::new(schema, Some(own))?;
+        Self::with(writer, count, false, session)
     }
 
-    fn with(schema: Schema, columns: usize, session: &ArrowSession) -> Result<Self> {
-        let batch_size = usize::try_from(session.batch_size).unwrap_or(0);
-        if batch_size == 0 {
-            return Err(bail_out("batches of any number of rows for Python"));
-        }
-        let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?;
-        let writer = StreamWriter::try_new_with_options(Vec::new(), &schema, options)?;
+    fn with(
+        writer: BatchWriter,
+        columns: usize,
+        divides: bool,
+        session: &ArrowSession,
+    ) -> Result<Self> {
         Ok(Self {
-            schema: Arc::new(schema),
-            batch_size,
-            divides: false,
-            fields: None,
             writer,
+            batch_size: rows_of_batch(session)?,
+            divides,
             waiting: RowQueue::new(columns),
             state: Progress::New,
         })
@@ -142,64 +123,28 @@ impl ArrowEncoder {
         match self.state {
             Progress::New => {
                 self.state = Progress::Begun;
-                Ok(Part::Bytes(take(self.writer.get_mut()), false))
+                Ok(Part::Bytes(self.writer.start().to_vec(), false))
             }
             Progress::Begun if self.waiting.rows() < self.batch_size => Ok(Part::Rows),
             Progress::Last if self.waiting.rows() == 0 => {
                 self.state = Progress::Ended;
-                self.writer.finish()?;
-                Ok(Part::Bytes(take(self.writer.get_mut()), false))
+                Ok(Part::Bytes(END_OF_STREAM.to_vec(), false))
             }
             Progress::Ended => Ok(Part::End),
             Progress::Begun | Progress::Last => {
-                let batch = self.batch()?;
-                self.write(&batch)?;
-                Ok(Part::Bytes(take(self.writer.get_mut()), true))
+                let rows = self.waiting.rows().min(self.batch_size);
+                let columns = self.waiting.take(rows);
+                let columns =
+                    columns.ok_or_else(|| bail_out("rows for Python that are missing"))?;
+                let bytes = self.writer.batch(&columns, rows, MAX_BATCH, self.divides)?;
+                Ok(Part::Bytes(bytes, true))
             }
         }
-    }
-
-    fn batch(&mut self) -> Result<RecordBatch> {
-        let rows = self.waiting.rows().min(self.batch_size);
-        let columns = self.waiting.take(rows);
-        let columns = columns.ok_or_else(|| bail_out("rows for Python that are missing"))?;
-        let fields = self.fields.as_ref().unwrap_or(self.schema.fields());
-        let columns = columns.iter().zip(fields);
-        let columns = columns.map(|(parts, field)| {
-            let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
-            converted(&concat(&parts)?, field.data_type())
-        });
-        let mut columns = columns.collect::<Result<Vec<_>>>()?;
-        if let Some(fields) = &self.fields {
-            columns = vec![Arc::new(StructArray::try_new(
-                fields.clone(),
-                columns,
-                None,
-            )?)];
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
-        Ok(batch?)
-    }
-
-    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let columns = batch.columns().iter();
-        let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
-        let bytes: usize = bytes.sum::<std::result::Result<_, _>>()?;
-        let rows = batch.num_rows();
-        if bytes <= MAX_BATCH {
-            return Ok(self.writer.write(batch)?);
-        }
-        if !self.divides || rows == 1 {
-            return Err(bail_out("large batches for Python"));
-        }
-        self.write(&batch.slice(0, rows / 2))?;
-        self.write(&batch.slice(rows / 2, rows - rows / 2))
     }
 }
 
 /// The time zone in which functions see these columns.
-fn zone_of(session: &ArrowSession, types: &[DataType]) -> Result<Arc<str>> {
+pub(super) fn zone_of(session: &ArrowSession, types: &[DataType]) -> Result<Arc<str>> {
     match &session.time_zone {
         Some(zone) => Ok(Arc::from(zone.as_str())),
         None if types.iter().any(has_timestamps) => Err(bail_out(

@@ -1,4 +1,5 @@
 use arrow::array::{AsArray, Int64Array, StringViewArray, TimestampMicrosecondArray};
+use arrow::compute::concat;
 use arrow::datatypes::{Int64Type, TimeUnit};
 use arrow::ipc::reader::StreamReader;
 use catalyst::{Decimal, ExprId, Literal};
@@ -47,6 +48,10 @@ fn divided(message: Vec<u8>) -> Vec<Bytes> {
 fn read(stream: &[u8]) -> Vec<RecordBatch> {
     let reader = StreamReader::try_new(stream, None).unwrap();
     reader.collect::<std::result::Result<_, _>>().unwrap()
+}
+
+fn read_schema(start: &[u8]) -> SchemaRef {
+    StreamReader::try_new(start, None).unwrap().schema()
 }
 
 fn longs(range: std::ops::Range<i64>) -> Vec<ArrayRef> {
@@ -321,7 +326,7 @@ fn through(encoder: ArrowEncoder, decoder: &mut ArrowDecoder) -> Result<Vec<Vec<
 fn rows_go_as_structs_and_come_back_as_columns() {
     let columns = two_columns(["n", "s"], [false, true]);
     let encoder = || ArrowEncoder::of_rows(&fields_of(&columns), &session(2, None)).unwrap();
-    let schema = &encoder().schema;
+    let schema = read_schema(encoder().writer.start());
     let row = ArrowType::Struct(Fields::from(vec![
         Field::new("n", ArrowType::Int64, false),
         Field::new("s", ArrowType::Utf8, true),

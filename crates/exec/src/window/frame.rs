@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, make_comparator};
-use arrow::compute::partition;
 use arrow::datatypes::{DataType as ArrowType, Decimal128Type};
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalSortExpr;
 
 use super::{Keys, value};
 use crate::expr::lower_sort;
+use crate::groups::runs;
 use catalyst::{Attribute, Bound, DataType, Decimal, Expr, ExprKind, Frame, FrameUnit};
 use catalyst::{EvalMode, Function, MAX_PRECISION, SortOrder, Unsupported, integer};
 use rows::error::bail_out;
@@ -48,16 +48,6 @@ impl Layout {
             peers.clone().map(move |row| (row, partition, peers))
         })
     }
-}
-
-/// Where rows of the same keys follow each other.
-pub(super) fn runs(keys: &[ArrayRef], rows: usize) -> Result<Vec<Range<usize>>> {
-    if keys.is_empty() || rows == 0 {
-        return Ok(std::iter::once(0..rows)
-            .filter(|all| !all.is_empty())
-            .collect());
-    }
-    Ok(partition(keys)?.ranges())
 }
 
 /// A frame that was judged.

@@ -7,9 +7,8 @@ use arrow::compute::filter_record_batch;
 use datafusion_common::Result;
 
 use super::Keys;
-use super::frame::runs;
-use super::run::same_keys;
 use crate::exec::Pipe;
+use crate::groups::{runs, same_keys};
 use catalyst::RankLike;
 
 pub(super) struct GroupLimit {

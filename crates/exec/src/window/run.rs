@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, make_comparator};
-use arrow::compute::{SortOptions, concat_batches};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_physical_plan::metrics::{Gauge, MetricBuilder};
 
 use super::Plan;
-use super::frame::runs;
 use crate::exec::{Pipe, Start, batch_of};
+use crate::groups::{runs, same_keys};
 use crate::metrics::PEAK_MEMORY;
 
 pub(super) struct Windows {
@@ -101,20 +101,6 @@ impl Pipe for Windows {
     fn pop(&mut self) -> Result<Option<RecordBatch>> {
         Ok(self.ready.pop_front())
     }
-}
-
-/// Whether the last of some rows and the first of others have the same keys.
-pub(super) fn same_keys(last: &[ArrayRef], first: &[ArrayRef]) -> Result<bool> {
-    for (last, first) in last.iter().zip(first) {
-        let Some(row) = last.len().checked_sub(1) else {
-            return Ok(false);
-        };
-        let compare = make_comparator(last, first, SortOptions::default())?;
-        if first.is_empty() || compare(row, 0).is_ne() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// Bytes of a batch's rows, without those of rows that share its buffers.

@@ -149,7 +149,9 @@ impl Facts {
                 child,
                 ..
             } => Self::of(child).evaluated(udfs, results),
-            OperatorKind::MapInBatch { .. } => Self {
+            OperatorKind::MapInBatch { .. }
+            | OperatorKind::MapGroups { .. }
+            | OperatorKind::AggregatePython { .. } => Self {
                 rows: Rows::Nothing(MAPPED),
                 ..Self::leaf(false)
             },

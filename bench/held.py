@@ -1,0 +1,58 @@
+"""A driver without executors of its own, as tests have it (`tests/jobs/hold.py`), with what only benchmarks ask for.
+
+usage: held.py NAME SCRATCH"""
+
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "tests", "jobs"))
+
+import hold
+from pyspark.sql import SparkSession
+
+
+class Held(hold.Hold):
+    def py_functions(self, command):
+        """Sums of what a function of Python makes of many rows: of one number, of a number and a text, of a number over Arrow, of a series."""
+        from pyspark.sql import functions as F
+
+        frame = SparkSession(self.sc).range(0, command["rows"], 1, 8)
+        if command["function"] == "number":
+            result = F.udf(lambda n: n + 1, "bigint")("id")
+        elif command["function"] == "arrow number":
+            result = F.udf(lambda n: n + 1, "bigint", useArrow=True)("id")
+        elif command["function"] == "series":
+            result = F.pandas_udf(lambda values: values + 1, "bigint", F.PandasUDFType.SCALAR)("id")
+        else:
+            result = F.length(F.udf(lambda n, s: f"{s.upper()}-{n % 7}")("id", F.concat(F.lit("row "), F.col("id"))))
+        return self.timed(lambda: frame.agg(F.sum(result)).first()[0])
+
+    def py_groups(self, command):
+        """What a function of Python makes of groups: rows of data frames, rows of two, or a value of each."""
+        from pyspark.sql import functions as F
+
+        rows = SparkSession(self.sc).range(0, command["rows"], 1, 8)
+        grouped = rows.select((F.col("id") % command["groups"]).alias("k"), "id", F.rand(1).alias("x")).groupBy("k")
+        if command["function"] == "frames":
+            result = grouped.applyInPandas(lambda of: of.assign(x=of.x - of.x.mean()), "k bigint, id bigint, x double")
+        elif command["function"] == "two frames":
+            result = grouped.cogroup(grouped).applyInPandas(lambda of, other: of.assign(x=of.x - other.x.mean()), "k bigint, id bigint, x double")
+        else:
+            result = grouped.agg(F.pandas_udf(lambda values: values.mean(), "double", F.PandasUDFType.GROUPED_AGG)("x").alias("x"), F.pandas_udf(lambda values: int(values.sum()), "bigint", F.PandasUDFType.GROUPED_AGG)("id").alias("id"))
+        return self.timed(lambda: result.agg(F.count("*"), F.sum("id")).first()[0])
+
+    def write_rows(self, command):
+        """Writes Parquet files of rows of seven columns: one table, or by partitions."""
+        from pyspark.sql import functions as F
+
+        rows = SparkSession(self.sc).range(0, command["rows"], 1, 8)
+        rows = rows.select("id", (F.col("id") % 1000).cast("int").alias("n"), F.concat(F.lit("text "), F.col("id") % 5000).alias("s"), (F.col("id") / 7).alias("x"),
+                           F.col("id").cast("decimal(20,2)").alias("d"), F.timestamp_seconds("id").alias("t"), (F.col("id") % 8).cast("int").alias("part"))
+        directory = os.path.join(self.scratch, "written")
+        shutil.rmtree(directory, ignore_errors=True)
+        writer = rows.write.partitionBy("part") if command["partitioned"] else rows.write
+        return self.timed(lambda: writer.parquet(directory))
+
+
+hold.main(Held(*sys.argv[1:]))
