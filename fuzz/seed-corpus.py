@@ -327,6 +327,19 @@ def handshakes():
         seed("handshake", bytes([4, len(one)]) + one + two)
 
 
+def aggregation_buffers():
+    """Counted values, a digest, and a list, as Spark keeps them."""
+    row = lambda value, count: struct.pack(">i", 24) + struct.pack("<qdq", 0, value, count)
+    counted = row(1.5, 2) + row(-7.0, 1) + struct.pack(">i", -1)
+    sample = lambda value: struct.pack(">dqq", value, 1, 0)
+    digest = struct.pack(">idqi", 10_000, 0.01, 3, 3) + sample(1.0) + sample(2.0) + sample(4.5)
+    numbers = struct.pack("<qqq", 3, 0b010, 5) + struct.pack("<qq", 0, 9)
+    text = struct.pack("<qqq", 1, 0, (24 << 32) | 5) + b"words\0\0\0"
+    of_lists = [struct.pack("<qq", 0, (16 << 32) | len(of)) + of for of in (numbers, text)]
+    for buffer in [counted, digest, numbers, text, *of_lists, struct.pack("<54q", *range(1, 55))]:
+        seed("aggregation_buffers", buffer)
+
+
 def cached_batches():
     for block in (fuzz.parent / "crates/rows/src/cached/fixtures").glob("*.bin"):
         for first in range(12):
@@ -527,6 +540,7 @@ python_workers()
 hadoop()
 handshakes()
 rows()
+aggregation_buffers()
 cached_batches()
 parquet()
 time_zones()

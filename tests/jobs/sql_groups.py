@@ -76,7 +76,7 @@ def keys(run):
         found[of] = answer_or_error(lambda: rows(frame.coalesce(1).groupBy("k").applyInPandas(lambda key, of: seen(key, of[["n"]]), "s string")))
         found[f"{of} and another"] = answer_or_error(lambda: rows(frame.coalesce(1).groupBy(F.col("n") % 2, "k").applyInPandas(lambda key, of: seen(key, of[["n"]]), "s string")))
         other = frame.filter("n % 3 <> 0").withColumnRenamed("n", "m")
-        together = frame.groupBy("k").cogroup(other.groupBy("k"))
+        together = frame.coalesce(1).groupBy("k").cogroup(other.coalesce(1).groupBy("k"))
         found[f"{of} of two"] = answer_or_error(lambda: rows(together.applyInPandas(both, "s string")))
     return found
 
@@ -135,7 +135,7 @@ def forms(run):
         "without keys": rows(large.groupBy().applyInPandas(of_all, "total bigint, n bigint")),
         "without keys or rows": rows(large.filter("id < 0").groupBy().applyInPandas(of_all, "total bigint, n bigint")),
         "no rows": rows(large.filter("id < 0").groupBy("k").applyInPandas(total, TOTAL)),
-        "one group": digest(rows(large.groupBy(F.lit(1)).applyInPandas(centred, large.schema).orderBy("id"))),
+        "one group": digest(rows(large.groupBy(F.lit("one")).applyInPandas(centred, large.schema).orderBy("id"))),
         "all columns": digest(rows(by_k.applyInPandas(centred, large.schema).orderBy("id"))),
         "not all columns": digest(rows(by_k.applyInPandas(centred, large.schema).select("x", "s").orderBy("x"))),
         "no columns": by_k.applyInPandas(some, large.schema).count(),
@@ -158,7 +158,7 @@ def forms(run):
         "over an empty table": rows(run.spark.createDataFrame([], "k bigint, id bigint").groupBy("k").applyInPandas(total, TOTAL)),
         "limit": len(rows(by_k.applyInPandas(centred, large.schema).limit(3))),
         "in map": rows(by_k.applyInPandas(total, TOTAL).mapInPandas(lambda frames: (of[of.k > 3] for of in frames), TOTAL).orderBy("k")),
-        "fat group": digest(rows(large.select("id", F.lit(1).alias("k"), F.repeat("s", 100).alias("s")).groupBy("k").applyInPandas(lambda of: of.tail(5), "id bigint, k int, s string"))),
+        "fat group": digest(rows(large.select("id", F.lit(1).alias("k"), F.repeat("s", 100).alias("s")).groupBy("k").applyInPandas(lambda of: of.nlargest(5, "id"), "id bigint, k int, s string"))),
     }
 
 
@@ -200,7 +200,7 @@ def in_iterators(run):
         found["frames"] = answer_or_error(lambda: rows(frame.applyInPandas(lengths_of_frames, "s string").orderBy("s")))
         return found
 
-    found = {"default": all_of(large.groupBy("k")), "first only": answer_or_error(lambda: len(rows(large.groupBy(F.lit(1)).applyInPandas(first_only, "id bigint"))))}
+    found = {"default": all_of(large.groupBy("k")), "first only": answer_or_error(lambda: len(rows(large.groupBy(F.lit("one")).applyInPandas(first_only, "id bigint"))))}
     for size in [1_000, 6_429, 100_000, 0]:
         conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", size)
         found[f"of {size}"] = all_of(large.groupBy("k"))

@@ -9,7 +9,7 @@ use catalyst::{Attribute, Expr, SortOrder, Unsupported};
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::expr::lower_sort;
+use super::expr::{lower, lower_sort};
 use super::project::evaluate;
 
 /// Where rows of the same keys follow each other.
@@ -38,7 +38,10 @@ pub(super) fn same_keys(last: &[ArrayRef], first: &[ArrayRef]) -> Result<bool> {
 
 /// Columns by which rows are grouped, as keys of which equal ones are the same to Spark: so are zeros of both signs.
 #[derive(Debug)]
-pub(super) struct GroupKeys(Vec<Arc<dyn PhysicalExpr>>);
+pub(super) struct GroupKeys {
+    keys: Vec<Arc<dyn PhysicalExpr>>,
+    values: Arc<[Arc<dyn PhysicalExpr>]>,
+}
 
 impl GroupKeys {
     /// Of expressions over an input that is sorted by them.
@@ -49,19 +52,27 @@ impl GroupKeys {
         exprs: impl IntoIterator<Item = Expr>,
         input: &[Attribute],
     ) -> std::result::Result<Self, Unsupported> {
-        let keys = exprs.into_iter().map(|child| {
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for child in exprs {
+            values.push(lower(&child, input)?);
             let order = SortOrder {
                 child,
                 ascending: true,
                 nulls_first: true,
             };
-            Ok(lower_sort(&order, input)?.expr)
-        });
-        keys.collect::<std::result::Result<_, _>>().map(Self)
+            keys.push(lower_sort(&order, input)?.expr);
+        }
+        let values = values.into();
+        Ok(Self { keys, values })
+    }
+
+    /// What is grouped by, as it is.
+    pub(super) fn values(&self) -> &Arc<[Arc<dyn PhysicalExpr>]> {
+        &self.values
     }
 
     /// The keys of rows.
     pub(super) fn of(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        evaluate(&self.0, batch)
+        evaluate(&self.keys, batch)
     }
 }

@@ -31,8 +31,12 @@ mod window;
 pub mod write;
 
 pub use exchange::{Partitioner, RangeSample, RangeSampler, Scattered, round_robin_order, scatter};
+/// What fuzz targets call.
 #[cfg(fuzzing)]
-pub use python::fuzzing;
+pub mod fuzzing {
+    pub use crate::aggregate::fuzzing::aggregation_buffers;
+    pub use crate::python::fuzzing::{python_results, python_stream};
+}
 
 pub use plan::{NativeStage, TaskPlan};
 pub use sources::{

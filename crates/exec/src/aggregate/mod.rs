@@ -12,6 +12,8 @@ mod decimal;
 mod digest;
 mod extremum_by;
 mod first;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod hll;
 mod minmax;
 mod moment;

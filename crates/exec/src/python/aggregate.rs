@@ -34,8 +34,6 @@ const GROUPS_PER_BATCH: usize = 1024;
 struct Plan {
     aggregate: AggregatePython,
     keys: Arc<GroupKeys>,
-    /// The values by which rows are grouped, as they come out.
-    grouping: Arc<[Arc<dyn PhysicalExpr>]>,
     given: Arc<[Arc<dyn PhysicalExpr>]>,
     /// Of what is given.
     schema: Schema,
@@ -94,11 +92,8 @@ pub(in super::super) fn aggregate_python(
 impl Plan {
     fn new(aggregate: &AggregatePython, input: &[Attribute], result: &[&Expr]) -> Result<Self> {
         let zone = Arc::from(aggregate.time_zone.as_str());
-        let lowered = |exprs: &[Expr], input: &[Attribute]| {
-            let exprs = exprs.iter().map(|expr| lower(expr, input));
-            exprs.collect::<Result<Vec<_>>>()
-        };
-        let given = aggregate.given.iter().enumerate().map(|(place, of)| {
+        let given = aggregate.given.iter().map(|expr| lower(expr, input));
+        let fields = aggregate.given.iter().enumerate().map(|(place, of)| {
             let of = type_for_python(&of.data_type, &zone)?;
             Ok(Field::new(format!("_{place}"), of, true))
         });
@@ -116,9 +111,8 @@ impl Plan {
         let output = result.iter().map(|expr| lower(expr, &joined));
         Ok(Self {
             keys: Arc::new(GroupKeys::new(aggregate.grouping.iter().cloned(), input)?),
-            grouping: lowered(&aggregate.grouping, input)?.into(),
-            given: lowered(&aggregate.given, input)?.into(),
-            schema: Schema::new(given.collect::<Result<Vec<_>>>()?),
+            given: given.collect::<Result<_>>()?,
+            schema: Schema::new(fields.collect::<Result<Vec<_>>>()?),
             results,
             output: output.collect::<Result<_>>()?,
             joined: rows::types::schema_of(&joined)?,
@@ -175,7 +169,7 @@ impl Aggregation {
     ) -> DataFusionResult<impl futures::Stream<Item = DataFusionResult<RecordBatch>> + Send + use<>>
     {
         let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
-        let beginnings = Beginnings::new(Arc::clone(&plan.grouping));
+        let beginnings = Beginnings::new(Arc::clone(plan.keys.values()));
         let memory = MemoryConsumer::new("AggregatePythonExec");
         let side = Side::new(
             start.input(0)?,

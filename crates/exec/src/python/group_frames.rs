@@ -31,6 +31,8 @@ pub(super) struct Side {
     /// What the function is given of each row.
     arguments: Arc<[Arc<dyn PhysicalExpr>]>,
     writer: BatchWriter,
+    /// Whether groups of another input are joined to these.
+    is_merged: bool,
     /// Who is told of each group that begins.
     beginnings: Option<Beginnings>,
     waiting: RowQueue,
@@ -83,6 +85,8 @@ impl Beginnings {
 struct Group {
     /// Of its first row.
     keys: Vec<ArrayRef>,
+    /// What these are keys of, if that makes a difference.
+    values: Vec<ArrayRef>,
     /// Those that wait.
     rows: usize,
 }
@@ -101,6 +105,7 @@ impl Side {
             keys,
             arguments,
             writer,
+            is_merged: false,
             beginnings: None,
             groups: VecDeque::new(),
             batches: VecDeque::new(),
@@ -133,6 +138,10 @@ impl Side {
         self.memory.try_grow(bytes)?;
         self.batches.push_back((rows, bytes));
         let keys = self.keys.of(&batch)?;
+        let values = match self.is_merged {
+            true => evaluate(self.keys.values(), &batch)?,
+            false => Vec::new(),
+        };
         let mut firsts = Vec::new();
         for run in runs(&keys, rows)? {
             match self.groups.back_mut() {
@@ -142,7 +151,8 @@ impl Side {
                 _ => {
                     firsts.push(run.start);
                     self.groups.push_back(Group {
-                        keys: keys.iter().map(|key| key.slice(run.start, 1)).collect(),
+                        keys: row_of(&keys, run.start),
+                        values: row_of(&values, run.start),
                         rows: run.len(),
                     });
                 }
@@ -243,7 +253,10 @@ pub(super) struct GroupFrames {
 
 impl GroupFrames {
     /// Of inputs that are sorted by their keys. `divides` if the function does not see batches.
-    pub(super) fn new(sides: Vec<Side>, form: Form, divides: bool, sent: Count) -> Self {
+    pub(super) fn new(mut sides: Vec<Side>, form: Form, divides: bool, sent: Count) -> Self {
+        if let [left, right] = &mut sides[..] {
+            (left.is_merged, right.is_merged) = (true, true);
+        }
         Self {
             present: vec![false; sides.len()],
             sides,
@@ -309,6 +322,12 @@ impl GroupFrames {
         let mut firsts = self.sides.iter().map(|side| side.groups.front());
         if let (Some(Some(left)), Some(Some(right))) = (firsts.next(), firsts.next()) {
             let order = compare(&left.keys, &right.keys)?;
+            if order.is_eq() && left.values != right.values {
+                // Zeros of both signs, or other NaNs: Spark fails.
+                return Err(bail_out(
+                    "keys of two inputs that are the same but look otherwise",
+                ));
+            }
             self.present = vec![order.is_le(), order.is_ge()];
         }
         out.put_i32(if self.sides.len() == 2 { 2 } else { 1 });
@@ -368,6 +387,10 @@ impl GroupFrames {
         self.sent.add(out.len().saturating_sub(not_counted));
         Ok(true)
     }
+}
+
+fn row_of(columns: &[ArrayRef], row: usize) -> Vec<ArrayRef> {
+    columns.iter().map(|column| column.slice(row, 1)).collect()
 }
 
 /// The order of groups by their keys, ascending with nulls first.
