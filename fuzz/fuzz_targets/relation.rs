@@ -2,7 +2,7 @@
 #![no_main]
 
 use arrow::array::Array;
-use rows::{Relation, RelationTable};
+use rows::{KryoForm, Relation, RelationTable, Serializer};
 use catalyst::{DataType, Decimal};
 
 firesteel_fuzz::target!(|data: &[u8]| {
@@ -10,9 +10,11 @@ firesteel_fuzz::target!(|data: &[u8]| {
         precision: 20,
         scale: 4,
     });
-    for key in [DataType::Long, DataType::String] {
+    let kryo = |fixed_width, references| Serializer::Kryo(KryoForm { fixed_width, references });
+    let serializers = [Serializer::Java, kryo(true, true), kryo(false, true), kryo(true, false)];
+    for (key, serializer) in [DataType::Long, DataType::String].into_iter().flat_map(|key| serializers.map(|of| (key.clone(), of))) {
         let types = [key, DataType::String, wide.clone()];
-        let Ok(relation) = Relation::read(data, &types) else {
+        let Ok(relation) = Relation::read(data, serializer, &types) else {
             continue;
         };
         let _ = relation.memory_size();

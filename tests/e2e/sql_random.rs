@@ -7,7 +7,7 @@ use testkit::{NEWEST, OLDEST, each_version};
 use crate::jobs::{both_sides, equal_sides};
 use crate::lanes::{Reason, Report, check_reasons, ended, reports};
 use crate::places;
-use crate::submit::Application;
+use crate::submit::{Application, Outcome};
 
 /// Number of queries, and of the threads of the driver that ask them.
 const QUERIES: &str = "120";
@@ -31,6 +31,20 @@ const VERIFIED: Application = Application {
     program: "spark-submit",
     seconds: 900,
     arguments: |_, work| arguments(work, &["spark.firesteel.verify=both"]),
+    stdin: None,
+    lanes: None,
+    sources: &["jobs/sql_random.py", "e2e/sql_random.rs"],
+};
+
+/// With the other serializer, of which answers are no other.
+const KRYO: Application = Application {
+    name: "sql-random-kryo",
+    program: "spark-submit",
+    seconds: 900,
+    arguments: |_, work| {
+        let kryo = "spark.serializer=org.apache.spark.serializer.KryoSerializer";
+        arguments(work, &[kryo])
+    },
     stdin: None,
     lanes: None,
     sources: &["jobs/sql_random.py", "e2e/sql_random.rs"],
@@ -73,10 +87,22 @@ fn random(version: &'static str) {
     if !places::asked_for(version, &[NEWEST]) {
         return;
     }
-    let Some(outcome) = both_sides(&RANDOM, version) else {
+    if let Some(outcome) = both_sides(&RANDOM, version) {
+        check(&outcome, version);
+    }
+}
+
+fn with_kryo(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
-    };
-    let reports = reports(&outcome, version);
+    }
+    if let Some(outcome) = equal_sides(&RANDOM, &KRYO, version) {
+        check(&outcome, version);
+    }
+}
+
+fn check(outcome: &Outcome, version: &str) {
+    let reports = reports(outcome, version);
     let known = [Reason::Whole(&[UNKNOWN_COLUMNS]), Reason::Part(&NOT_NATIVE)];
     check_reasons(&reports, Report::left_native, &known);
     let tasks = ended(&reports, "sql");
@@ -107,4 +133,5 @@ fn verified(version: &'static str) {
 }
 
 each_version!(random_queries_equal_plain_spark, super::random);
+each_version!(so_they_do_with_kryo, super::with_kryo);
 each_version!(random_queries_equal_the_jvm_task_by_task, super::verified);

@@ -183,7 +183,8 @@ def in_iterators(run):
     """Of functions of iterators, which see how long batches are."""
     if not ITERATORS:
         return None
-    large, conf = table(run, 45_000, 3), run.spark.conf
+    # The order of rows of several maps is that in which they arrive.
+    large, conf = table(run, 45_000, 1), run.spark.conf
 
     def lengths(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"s": [str([batch.num_rows for batch in batches])]})

@@ -1,6 +1,7 @@
 //! How a task's partition is handed down to the leaves of its stage.
 
 use javaser::arena::Value;
+use javaser::kryo::{KryoForm, last_unsafe_rows};
 
 use crate::error::{Result, Unsupported};
 use crate::literal::{Literal, read_row};
@@ -225,8 +226,8 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
             expect(partition, "ParallelCollectionPartition")?;
             let mut promised = leaf.output.num_fields();
             let mut rows = Vec::new();
-            for row in partition.elements("values")? {
-                let (bytes, num_fields) = read_row_bytes(reader, row)?;
+            for row in local_rows(reader, partition)? {
+                let (bytes, num_fields) = row;
                 if *promised.get_or_insert(num_fields) != num_fields {
                     return Err(Unsupported::of_use("rows of another width"));
                 }
@@ -236,17 +237,54 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
         }
         OperatorKind::OneRowRelation { .. } => {
             expect(partition, "ParallelCollectionPartition")?;
-            match partition.elements("values")?.len() {
+            match local_rows(reader, partition)?.len() {
                 1 => Ok(LeafInput::Rows(vec![Vec::new()])),
                 _ => Err(Unsupported::of_use("one row that is not one")),
             }
         }
         OperatorKind::Range { .. } => {
             expect(partition, "ParallelCollectionPartition")?;
-            Ok(LeafInput::Slice(partition.int("slice")?))
+            Ok(LeafInput::Slice(slice(reader, partition)?))
         }
         _ => Err(wrong(partition)),
     }
+}
+
+/// What a `ParallelCollectionPartition` writes by itself under Kryo, if it does: the RDD's number, its own, and its
+/// elements.
+fn own_data(reader: &Reader<'_>, partition: Object<'_>) -> Option<(KryoForm, Vec<u8>)> {
+    let form = reader.kryo?;
+    let level = reader.graph.levels(partition.node).next_back()?;
+    let bytes = level.block_bytes().into_owned();
+    (!bytes.is_empty()).then_some((form, bytes))
+}
+
+/// The rows of a `ParallelCollectionPartition`, each with its number of columns.
+fn local_rows(reader: &Reader<'_>, partition: Object<'_>) -> Result<Vec<(Vec<u8>, usize)>> {
+    let Some((form, own)) = own_data(reader, partition) else {
+        let rows = partition.elements("values")?.into_iter();
+        return rows.map(|row| read_row_bytes(reader, row)).collect();
+    };
+    let rows = own.get(size_of::<i64>() + size_of::<i32>()..);
+    let rows = rows.and_then(|rows| last_unsafe_rows(rows, form));
+    let rows = rows.ok_or_else(|| Unsupported::of_use("local rows that Kryo wrote otherwise"))?;
+    let rows = rows.into_iter().map(|(row, columns)| {
+        let columns = usize::try_from(columns).map_err(|_| partition.missing("numFields"))?;
+        Ok((row.to_vec(), columns))
+    });
+    rows.collect()
+}
+
+/// The number of a `ParallelCollectionPartition`.
+fn slice(reader: &Reader<'_>, partition: Object<'_>) -> Result<i32> {
+    let Some((_, own)) = own_data(reader, partition) else {
+        return partition.int("slice");
+    };
+    let number = own
+        .get(size_of::<i64>()..)
+        .and_then(|rest| rest.first_chunk());
+    let number = number.ok_or_else(|| partition.missing("slice"))?;
+    Ok(i32::from_be_bytes(*number))
 }
 
 /// Bytes and number of columns of a row.

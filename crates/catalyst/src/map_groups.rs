@@ -113,6 +113,12 @@ impl GroupUdf {
         )
     }
 
+    /// Whether rows are given as structs, in one column.
+    #[must_use]
+    pub fn sees_structs(self) -> bool {
+        matches!(self, Self::Table | Self::Batches)
+    }
+
     /// Whether the function sees in which batches a group comes.
     #[must_use]
     pub fn sees_batches(self) -> bool {

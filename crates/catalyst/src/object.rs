@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use javaser::arena::{Graph, NodeId, Value};
+use javaser::kryo::KryoForm;
 use javatime::Zones;
 
 use crate::error::{Result, Unsupported};
@@ -42,6 +43,8 @@ pub(crate) struct Reader<'g> {
     pub(crate) legacy_time_parser: bool,
     /// Which Spark wrote it, major and minor; zeros if that is not known.
     pub(crate) spark: (u32, u32),
+    /// How Kryo writes, if `spark.serializer` is Kryo.
+    pub(crate) kryo: Option<KryoForm>,
     nodes: Cell<u32>,
     depth: Cell<u32>,
 }
@@ -54,6 +57,7 @@ impl<'g> Reader<'g> {
             zones: Zones::default(),
             legacy_time_parser: false,
             spark: (0, 0),
+            kryo: None,
             nodes: Cell::new(0),
             depth: Cell::new(0),
         }

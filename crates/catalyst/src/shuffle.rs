@@ -1,6 +1,7 @@
 //! Shuffles that a stage reads or writes.
 
 use javaser::arena::NodeId;
+use javaser::kryo::{KryoForm, last_unsafe_rows};
 
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
@@ -9,6 +10,7 @@ use crate::literal::{Literal, read_row};
 use crate::metrics::{Metric, read_map};
 use crate::object::{Object, Reader};
 use crate::plan::ShuffleRead;
+use crate::unsafe_row;
 use javaser::Closure;
 
 /// A shuffle that a stage writes, in rows of `UnsafeRowSerializer`.
@@ -159,6 +161,36 @@ pub(crate) fn prepared(reader: &Reader<'_>, rdd: Object<'_>) -> Result<Closure> 
     }
 }
 
+/// The same under Kryo: the partitioner writes whether it ascends, and a stream of Kryo's of the class and the array of its
+/// bounds.
+fn kryo_range(
+    reader: &Reader<'_>,
+    partitioner: Object<'_>,
+    partitioning: Object<'_>,
+    form: KryoForm,
+) -> Result<Partitioning> {
+    let level = reader.graph.levels(partitioner.node).next_back();
+    let own = level.map(|level| level.block_bytes().into_owned());
+    let own = own.ok_or_else(|| partitioner.missing("rangeBounds"))?;
+    let Some((1, bounds)) = own.split_first() else {
+        return Err(Unsupported::of_use(
+            "a range partitioner that is not ascending",
+        ));
+    };
+    let order = read_sort_orders(reader, partitioning.elements("ordering")?)?;
+    let types: Vec<_> = order.iter().map(|by| by.child.data_type.clone()).collect();
+    let bounds = last_unsafe_rows(bounds, form);
+    let bounds = bounds.ok_or_else(|| Unsupported::of_use("bounds that Kryo wrote otherwise"))?;
+    let bounds = bounds.into_iter().map(|(row, columns)| {
+        if usize::try_from(columns) != Ok(types.len()) {
+            return Err(Unsupported::of_use("a row of another width"));
+        }
+        unsafe_row::read(row, &types)
+    });
+    let bounds = bounds.collect::<Result<_>>()?;
+    Ok(Partitioning::Range { order, bounds })
+}
+
 fn range(
     reader: &Reader<'_>,
     partitioner: Object<'_>,
@@ -166,6 +198,9 @@ fn range(
 ) -> Result<Partitioning> {
     if partitioner.name() != "RangePartitioner" {
         return Err(Unsupported::Class(partitioner.name().to_owned()));
+    }
+    if let Some(form) = reader.kryo {
+        return kryo_range(reader, partitioner, partitioning, form);
     }
     if !partitioner.bool("ascending")? {
         return Err(Unsupported::of_use(

@@ -1,6 +1,7 @@
 //! Stages and tasks.
 
 use javaser::arena::{Graph, NodeId, Value};
+use javaser::kryo::KryoForm;
 use javatime::Zones;
 
 use crate::carried;
@@ -24,6 +25,8 @@ pub struct Stage {
     pub inputs: Inputs,
     /// What is done with the rows.
     pub output: Output,
+    /// How Kryo writes rows of partitions, if `spark.serializer` is Kryo.
+    pub kryo: Option<KryoForm>,
 }
 
 /// What a stage does with its rows.
@@ -77,6 +80,8 @@ pub struct Settings {
     pub zones: Zones,
     /// The driver's version of Spark, major and minor, where plans of several look the same; zeros if it is not known.
     pub spark: (u32, u32),
+    /// How Kryo writes, if `spark.serializer` is Kryo.
+    pub kryo: Option<KryoForm>,
 }
 
 impl Settings {
@@ -95,6 +100,7 @@ impl Settings {
                 .is_some_and(|policy| policy.eq_ignore_ascii_case("LEGACY")),
             zones: Zones::default(),
             spark: (0, 0),
+            kryo: None,
         }
     }
 }
@@ -122,6 +128,7 @@ impl Stage {
         reader.zones = settings.zones;
         reader.legacy_time_parser = settings.legacy_time_parser;
         reader.spark = settings.spark;
+        reader.kryo = settings.kryo;
         let target = reader.object(target);
         let rdd = reader.object(rdd);
         let mut lineage = Lineage::new(&reader);
@@ -137,6 +144,7 @@ impl Stage {
             root: tree.operator,
             inputs: tree.inputs,
             output,
+            kryo: reader.kryo,
         })
     }
 
@@ -157,7 +165,8 @@ impl Stage {
         graph: &Graph,
         partition: NodeId,
     ) -> std::result::Result<TaskInputs, Unsupported> {
-        let reader = Reader::new(graph, true);
+        let mut reader = Reader::new(graph, true);
+        reader.kryo = self.kryo;
         inputs::bind(
             &reader,
             &self.inputs,

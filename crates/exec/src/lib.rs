@@ -30,7 +30,9 @@ mod union;
 mod window;
 pub mod write;
 
-pub use exchange::{Partitioner, RangeSample, RangeSampler, Scattered, round_robin_order, scatter};
+pub use exchange::{
+    KeySample, Partitioner, RangeSample, RangeSampler, Scattered, round_robin_order, scatter,
+};
 /// What fuzz targets call.
 #[cfg(fuzzing)]
 pub mod fuzzing {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use datafusion_common::Result;
 use datafusion_physical_plan::metrics::Count;
 use javaser::arena::NodeId;
+use rows::Serializer;
 use rows::cached::CachedBatch;
 use rows::error::bail_out;
 
@@ -50,7 +51,12 @@ pub trait Sources: Debug + Send + Sync {
     /// How many compressed bytes [`Sources::shuffle`] would read, by the map statuses. `None` if that is not known.
     fn shuffle_bytes(&self, read: &ShuffleRead, spec: ShufflePartitionSpec) -> Option<u64>;
 
-    /// What `make` makes of a broadcast variable's value, the uncompressed bytes of a Java stream. Made once per
+    /// How values of broadcast variables are written.
+    fn serializer(&self) -> Serializer {
+        Serializer::Java
+    }
+
+    /// What `make` makes of a broadcast variable's value, the uncompressed bytes of a stream of objects. Made once per
     /// executor under this name, which says all that `make` depends on, and shared by tasks until the driver removes
     /// the variable. It may be made again if no task has it and memory is short.
     ///

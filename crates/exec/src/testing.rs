@@ -188,6 +188,7 @@ pub(super) fn stage(root: Operator, inputs: Inputs, ordered: bool) -> Arc<Stage>
         root,
         inputs,
         output,
+        kryo: None,
     })
 }
 

@@ -13,7 +13,7 @@ use catalyst::{CollectResult, DataType, Expr, Literal, Partitioning, SortOrder};
 use exec::{Partitioner, RangeSampler, round_robin_order, scatter};
 use rows::{
     MatchCursor, Relation, RelationKind, RelationTable, RowChecksums, RowDecoder, RowEncoder,
-    result,
+    Serializer, result,
 };
 
 use testkit::from_hex;
@@ -268,7 +268,7 @@ fn a_row_that_is_sent_once_is_there_once() {
         let rows = lines.iter().find(|line| line[0] == "rows").unwrap();
         let mut relation = from_hex(&rows[1]);
         let types = relation_types(&fixture, "rows");
-        let whole = Relation::read(&relation, &types).unwrap();
+        let whole = Relation::read(&relation, Serializer::Java, &types).unwrap();
         // Behind the array's class are its length and elements, of which more are the first one again: descriptors
         // and objects are numbered.
         let at = relation.windows(2).position(|two| two == b"xp").unwrap() + 2;
@@ -277,7 +277,9 @@ fn a_row_that_is_sent_once_is_there_once() {
         relation[at..at + 4].copy_from_slice(&(count + 10_000).to_be_bytes());
         let first = b"q\0~\0\x04";
         relation.extend_from_slice(&first.repeat(10_000));
-        let error = Relation::read(&relation, &types).unwrap_err().to_string();
+        let error = Relation::read(&relation, Serializer::Java, &types)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("damaged"), "{error}");
     }
 }
@@ -289,7 +291,7 @@ fn relations_have_the_rows_that_spark_put_in() {
         for line in fixture.lines("relation") {
             let name = &line[0][..];
             let types = relation_types(&fixture, name);
-            let relation = Relation::read(&from_hex(&line[1]), &types).unwrap();
+            let relation = Relation::read(&from_hex(&line[1]), Serializer::Java, &types).unwrap();
             kinds.push((name, relation.kind));
             let rows: Vec<_> = fixture
                 .lines("relation-row")
@@ -457,7 +459,10 @@ fn samples_are_those_that_spark_takes() {
             sample
                 .push(&rows.slice(first, rows.num_rows() - first))
                 .unwrap();
-            let written = sample.finish(&catalog).unwrap();
+            let sample = sample.finish();
+            let rows = sample.rows.iter().map(|row| &**row);
+            let (partition, count) = (sample.partition_id, sample.count);
+            let written = result::sketch(&catalog, partition, count, sample.columns, rows).unwrap();
             assert_eq!(written, from_hex(&line[3]), "{} {line:?}", fixture.version);
         }
     }
@@ -658,7 +663,7 @@ proptest::proptest! {
                 *place = *byte;
             }
             let types = relation_types(&fixture, &line[0]);
-            let _ = Relation::read(&relation, &types);
+            let _ = Relation::read(&relation, Serializer::Java, &types);
         }
         prop_assert!(true);
     }

@@ -13,6 +13,7 @@ mod classfile;
 mod closure;
 mod de;
 mod error;
+pub mod kryo;
 mod limits;
 pub mod murmur3;
 mod mutf8;

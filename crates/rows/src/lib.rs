@@ -28,6 +28,7 @@ pub mod murmur3;
 mod order;
 mod relation;
 pub mod result;
+mod serializer;
 pub mod types;
 pub mod written;
 
@@ -38,3 +39,4 @@ pub use layout::opaque_schema;
 pub use literals::array_of;
 pub use order::{has_floats, is_ordered, key_type, normalized, order_key};
 pub use relation::{MatchCursor, Matches, Relation, RelationKind, RelationTable};
+pub use serializer::{KryoForm, Serializer};

@@ -8,6 +8,8 @@ use super::{Kryo, NEW_OBJECT, put_text, put_var, tag};
 
 /// What stands for a class that is named.
 const NAMED: u8 = 1;
+/// Bytes of each buffer of a `ChunkedByteBuffer` at most.
+const CHUNK: usize = 1 << 20;
 /// Bytes of a number that is filled in later.
 const LATER: usize = 5;
 
@@ -93,6 +95,11 @@ impl KryoGraph {
         self.kryo.write_int(&mut self.out, value);
     }
 
+    /// A `java.lang.Long` where an object of any class may be.
+    pub fn any_long(&mut self, value: i64) {
+        self.kryo.write_long(&mut self.out, value);
+    }
+
     /// A `java.lang.Byte` where an object of any class may be.
     pub fn any_byte(&mut self, value: u8) {
         self.out.extend_from_slice(&[tag::BYTE, value]);
@@ -142,6 +149,63 @@ impl KryoGraph {
             little_endian.reverse();
         }
         self.out.extend_from_slice(&little_endian);
+    }
+
+    /// Begins an element whose class the array's says.
+    pub fn element(&mut self) {
+        self.new_object();
+    }
+
+    /// An `int` that a class writes itself.
+    pub fn own_int(&mut self, value: i32) {
+        let bytes = match self.kryo.fixed_width {
+            true => value.to_le_bytes(),
+            false => value.to_be_bytes(),
+        };
+        self.out.extend_from_slice(&bytes);
+    }
+
+    /// Bytes that a class writes itself.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// A `ChunkedByteBuffer` of at most 2 GiB, with its fields and those of the `HeapByteBuffer`s in it, as JDK 17 and
+    /// 21 have them, in the order of their names.
+    pub fn chunked_bytes(&mut self, bytes: &[u8]) {
+        let length = |bytes: &[u8]| i32::try_from(bytes.len()).unwrap_or(i32::MAX);
+        self.registered(tag::CHUNKED_BYTE_BUFFER);
+        self.long(length(bytes).into());
+        // bufferWriteChunkSize
+        self.int(64 << 20);
+        let chunks = bytes.chunks(CHUNK);
+        self.registered(tag::BYTE_BUFFERS);
+        put_var(&mut self.out, chunks.len() as u64 + 1);
+        for chunk in chunks {
+            self.registered(tag::HEAP_BYTE_BUFFER);
+            // address: where the bytes of an array begin
+            self.long(16);
+            // bigEndian
+            self.out.push(1);
+            // capacity
+            self.int(length(chunk));
+            // hb
+            self.bytes(chunk);
+            // isReadOnly
+            self.out.push(0);
+            // limit
+            self.int(length(chunk));
+            // mark
+            self.int(-1);
+            // nativeByteOrder
+            self.out.push(0);
+            // offset
+            self.int(0);
+            // position
+            self.int(0);
+            // segment
+            self.null();
+        }
     }
 
     /// A registered class, whose number is the same everywhere, and the beginning of an object of it.

@@ -32,8 +32,11 @@ mod tag {
     pub(super) const SHORT: u8 = 0x08;
     pub(super) const LONG: u8 = 0x09;
     pub(super) const DOUBLE: u8 = 0x0a;
+    pub(super) const HEAP_BYTE_BUFFER: u8 = 0x0c;
+    pub(super) const BYTE_BUFFERS: u8 = 0x0d;
     pub(super) const COMPRESSED_MAP_STATUS: u8 = 0x0f;
     pub(super) const HIGHLY_COMPRESSED_MAP_STATUS: u8 = 0x10;
+    pub(super) const CHUNKED_BYTE_BUFFER: u8 = 0x11;
     pub(super) const BLOCK_MANAGER_ID: u8 = 0x13;
     pub(super) const BYTES: u8 = 0x15;
     pub(super) const ROARING_BITMAP: u8 = 0x23;

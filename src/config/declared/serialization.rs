@@ -24,19 +24,24 @@ declarations! { Serialization:
                 values: &[JAVA_SERIALIZER, KRYO_SERIALIZER],
                 reason: |key, value| format!("a result of {key} {value}"),
             },
-            // Results and relations are objects of it.
-            KnownValues { lane: Sql, values: &[JAVA_SERIALIZER], reason: is },
+            KnownValues { lane: Sql, values: &[JAVA_SERIALIZER, KRYO_SERIALIZER], reason: is },
         ]));
 
     /// Whether Kryo refuses classes that are not registered.
     KRYO_REGISTRATION_REQUIRED: Property<Switch> =
         Property::new("spark.kryo.registrationRequired", Switch, Is("false")).effect(
-            Effect::KnownValues(&[KnownValues { lane: Python, values: &["false"], reason: is }]),
+            Effect::KnownValues(&[
+                KnownValues { lane: Python, values: &["false"], reason: is },
+                KnownValues { lane: Sql, values: &["false"], reason: is },
+            ]),
         );
 
     /// Classes that tell Kryo how to write classes, in shuffles of Python records too.
     KRYO_REGISTRATOR: Property<Text> = Property::new("spark.kryo.registrator", Text, Is("")).effect(
-        Effect::KnownValues(&[KnownValues { lane: Python, values: &[""], reason: is }]),
+        Effect::KnownValues(&[
+            KnownValues { lane: Python, values: &[""], reason: is },
+            KnownValues { lane: Sql, values: &[""], reason: is },
+        ]),
     );
 
     /// Whether Kryo writes numbers with a fixed width.

@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use catalyst::SchemaMerge;
-use catalyst::{LeafInput, Output, Settings, Stage, TaskInputs, Unsupported};
+use catalyst::{
+    LeafInput, Operator, OperatorKind, Output, Settings, Stage, TaskInputs, Unsupported,
+};
 use exec::NativeStage;
 use javaser::Limits;
 use javatime::Zones;
@@ -12,6 +14,7 @@ use wire::task_description::TaskDescription;
 use super::engine::Engine;
 use super::functions::Functions;
 use super::relations::Relations;
+use super::result_format::ResultFormat;
 use super::run::SqlPlan;
 use super::schemas::SchemaPlan;
 use super::sink::JudgedOutput;
@@ -20,6 +23,7 @@ use super::sql_metrics::SqlMetrics;
 use super::verify::{Attempts, Rules};
 use crate::blocks::broadcast::Broadcasts;
 use crate::blocks::codec::Codec;
+use crate::blocks::kryo::Kryo;
 use crate::blocks::shuffle::Shuffle;
 use crate::blocks::store::BlockManager;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
@@ -69,6 +73,8 @@ pub(super) struct Shared {
     /// With `spark.firesteel.verify=both`.
     pub(super) verifier: Option<Attempts>,
     pub(super) codec: Codec,
+    /// How results and values of broadcasts are written.
+    pub(super) format: ResultFormat,
     /// Of objects that are read.
     pub(super) limits: Limits,
 }
@@ -125,6 +131,10 @@ impl SqlLane {
                 engine: OnceLock::new(),
                 verifier,
                 codec: Codec::from_conf(properties)?,
+                format: match Kryo::of_serializer(properties)? {
+                    Some(kryo) => ResultFormat::Kryo(kryo),
+                    None => ResultFormat::Java,
+                },
                 limits: Limits::default(),
             }),
             nothing: unknown_part(properties, LaneName::Sql),
@@ -194,11 +204,20 @@ impl Verifier for SqlLane {
 }
 
 impl Shared {
+    /// Fails if objects would be written by Kryo that this lane writes and reads as Java does only.
+    fn check_format(&self, what: &str) -> Result<(), String> {
+        match self.format {
+            ResultFormat::Java => Ok(()),
+            ResultFormat::Kryo(_) => Err(format!("{what} with {}", declared::SERIALIZER.key)),
+        }
+    }
+
     fn judge(&self, binary: &StageBinary, description: &TaskDescription) -> Result<Work, String> {
         let words = |why: Unsupported| why.to_string();
         if let StageTarget::Function(function) = binary.target {
             let merge = SchemaMerge::read(&binary.graph, binary.rdd, function).map_err(words)?;
             if let Some(merge) = merge {
+                self.check_format("schemas of files")?;
                 return Ok(Work::Schemas(merge));
             }
         }
@@ -214,10 +233,20 @@ impl Shared {
         let mut settings = Settings::new(property);
         settings.zones = self.parts.zones.clone();
         settings.spark = self.parts.spark;
+        settings.kryo = self.format.kryo();
         let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
         let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
         if self.verifier.is_some() && matches!(native.stage().output, Output::Files(_)) {
             return Err("a write, which cannot be held against another one".to_owned());
+        }
+        if self.verifier.is_some() {
+            self.check_format("results that are held against others")?;
+        }
+        if matches!(native.stage().output, Output::Files(_)) {
+            self.check_format("what a write tells the driver")?;
+        }
+        if has_cached(&native.stage().root) {
+            self.check_format("cached tables")?;
         }
         let output = JudgedOutput::new(native.stage(), property, &self.parts.spark_version);
         let output = output.map_err(words)?;
@@ -236,6 +265,13 @@ impl Shared {
             rules,
         })))
     }
+}
+
+/// Whether a cached table is read or made.
+fn has_cached(operator: &Operator) -> bool {
+    // The operators are as deep as the decoder lets them be.
+    matches!(operator.kind, OperatorKind::InMemoryTableScan(_))
+        || operator.children().any(has_cached)
 }
 
 /// Files of this host and of file systems that are known.

@@ -12,7 +12,7 @@
 //! | `functions` | functions of Python, in workers |
 //! | `write` | rows to a shuffle |
 //! | `files` | rows to Parquet files |
-//! | `results` | rows to the driver |
+//! | `results`, `result_format` | rows to the driver |
 //! | `verify` | every attempt run by the JVM too |
 //! | `engine`, `memory` | DataFusion's surroundings |
 //! | `sql_metrics` | what the SQL page of the UI shows |
@@ -29,6 +29,7 @@ pub(crate) mod fuzzing;
 mod lane;
 mod memory;
 mod relations;
+mod result_format;
 mod results;
 mod row_blocks;
 mod run;

@@ -7,9 +7,10 @@ use catalyst::CollectResult;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use exec::RangeSample;
 use rows::RowEncoder;
-use rows::result::{self, CollectRows};
+use rows::result::CollectRows;
 
 use super::failure::of_run;
+use super::result_format::ResultFormat;
 use super::sink::{Finished, Sink};
 use crate::blocks::codec::{Codec, CompressedWriter};
 use crate::task::{TaskContext, TaskError};
@@ -19,12 +20,13 @@ pub(super) struct Collected<'a> {
     rows: CollectRows<CompressedWriter<Vec<u8>>>,
     encoder: RowEncoder,
     result: CollectResult,
+    format: ResultFormat,
     context: &'a TaskContext,
 }
 
 impl<'a> Collected<'a> {
     pub(super) fn new(
-        codec: &Codec,
+        (codec, format): (&Codec, ResultFormat),
         limit: i32,
         take_from_end: bool,
         result: CollectResult,
@@ -35,6 +37,7 @@ impl<'a> Collected<'a> {
             rows: CollectRows::new(codec.writer(Vec::new())?, limit, take_from_end),
             encoder,
             result,
+            format,
             context,
         })
     }
@@ -54,7 +57,8 @@ impl Sink for Collected<'_> {
         let (count, packed) = self.rows.finish().map_err(of_run)?;
         let packed = packed.finish()?;
         let catalog = &self.context.blocks.catalog;
-        result::collect(catalog, self.result, count, &packed)
+        self.format
+            .collect(catalog, self.result, count, &packed)
             .map(Finished::result)
             .map_err(of_run)
     }
@@ -66,6 +70,7 @@ pub(super) struct Ordered<'a> {
     num_fields: usize,
     rows: Vec<Box<[u8]>>,
     memory: MemoryReservation,
+    format: ResultFormat,
     context: &'a TaskContext,
 }
 
@@ -74,6 +79,7 @@ impl<'a> Ordered<'a> {
         encoder: RowEncoder,
         num_fields: usize,
         memory: &Arc<dyn MemoryPool>,
+        format: ResultFormat,
         context: &'a TaskContext,
     ) -> Self {
         Self {
@@ -81,6 +87,7 @@ impl<'a> Ordered<'a> {
             num_fields,
             rows: Vec::new(),
             memory: MemoryConsumer::new("first rows").register(memory),
+            format,
             context,
         }
     }
@@ -97,7 +104,8 @@ impl Sink for Ordered<'_> {
     fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
         let rows = self.rows.iter().map(|row| &**row);
         let catalog = &self.context.blocks.catalog;
-        result::take_ordered(catalog, self.context.partition_id, self.num_fields, rows)
+        self.format
+            .take_ordered(catalog, self.context.partition_id, self.num_fields, rows)
             .map(Finished::result)
             .map_err(of_run)
     }
@@ -106,12 +114,21 @@ impl Sink for Ordered<'_> {
 /// `RangePartitioner.sketch`
 pub(super) struct Sampled<'a> {
     sample: RangeSample<'a>,
+    format: ResultFormat,
     context: &'a TaskContext,
 }
 
 impl<'a> Sampled<'a> {
-    pub(super) fn new(sample: RangeSample<'a>, context: &'a TaskContext) -> Self {
-        Self { sample, context }
+    pub(super) fn new(
+        sample: RangeSample<'a>,
+        format: ResultFormat,
+        context: &'a TaskContext,
+    ) -> Self {
+        Self {
+            sample,
+            format,
+            context,
+        }
     }
 }
 
@@ -121,15 +138,16 @@ impl Sink for Sampled<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
-        self.sample
-            .finish(&self.context.blocks.catalog)
+        let sample = self.sample.finish();
+        self.format
+            .sketch(&self.context.blocks.catalog, &sample)
             .map(Finished::result)
             .map_err(of_run)
     }
 }
 
 /// No rows: a cached table was made.
-pub(super) struct Unit<'a>(pub(super) &'a TaskContext);
+pub(super) struct Unit<'a>(pub(super) ResultFormat, pub(super) &'a TaskContext);
 
 impl Sink for Unit<'_> {
     fn take(&mut self, _: &RecordBatch) -> Result<(), TaskError> {
@@ -137,7 +155,8 @@ impl Sink for Unit<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
-        result::unit(&self.0.blocks.catalog)
+        self.0
+            .unit(&self.1.blocks.catalog)
             .map(Finished::result)
             .map_err(of_run)
     }

@@ -234,7 +234,7 @@ impl JudgedOutput {
                 },
             ) => {
                 let rows = Collected::new(
-                    &lane.codec,
+                    (&lane.codec, lane.format),
                     *limit,
                     *take_from_end,
                     *result,
@@ -247,15 +247,21 @@ impl JudgedOutput {
                 let num_fields = self.rows.num_fields();
                 let num_fields = num_fields
                     .ok_or_else(|| TaskError::BailOut("rows of unknown columns".to_owned()))?;
-                Box::new(Ordered::new(encoder, num_fields, memory, context))
+                Box::new(Ordered::new(
+                    encoder,
+                    num_fields,
+                    memory,
+                    lane.format,
+                    context,
+                ))
             }
-            (OutputKind::Unit, _) => Box::new(Unit(context)),
+            (OutputKind::Unit, _) => Box::new(Unit(lane.format, context)),
             (OutputKind::Files(judged), Output::Files(write)) => {
                 Box::new(FilesSink::new(judged, write, memory, context)?)
             }
             (OutputKind::Sample(sampler), _) => {
                 let sample = sampler.task(partition).map_err(bail_out)?;
-                Box::new(Sampled::new(sample, context))
+                Box::new(Sampled::new(sample, lane.format, context))
             }
             _ => return Err(TaskError::BailOut("an output of another kind".to_owned())),
         })

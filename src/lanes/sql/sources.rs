@@ -152,6 +152,10 @@ impl Sources for TaskSources {
         Some(bytes)
     }
 
+    fn serializer(&self) -> rows::Serializer {
+        self.lane.format.serializer()
+    }
+
     fn of_broadcast(
         &self,
         broadcast: &Broadcast,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BinaryViewArray, Int64Array};
 use catalyst::{
-    AggregateFunction, AggregateKind, Attribute, Between, DataType, Decimal, Expr, ExprId, ExprKind,
-    Literal,
+    AggregateFunction, AggregateKind, Attribute, Between, DataType, Decimal, Expr, ExprId,
+    ExprKind, Literal,
 };
 use javaser::ScalaVersion;
 

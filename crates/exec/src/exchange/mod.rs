@@ -5,4 +5,4 @@ mod range;
 mod sample;
 
 pub use partition::{Partitioner, Scattered, round_robin_order, scatter};
-pub use sample::{RangeSample, RangeSampler};
+pub use sample::{KeySample, RangeSample, RangeSampler};

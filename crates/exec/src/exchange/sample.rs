@@ -6,7 +6,6 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
-use javaser::Catalog;
 
 use crate::expr::lower;
 use catalyst::Unsupported;
@@ -14,7 +13,6 @@ use catalyst::{Attribute, SortOrder};
 use javaser::XorShiftRandom;
 use rows::RowEncoder;
 use rows::error::bail_out;
-use rows::result;
 use rows::types::schema_of_types;
 
 /// [`Output::RangeSample`](catalyst::Output::RangeSample) of a stage.
@@ -126,15 +124,29 @@ impl RangeSample<'_> {
         Ok(())
     }
 
-    /// The result of the task.
-    ///
-    /// # Errors
-    /// Bail-out: a class is not known.
-    pub fn finish(self, catalog: &Catalog) -> Result<Vec<u8>> {
-        let sample = self.sample.iter().map(|row| &**row);
-        let fields = self.sampler.keys.len();
-        result::sketch(catalog, self.partition_id, self.count, fields, sample)
+    /// What was kept.
+    #[must_use]
+    pub fn finish(self) -> KeySample {
+        KeySample {
+            partition_id: self.partition_id,
+            count: self.count,
+            columns: self.sampler.keys.len(),
+            rows: self.sample,
+        }
     }
+}
+
+/// The result of `RangePartitioner.sketch`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeySample {
+    /// The partition.
+    pub partition_id: i32,
+    /// How many rows it has.
+    pub count: i64,
+    /// Columns of the keys.
+    pub columns: usize,
+    /// Keys of some of the rows, as `UnsafeRow`s.
+    pub rows: Vec<Box<[u8]>>,
 }
 
 /// `scala.util.hashing.byteswap32`

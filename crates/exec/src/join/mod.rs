@@ -35,7 +35,7 @@ use catalyst::{Broadcast, Operator};
 use catalyst::{BuildSide, EquiJoin, JoinType};
 use rows::error::bail_out;
 use rows::types::{ToArrow as _, schema_of};
-use rows::{Relation, RelationKind, RelationTable};
+use rows::{Relation, RelationKind, RelationTable, Serializer};
 
 /// A join with a broadcast side.
 #[derive(Debug, Clone, Copy)]
@@ -182,16 +182,21 @@ impl TableOf {
     /// The table, made by the first task that asks.
     fn of(&self, sources: &dyn Sources, broadcast: &Broadcast) -> DataFusionResult<Arc<Build>> {
         let shared = sources.of_broadcast(broadcast, &self.name, &mut |value, memory| {
-            Ok(Arc::new(self.make(value, memory)?))
+            Ok(Arc::new(self.make(value, sources.serializer(), memory)?))
         })?;
         let build = shared.downcast();
         build.map_err(|_| bail_out("a broadcast of something else"))
     }
 
-    fn make(&self, value: &[u8], mut memory: Box<dyn SharedMemory>) -> DataFusionResult<Build> {
+    fn make(
+        &self,
+        value: &[u8],
+        serializer: Serializer,
+        mut memory: Box<dyn SharedMemory>,
+    ) -> DataFusionResult<Build> {
         // Rows are copied, and columns made of them.
         memory.resize(value.len().saturating_mul(2))?;
-        let relation = Relation::read(value, self.types.iter())?;
+        let relation = Relation::read(value, serializer, self.types.iter())?;
         let (kind, rows) = (relation.kind, relation.memory_size());
         let batch = relation.batch;
         let table = match self.keys.is_empty() {

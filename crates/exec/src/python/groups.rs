@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType as ArrowType, Field, Schema};
+use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
 use catalyst::{
     Attribute, DataType, Expr, GroupedInput, Inputs, MapGroups, Operator, TaskInputs, Unsupported,
 };
@@ -37,6 +37,8 @@ struct Given {
     keys: Arc<GroupKeys>,
     arguments: Arc<[Arc<dyn PhysicalExpr>]>,
     schema: Schema,
+    /// The fields of the only column, if rows are sent as structs.
+    fields: Option<Fields>,
 }
 
 /// Lowers a function of Python over groups of the rows of one input or two.
@@ -74,7 +76,8 @@ pub(in super::super) fn map_groups(
             ordered: true,
         };
         let child = lowering.operator(child, inputs, all)?;
-        given.push(Given::new(of, child.output()?, &zone)?);
+        let as_structs = map.kind.sees_structs();
+        given.push(Given::new(of, child.output()?, &zone, as_structs)?);
         lowered.push(child);
     }
     let (made, attributes) = Made::new(&map.output, demand);
@@ -107,19 +110,33 @@ pub(in super::super) fn map_groups(
 }
 
 impl Given {
-    fn new(of: &GroupedInput, input: &[Attribute], zone: &Arc<str>) -> Result<Self> {
+    fn new(
+        of: &GroupedInput,
+        input: &[Attribute],
+        zone: &Arc<str>,
+        as_structs: bool,
+    ) -> Result<Self> {
         let column = |of: &Attribute| {
             let own: ArrowType = type_for_python(&of.data_type, zone)?;
             Ok(Field::new(&of.name, own, of.nullable))
         };
-        let fields = of.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let fields: Vec<Field> = of.columns.iter().map(column).collect::<Result<_>>()?;
+        let (schema, fields) = match as_structs {
+            false => (Schema::new(fields), None),
+            true => {
+                let row = DataType::Struct(fields_of(&of.columns));
+                let row = Field::new("struct", type_for_python(&row, zone)?, true);
+                (Schema::new(vec![row]), Some(Fields::from(fields)))
+            }
+        };
         let keys = of.keys.iter().cloned().map(Expr::attribute);
         let arguments = of.columns.iter().cloned();
         let arguments = arguments.map(|column| lower(&Expr::attribute(column), input));
         Ok(Self {
             keys: Arc::new(GroupKeys::new(keys, input)?),
             arguments: arguments.collect::<Result<_>>()?,
-            schema: Schema::new(fields),
+            schema,
+            fields,
         })
     }
 }
@@ -139,7 +156,7 @@ fn begin(
             start.input(place)?,
             Arc::clone(&given.keys),
             Arc::clone(&given.arguments),
-            BatchWriter::new(given.schema.clone(), None)?,
+            BatchWriter::new(given.schema.clone(), given.fields.clone())?,
             memory.register(start.context.memory_pool()),
         ));
     }

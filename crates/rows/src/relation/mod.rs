@@ -1,5 +1,6 @@
 //! What the table side of a broadcast join is sent as: `HashedRelation`s and arrays of rows.
 
+mod kryo;
 mod read;
 mod table;
 
@@ -13,6 +14,7 @@ use javaser::arena::Graph;
 
 use super::decode::{RowDecoder, RowSpan};
 use crate::error::bail_out;
+use crate::serializer::Serializer;
 use catalyst::DataType;
 use catalyst::Unsupported;
 
@@ -43,20 +45,25 @@ pub enum RelationKind {
 }
 
 impl Relation {
-    /// Reads a broadcast variable's value as `JavaSerializer` wrote it, decompressed, with rows of these columns.
+    /// Reads a broadcast variable's value as a serializer wrote it, decompressed, with rows of these columns.
     ///
     /// # Errors
     /// Bail-outs: it is something else, or text is not UTF-8.
     pub fn read<'a>(
         value: &[u8],
+        serializer: Serializer,
         types: impl IntoIterator<Item = &'a DataType> + Clone,
     ) -> Result<Self> {
         let decoder =
             RowDecoder::new(types).map_err(|why: Unsupported| bail_out(why.to_string()))?;
-        let graph = Graph::parse(value, &Limits::default())
-            .map_err(|_| bail_out("a broadcast that cannot be read"))?;
-        let sent = read::Sent::find(&graph, value.len())?;
-        drop(graph);
+        let sent = match serializer {
+            Serializer::Java => {
+                let graph = Graph::parse(value, &Limits::default())
+                    .map_err(|_| bail_out("a broadcast that cannot be read"))?;
+                read::Sent::find(&graph, value.len())?
+            }
+            Serializer::Kryo(form) => read::Sent::of_kryo(&Bytes::copy_from_slice(value), form)?,
+        };
         let batch = decoder.decode(&sent.rows)?;
         Ok(Self {
             kind: sent.kind,

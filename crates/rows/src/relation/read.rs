@@ -14,7 +14,7 @@ const JOINS: &str = "org.apache.spark.sql.execution.joins.";
 const SIZE_BITS: u32 = 28;
 
 /// The largest block: places in it are 32 bits wide.
-const MAX_BYTES: usize = i32::MAX as usize;
+pub(super) const MAX_BYTES: usize = i32::MAX as usize;
 
 pub(super) struct Sent {
     pub(super) kind: RelationKind,
@@ -49,7 +49,7 @@ impl Sent {
     }
 }
 
-fn unknown() -> DataFusionError {
+pub(super) fn unknown() -> DataFusionError {
     bail_out("a broadcast of another class")
 }
 
@@ -83,6 +83,17 @@ pub(super) fn long_rows(bytes: Bytes) -> Result<Rows> {
     let [used] = input.longs()?;
     let page_start = bytes.len() - input.bytes.len();
     let page = input.words(used)?;
+    let page = bytes.slice(page_start..page_start + page.len());
+    long_rows_at(dense, num_values, words, page)
+}
+
+/// The rows of a page of a `LongToUnsafeRowMap`, of which there are so many, by their addresses.
+pub(super) fn long_rows_at(
+    dense: bool,
+    num_values: i64,
+    words: &[u8],
+    page: Bytes,
+) -> Result<Rows> {
     if page.len() > MAX_BYTES {
         return Err(bail_out("a relation of more than 2 GiB"));
     }
@@ -118,10 +129,7 @@ pub(super) fn long_rows(bytes: Bytes) -> Result<Rows> {
         return Err(damaged());
     }
     spans.sort_unstable_by_key(|span| span.offset);
-    Ok(vec![(
-        bytes.slice(page_start..page_start + page.len()),
-        spans,
-    )])
+    Ok(vec![(page, spans)])
 }
 
 /// `UnsafeHashedRelation`: pairs of rows, of which the second are those of the relation.

@@ -146,6 +146,7 @@ fn rules(root: Box<Operator>, output: Output) -> Rules {
         root: *root,
         inputs: catalyst::Inputs::Leaf(0),
         output,
+        kryo: None,
     })
 }
 

@@ -1,0 +1,206 @@
+//! Values of result tasks, as `spark.serializer` writes them.
+
+use catalyst::CollectResult;
+use datafusion_common::Result;
+use exec::KeySample;
+use javaser::Catalog;
+use rows::error::bail_out;
+use rows::{KryoForm, Serializer, result};
+
+use crate::blocks::kryo::{Kryo, KryoGraph};
+
+const INTERNAL_ROWS: &str = "[Lorg.apache.spark.sql.catalyst.InternalRow;";
+const UNSAFE_ROW: &str = "org.apache.spark.sql.catalyst.expressions.UnsafeRow";
+
+/// `spark.serializer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResultFormat {
+    /// `JavaSerializer`
+    Java,
+    /// `KryoSerializer`
+    Kryo(Kryo),
+}
+
+impl ResultFormat {
+    /// How values of broadcasts are written with it.
+    pub(super) fn serializer(self) -> Serializer {
+        match self {
+            Self::Java => Serializer::Java,
+            Self::Kryo(kryo) => Serializer::Kryo(KryoForm {
+                fixed_width: kryo.fixed_width,
+                references: kryo.references,
+            }),
+        }
+    }
+
+    /// How Kryo writes, if it is Kryo.
+    pub(super) fn kryo(self) -> Option<KryoForm> {
+        match self.serializer() {
+            Serializer::Java => None,
+            Serializer::Kryo(form) => Some(form),
+        }
+    }
+
+    /// As [`result::collect`].
+    pub(super) fn collect(
+        self,
+        catalog: &Catalog,
+        result: CollectResult,
+        count: i64,
+        packed: &[u8],
+    ) -> Result<Vec<u8>> {
+        let Self::Kryo(kryo) = self else {
+            return result::collect(catalog, result, count, packed);
+        };
+        if i32::try_from(packed.len()).is_err() {
+            return Err(bail_out("a result of more than 2 GiB"));
+        }
+        let mut graph = KryoGraph::new(kryo);
+        if result == CollectResult::Array {
+            let length = graph.array("[Lscala.Tuple2;");
+            graph.set_length(length, 1);
+        }
+        graph.object("scala.Tuple2");
+        graph.any_long(count);
+        graph.chunked_bytes(packed);
+        Ok(graph.finish())
+    }
+
+    /// As [`result::take_ordered`].
+    pub(super) fn take_ordered<'r>(
+        self,
+        catalog: &Catalog,
+        partition_id: i32,
+        num_fields: usize,
+        rows: impl Iterator<Item = &'r [u8]>,
+    ) -> Result<Vec<u8>> {
+        let Self::Kryo(kryo) = self else {
+            return result::take_ordered(catalog, partition_id, num_fields, rows);
+        };
+        let mut graph = KryoGraph::new(kryo);
+        let mut rows = rows.peekable();
+        match rows.peek() {
+            None if partition_id != 0 => graph.object("scala.None$"),
+            _ => {
+                graph.object("scala.Some");
+                put_rows(&mut graph, num_fields, rows)?;
+            }
+        }
+        Ok(graph.finish())
+    }
+
+    /// The result of `RangePartitioner.sketch`.
+    pub(super) fn sketch(self, catalog: &Catalog, sample: &KeySample) -> Result<Vec<u8>> {
+        let KeySample {
+            partition_id,
+            count,
+            columns,
+            rows,
+        } = sample;
+        let rows = rows.iter().map(|row| &**row);
+        let Self::Kryo(kryo) = self else {
+            return result::sketch(catalog, *partition_id, *count, *columns, rows);
+        };
+        let mut graph = KryoGraph::new(kryo);
+        let length = graph.array("[Lscala.Tuple3;");
+        graph.set_length(length, 1);
+        // Its class is final: it is not named again.
+        graph.element();
+        graph.any_int(*partition_id);
+        graph.any_long(*count);
+        put_rows(&mut graph, *columns, rows)?;
+        Ok(graph.finish())
+    }
+
+    /// As [`result::unit`].
+    pub(super) fn unit(self, catalog: &Catalog) -> Result<Vec<u8>> {
+        let Self::Kryo(kryo) = self else {
+            return result::unit(catalog);
+        };
+        let mut graph = KryoGraph::new(kryo);
+        graph.object("scala.runtime.BoxedUnit");
+        Ok(graph.finish())
+    }
+}
+
+/// `InternalRow[]` of `UnsafeRow`s of so many columns.
+fn put_rows<'r>(
+    graph: &mut KryoGraph,
+    num_fields: usize,
+    rows: impl Iterator<Item = &'r [u8]>,
+) -> Result<()> {
+    let own = |number: usize| i32::try_from(number).map_err(|_| bail_out("rows of 2 GiB"));
+    let length = graph.array(INTERNAL_ROWS);
+    let columns = own(num_fields)?;
+    let mut count = 0_u32;
+    for row in rows {
+        graph.object(UNSAFE_ROW);
+        graph.own_int(own(row.len())?);
+        graph.own_int(columns);
+        graph.raw(row);
+        count += 1;
+    }
+    graph.set_length(length, count);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMS: [(&str, bool, bool); 4] = [
+        ("fixed", true, true),
+        ("variable", false, true),
+        ("unmarked", true, false),
+        ("least", false, false),
+    ];
+
+    /// What Spark's own serializer wrote, with classes named as here.
+    #[test]
+    fn results_are_what_kryo_writes() {
+        let row: Vec<u8> = [
+            &[0; 8][..],
+            &1_i64.to_le_bytes(),
+            &[2, 0, 0, 0, 24, 0, 0, 0],
+            b"ab\0\0\0\0\0\0",
+        ]
+        .concat();
+        let expected = include_str!("fixtures/kryo-results.txt");
+        for (name, fixed_width, references) in FORMS {
+            let format = ResultFormat::Kryo(Kryo {
+                fixed_width,
+                references,
+            });
+            let catalog = Catalog::from_class_path(&[]).unwrap();
+            let sample = KeySample {
+                partition_id: 3,
+                count: 9,
+                columns: 2,
+                rows: vec![row.clone().into()],
+            };
+            let rows = || std::iter::once(&row[..]);
+            let found = [
+                (
+                    "collect",
+                    format.collect(&catalog, CollectResult::Array, 7, &[1, 2, 3]),
+                ),
+                ("sketch", format.sketch(&catalog, &sample)),
+                ("some", format.take_ordered(&catalog, 1, 2, rows())),
+                (
+                    "none",
+                    format.take_ordered(&catalog, 1, 2, std::iter::empty()),
+                ),
+                ("unit", format.unit(&catalog)),
+            ];
+            for (of, bytes) in found {
+                let hex: String = bytes
+                    .unwrap()
+                    .iter()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect();
+                let line = format!("{name} {of} {hex}");
+                assert!(expected.lines().any(|known| known == line), "{line}");
+            }
+        }
+    }
+}
