@@ -6,6 +6,7 @@ mod function;
 mod lambda;
 mod nested;
 mod read;
+mod text;
 
 use javatime::TimeZone;
 

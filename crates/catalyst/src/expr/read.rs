@@ -5,7 +5,9 @@ use javatime::TimeZone;
 
 use super::arithmetic::{decimal_result, integral, rounded};
 use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, spec};
-use super::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, lambda, nested};
+use super::{
+    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, lambda, nested, text,
+};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
@@ -62,6 +64,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "GetArrayStructFields" => fields_of_elements(reader, object),
         "NamedLambdaVariable" => lambda::variable(reader, object).map(Expr::attribute),
         "Murmur3Hash" | "XxHash64" => hash(reader, object),
+        "objects.StaticInvoke" => text::static_invoke(reader, object),
         "Empty2Null" => crate::write::empty_to_null(reader, object),
         name => match spec(name) {
             Some(spec) => function(reader, object, spec),
@@ -200,7 +203,7 @@ fn hash(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     Ok(hash)
 }
 
-fn call(function: Function, args: Vec<Expr>, data_type: DataType) -> Expr {
+pub(super) fn call(function: Function, args: Vec<Expr>, data_type: DataType) -> Expr {
     Expr {
         nullable: args.iter().any(|arg| arg.nullable),
         data_type,
@@ -219,12 +222,24 @@ fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr
     let mut args = match spec.args {
         Args::Fields(fields) => {
             known.extend(fields);
-            let values = fields.iter().map(|field| object.value(field));
-            Expr::read_all(reader, values.collect::<Result<_>>()?)?
+            let args = fields.iter().map(|field| match *field {
+                "unit" => Ok(text::of(&object.text(field)?)),
+                field => Expr::read(reader, object.value(field)?),
+            });
+            args.collect::<Result<_>>()?
+        }
+        Args::Children if object.get("patterns").is_some() => {
+            known.extend(["child", "patterns"]);
+            text::patterns(reader, object)?
         }
         Args::Children => {
             known.push("children");
-            Expr::read_all(reader, object.elements("children")?)?
+            let mut args = Expr::read_all(reader, object.elements("children")?)?;
+            if spec.function == Function::AtLeastNNonNulls {
+                known.push("n");
+                args.insert(0, text::integer(object.int("n")?));
+            }
+            args
         }
     };
     // The characters to trim are optional.
@@ -235,8 +250,11 @@ fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr
     if object.get("stepOpt").is_some() {
         args.extend(Expr::read_option(reader, object.option("stepOpt")?)?);
     }
-    for absent in ["nullReplacement", "defaultValueOutOfBound"] {
+    for absent in ["nullReplacement", "defaultValueOutOfBound", "threshold"] {
         if object.get(absent).is_some() && !nested::is_absent(reader, object, absent)? {
+            if let Some(part) = text::split_part(reader, object, &args)? {
+                return Ok(part);
+            }
             return Err(Unsupported::of_use(format!(
                 "{} with {absent}",
                 object.name()
@@ -280,7 +298,15 @@ fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr
     } else {
         zone_argument(reader, spec.function, &args)
     };
-    if spec.function == Function::DateFormatClass && reader.legacy_time_parser {
+    let formatted = matches!(
+        spec.function,
+        Function::DateFormatClass
+            | Function::FromUnixTime
+            | Function::UnixTimestamp
+            | Function::ToUnixTimestamp
+            | Function::GetTimestamp
+    );
+    if formatted && reader.legacy_time_parser {
         return Err(Unsupported::of_use("formats of Spark 2"));
     }
     if let ResultType::MakeDecimal = spec.result {
@@ -323,10 +349,12 @@ fn result_type(
     let arg = |index: usize| args.get(index).ok_or_else(no_argument);
     Ok(match spec.result {
         ResultType::Boolean => DataType::Boolean,
+        ResultType::Byte => DataType::Byte,
         ResultType::Integer => DataType::Integer,
         ResultType::Long => DataType::Long,
         ResultType::Double => DataType::Double,
         ResultType::String => DataType::String,
+        ResultType::Binary => DataType::Binary,
         ResultType::Date => DataType::Date,
         ResultType::Timestamp => DataType::Timestamp,
         ResultType::DayTimeInterval => DataType::DayTimeInterval,
@@ -353,6 +381,9 @@ fn result_type(
         ResultType::Integral => integral(&arg(0)?.data_type),
         of @ (ResultType::ArrayOf
         | ResultType::MapOf
+        | ResultType::SameElements
+        | ResultType::MapOfArrays
+        | ResultType::MapOfEntries
         | ResultType::Element
         | ResultType::Keys
         | ResultType::Values
@@ -509,6 +540,15 @@ fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     ])?;
     let child = Expr::read(reader, object.value("child")?)?;
     let to = data_type(reader, object)?;
+    let parts = matches!(
+        child.data_type,
+        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_)
+    );
+    if parts && to == DataType::String && object.bool("legacyCastToStr")? {
+        return Err(Unsupported::of_use(
+            "texts of arrays, maps and structs of Spark 3.0",
+        ));
+    }
     let mode = eval_mode(object)?;
     let may_fail = match (&child.data_type, &to) {
         (DataType::String, to) => !matches!(to, DataType::String | DataType::Binary),
