@@ -281,7 +281,7 @@ def complex_texts():
 
 
 SETS = [("array(small, i32, null)", "array(i32b, small)"), ("array(i8, i16, small)", "array(small, cast(2 as smallint))"), ("if(b, array(s, s2, s), null)", "array(part, s2, null)"), ("array(dt, dt2)", "if(b2, array(dt2, null), array(dt))"), ("array(d15, d15b, null)", "array(d15b)"), ("array(b, null)", "array(b2)"),
-        ("array(array(small), null)", "array(array(small, null), array(small))"), ("array(named_struct('x', small, 'y', s))", "array(named_struct('x', small, 'y', s2), null)"), ("cast(array() as array<int>)", "array(small)"), ("array(small)", "cast(array() as array<int>)"), ("array(bin)", "array(bin, null)"), ("array(null, null)", "array(null)"), ("array(ts, ts)", "array(ts2)")]
+        ("array(array(small), null)", "array(array(small, null), array(small))"), ("array(named_struct('x', small, 'y', s))", "array(named_struct('x', small, 'y', s2), null)"), ("cast(array() as array<int>)", "array(small)"), ("array(small)", "cast(array() as array<int>)"), ("array(bin)", "array(bin, null)"), ("array(ts, ts)", "array(ts2)")]
 
 
 def collections():
@@ -289,9 +289,9 @@ def collections():
     found = [f"{function}({a}, {b})" for a, b in SETS for function in ["array_union", "array_intersect", "array_except", "arrays_overlap"]] + [f"{function}({b}, {a})" for a, b in SETS[:5] for function in ["array_except", "arrays_overlap"]]
     found += [f"array_remove({a}, {of})" for a, of in ELEMENTS] + [f"array_append({a}, {of})" for a, of in ELEMENTS] + [f"array_prepend({a}, {of})" for a, of in ELEMENTS] + ["array_append(array(1), null)", "array_append(array(array(small)), array(i32))", "array_compact(array(small, null, i32))", "array_append(cast(null as array<int>), 1)"]
     found += [f"array_insert({a}, {n}, {of})" for a, of in ELEMENTS[:6] for n in ["1", "2", "4", "7", "-1", "-2", "-4", "-5", "-9", "coalesce(nullif(small, 0), 3)", "cast(null as int)"]]
-    found += ["map_from_arrays(array(id, id + 1), array(s, s2))", "map_from_arrays(if(b, array(concat('a', id), 'b'), null), array(dt, null))", "map_from_arrays(array(), array())", "map_from_arrays(array(array(id), array(id, id)), array(d15, d15b))"]
+    found += ["map_from_arrays(array(id, id + 1), array(s, s2))", "map_from_arrays(if(b, array(concat('a', id), 'b'), null), array(dt, null))", "cast(map_from_arrays(array(), array()) as string)", "map_from_arrays(array(array(id), array(id, id)), array(d15, d15b))"]
     found += [f"map_from_entries({of})" for of in ["array(struct(id, s), struct(-id - 1, s2))", "array(struct(id, i32), if(b, null, struct(-id - 1, i32b)))", "map_entries(map('a', i64, 'b', i64b))", "if(b2, array(struct('x', array(small))), null)", "array(named_struct('k', dt2, 'v', null)) "] if "dt2" not in of]
-    found += ["map_concat(map(id, s), map(-id - 1, s2))", "map_concat(map('a', i32), if(b, map('b', small), null))", "map_concat(map(1, null), map(2, i32), map())", "map_concat()", "map_concat(map('k', array(s)))"]
+    found += ["map_concat(map(id, s), map(-id - 1, s2))", "map_concat(map('a', i32), if(b, map('b', small), null))", "map_concat(map(1, null), map(2, i32), map())", "cast(map_concat() as string)", "map_concat(map('k', array(s)))"]
     found += [f"split_part({s}, {d}, {n})" for s in ["s", "concat(s, ',', s2, ',', part)", "part"] for d in ["','", "part", "'a'", "''", "'.'"] for n in ["1", "2", "-1", "-3", "coalesce(nullif(small, 0), 2)"]] + ["luhn_check(num)", "luhn_check('79927398713')", "luhn_check(cast(abs(i32) as string))"]
     return found
 

@@ -582,7 +582,7 @@ functions! {
     /// Numbers from the first to the second.
     Sequence Args::Fields(&["start", "stop"]), NONE, Result::ArrayOf, Nullable::Any, zoned true, ignored &["stepOpt", "throwable"];
     /// Elements of either array.
-    ArrayUnion PAIR, NONE, Result::SameElements, Nullable::Any;
+    ArrayUnion PAIR, NONE, Result::SameElements, Nullable::Any, ignored &["internalDataType"];
     /// Elements of both arrays.
     ArrayIntersect PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["internalDataType"];
     /// Elements of the first array that the second has not.
@@ -592,15 +592,15 @@ functions! {
     /// An array without a value.
     ArrayRemove PAIR, NONE, Result::Arg(0), Nullable::Any;
     /// An array with a value behind it.
-    ArrayAppend PAIR, NONE, Result::SameElements, Nullable::Any;
+    ArrayAppend PAIR, NONE, Result::SameElements, Nullable::Any, ignored &["internalDataType"];
     /// An array with a value at a place.
-    ArrayInsert Args::Fields(&["srcArrayExpr", "posExpr", "itemExpr"]), Context::Without("legacyNegativeIndex"), Result::SameElements, Nullable::Any, ignored &["positivePos"];
+    ArrayInsert Args::Fields(&["srcArrayExpr", "posExpr", "itemExpr"]), Context::Without("legacyNegativeIndex"), Result::SameElements, Nullable::Any, ignored &["internalDataType", "positivePos"];
     /// A map of an array of keys and one of values.
     MapFromArrays PAIR, NONE, Result::MapOfArrays, Nullable::Any, ignored &["mapBuilder"];
     /// A map of an array of entries.
     MapFromEntries CHILD, NONE, Result::MapOfEntries, Nullable::Always, ignored &["mapBuilder"];
     /// A map of what maps have.
-    MapConcat Args::Children, NONE, Result::SameElements, Nullable::Any, ignored &["mapBuilder"];
+    MapConcat Args::Children, NONE, Result::SameElements, Nullable::Any, ignored &["internalDataType", "mapBuilder"];
     /// Parts of a text between another.
     StringSplitSQL Args::Fields(&["str", "delimiter"]), NONE, Result::ArrayOf, Nullable::Any, ignored &["collationId"];
     /// The part of a text with a number: `ElementAt` of `StringSplitSQL`.

@@ -1,6 +1,6 @@
 //! What classes have beside their arguments as arguments, and calls of Java's methods.
 
-use super::read::call;
+use super::call::call;
 use super::{Expr, ExprKind, Function};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
