@@ -291,7 +291,7 @@ def collections():
     found += [f"array_insert({a}, {n}, {of})" for a, of in ELEMENTS[:6] for n in ["1", "2", "4", "7", "-1", "-2", "-4", "-5", "-9", "coalesce(nullif(small, 0), 3)", "cast(null as int)"]]
     found += ["map_from_arrays(array(id, id + 1), array(s, s2))", "map_from_arrays(if(b, array(concat('a', id), 'b'), null), array(dt, null))", "cast(map_from_arrays(array(), array()) as string)", "map_from_arrays(array(array(id), array(id, id)), array(d15, d15b))"]
     found += [f"map_from_entries({of})" for of in ["array(struct(id, s), struct(-id - 1, s2))", "array(struct(id, i32), if(b, null, struct(-id - 1, i32b)))", "map_entries(map('a', i64, 'b', i64b))", "if(b2, array(struct('x', array(small))), null)", "array(named_struct('k', dt2, 'v', null)) "] if "dt2" not in of]
-    found += ["map_concat(map(id, s), map(-id - 1, s2))", "map_concat(map('a', i32), if(b, map('b', small), null))", "map_concat(map(1, null), map(2, i32), map())", "cast(map_concat() as string)", "map_concat(map('k', array(s)))"]
+    found += ["map_concat(map(id, s), map(-id - 1, s2))", "map_concat(map('a', i32), if(b, map('b', small), null))", "map_concat(map(1, null), map(2, i32), map())", "map_concat(map('k', array(s)))"]
     found += [f"split_part({s}, {d}, {n})" for s in ["s", "concat(s, ',', s2, ',', part)", "part"] for d in ["','", "part", "'a'", "''", "'.'"] for n in ["1", "2", "-1", "-3", "coalesce(nullif(small, 0), 2)"]] + ["luhn_check(num)", "luhn_check('79927398713')", "luhn_check(cast(abs(i32) as string))"]
     return found
 

@@ -144,7 +144,7 @@ fn bucket(value: f64, min: f64, max: f64, buckets: i64) -> Option<i64> {
     };
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     let part = (buckets as f64 * passed / (upper - lower)) as i64;
-    part.checked_add(1)
+    Some(part.wrapping_add(1))
 }
 
 fn width_bucket(args: Args) -> Arc<dyn PhysicalExpr> {

@@ -399,6 +399,10 @@ fn substring(to: &ArrowType, args: Args) -> Arc<dyn PhysicalExpr> {
                     let (position, length) = at(row);
                     let size = i32::try_from(value.len()).unwrap_or(i32::MAX);
                     let (start, end) = bounds(position, length, || size);
+                    // Spark's ints overflow, and it may fail.
+                    if start.checked_add(length).is_none() || size.checked_sub(start).is_none() {
+                        return Err(bail_out("a place that overflows"));
+                    }
                     let place = |at: i32| usize::try_from(at.clamp(0, size)).unwrap_or(0);
                     let part = value.get(place(start)..place(end)).unwrap_or_default();
                     builder.append_value(part);
