@@ -328,6 +328,8 @@ functions! {
     /// As its argument.
     KnownNullable CHILD, NONE, Result::Arg(0), Nullable::Always;
     /// As its argument.
+    KnownNotContainsNull CHILD, NONE, Result::Arg(0), Nullable::Any;
+    /// As its argument.
     KnownFloatingPointNormalized CHILD, NONE, Result::Arg(0), Nullable::Any;
     /// One NaN for all, one zero for both.
     NormalizeNaNAndZero CHILD, NONE, Result::Arg(0), Nullable::Any, ignored &["normalizer"];

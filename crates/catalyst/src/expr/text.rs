@@ -71,6 +71,7 @@ pub(super) fn split_part(
 #[inline(never)]
 pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&[
+        "staticObject",
         "dataType",
         "functionName",
         "arguments",

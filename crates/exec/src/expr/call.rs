@@ -63,6 +63,7 @@ impl Lowering<'_> {
             F::AtLeastNNonNulls => super::logic::at_least(self.all(args)?),
             F::KnownNotNull
             | F::KnownNullable
+            | F::KnownNotContainsNull
             | F::KnownFloatingPointNormalized
             | F::UnaryPositive => child(),
             F::NormalizeNaNAndZero => match to {

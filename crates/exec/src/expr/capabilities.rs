@@ -168,6 +168,9 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
         F::FromUnixTime | F::UnixTimestamp | F::ToUnixTimestamp | F::GetTimestamp => {
             args.get(1) == Some(&DataType::String)
         }
+        F::AtLeastNNonNulls => first == Some(&DataType::Integer),
+        // Of what is an array.
+        F::KnownNotContainsNull => matches!(first, Some(DataType::Array { .. })),
         F::TimestampAdd | F::TimestampDiff => first == Some(&DataType::String),
         F::StringSplit => *args == [DataType::String, DataType::String, DataType::Integer],
         // Whatever the values are.
@@ -182,6 +185,7 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
     const FILTER: [u8; 20] = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1];
     let text = |text: &str| Literal::String(text.as_bytes().to_vec());
     match function {
+        Function::AtLeastNNonNulls => vec![(0, Literal::Integer(1), DataType::Integer)],
         Function::Round | Function::BRound => vec![(1, Literal::Integer(0), DataType::Integer)],
         Function::TruncDate => vec![(1, text("year"), DataType::String)],
         Function::TruncTimestamp => vec![(0, text("year"), DataType::String)],
@@ -208,7 +212,10 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
 /// Whether it is a function of arrays or maps. What takes any type, as `If`, is shown for types without parts only.
 fn takes_parts(function: Function) -> bool {
     super::nested::takes_collections(function)
-        || matches!(function, Function::Concat | Function::Reverse)
+        || matches!(
+            function,
+            Function::Concat | Function::Reverse | Function::KnownNotContainsNull
+        )
 }
 
 fn array_of(element: &DataType) -> DataType {
@@ -228,6 +235,7 @@ fn with_parts(of: &DataType) -> Vec<Vec<DataType>> {
     let int = DataType::Integer;
     vec![
         vec![array_of(of)],
+        vec![array_of(of), array_of(of)],
         vec![array_of(of), of.clone()],
         vec![array_of(of), int.clone()],
         vec![array_of(of), DataType::Boolean],
