@@ -348,7 +348,7 @@ fn is_luhn(text: &str) -> bool {
             _ => digit * 2,
         };
     }
-    !text.is_empty() && sum % 10 == 0
+    !text.is_empty() && sum.is_multiple_of(10)
 }
 
 fn luhn(args: Args) -> Arc<dyn PhysicalExpr> {

@@ -41,7 +41,7 @@ pub(super) fn lower(
     };
     Ok(match (op, types) {
         (F::NextDay, [A::Date32, A::Utf8View]) => next_day(mode == Some(EvalMode::Ansi), args),
-        (F::DayName, [A::Date32]) => name_of(op, &DAYS, |days| weekday(days), args),
+        (F::DayName, [A::Date32]) => name_of(op, &DAYS, weekday, args),
         (F::MonthName, [A::Date32]) => {
             name_of(op, &MONTHS, |days| Civil::of_days(days).month - 1, args)
         }
