@@ -1,8 +1,9 @@
 //! Every expression and cast that is computed natively, over generated inputs, next to plain Spark.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use testkit::{Distribution, each_version};
+use testkit::{Distribution, NEWEST, OLDEST, each_version};
 
 use crate::jobs::both_sides;
 use crate::places;
@@ -19,10 +20,47 @@ const EXPRESSIONS: Application = Application {
     sources: &["jobs/sql_expressions.py", "e2e/sql_expressions.rs"],
 };
 
+/// Functions that are computed natively for all of their rows.
+const FUNCTIONS: Application = Application {
+    name: "sql-functions",
+    arguments: |_, work| with_groups(work, &["functions"]),
+    ..EXPRESSIONS
+};
+
+/// Functions of which Spark is left some rows, or that fail.
+const LEFT: Application = Application {
+    name: "sql-functions-left",
+    arguments: |_, work| with_groups(work, &["left"]),
+    ..EXPRESSIONS
+};
+
+/// Why tasks of [`LEFT`] are bailed out of.
+const REASONS: [&str; 15] = [
+    "a bit that is not there",
+    "a count that overflows",
+    "a date whose year has not four digits as text",
+    "a day that is none",
+    "a float that Javas write differently",
+    "a number of 64 digits",
+    "a number that overflows",
+    "a number with many digits behind the point",
+    "a place that overflows",
+    "a text that may be a time",
+    "a timestamp that overflows",
+    "an element that is not there",
+    "characters that are replaced by U+0000",
+    "letters whose case depends on Java's Unicode",
+    "a string that may be a value of the type",
+];
+
 /// What the job has that the lane leaves to the JVM: making the tables, and a cast that differs between versions.
 const NOT_NATIVE: [&str; 2] = ["a write of ", "a cast from timestamp to decimal"];
 
 fn arguments(_: &Distribution, work: &Path) -> Vec<String> {
+    with_groups(work, &[])
+}
+
+fn with_groups(work: &Path, groups: &[&str]) -> Vec<String> {
     let mut arguments: Vec<String> = [
         "spark.executor.extraJavaOptions=-Duser.timezone=UTC",
         "spark.task.maxFailures=1",
@@ -37,7 +75,28 @@ fn arguments(_: &Distribution, work: &Path) -> Vec<String> {
     ] {
         arguments.push(path.display().to_string());
     }
+    arguments.extend(groups.iter().map(|group| (*group).to_owned()));
     arguments
+}
+
+/// Tasks that ran natively, and reasons for which others were bailed out of. No task was delegated for its expressions.
+fn native_tasks(reports: &Path) -> (u64, BTreeSet<String>) {
+    let (mut native, mut reasons) = (0, BTreeSet::new());
+    for entry in std::fs::read_dir(reports).unwrap() {
+        let name = entry.unwrap().file_name();
+        let id = name.to_str().unwrap().trim_end_matches(".json").to_owned();
+        let report = report::read(reports, &id);
+        native += report::count(&report, "/tasks/sql/finished");
+        for reason in report["delegated"].as_object().expect("reasons").keys() {
+            assert!(
+                NOT_NATIVE.iter().any(|known| reason.starts_with(known)),
+                "executor {id} delegated {reason}"
+            );
+        }
+        let bailed_out = report["bailed_out"].as_object().expect("reasons");
+        reasons.extend(bailed_out.keys().cloned());
+    }
+    (native, reasons)
 }
 
 fn expressions(version: &'static str) {
@@ -50,20 +109,41 @@ fn expressions(version: &'static str) {
         return;
     };
     // Most tasks are one group of expressions each; what a group has that is not computed natively delegates it.
-    let mut native = 0;
-    for entry in std::fs::read_dir(&outcome.reports).unwrap() {
-        let name = entry.unwrap().file_name();
-        let id = name.to_str().unwrap().trim_end_matches(".json").to_owned();
-        let report = report::read(&outcome.reports, &id);
-        native += report::count(&report, "/tasks/sql/finished");
-        for reason in report["delegated"].as_object().expect("reasons").keys() {
-            assert!(
-                NOT_NATIVE.iter().any(|known| reason.starts_with(known)),
-                "executor {id} delegated {reason}"
-            );
-        }
-    }
+    let (native, _) = native_tasks(&outcome.reports);
     assert!(native > 400, "{native} tasks ran natively");
 }
 
+fn functions(version: &'static str) {
+    // Minutes, most of them plain Spark's.
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+        return;
+    }
+    let Some(outcome) = both_sides(&FUNCTIONS, version) else {
+        return;
+    };
+    let (native, bailed_out) = native_tasks(&outcome.reports);
+    assert_eq!(bailed_out, BTreeSet::new());
+    assert!(native > 40, "{native} tasks ran natively");
+}
+
+fn left(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let Some(outcome) = both_sides(&LEFT, version) else {
+        return;
+    };
+    let (native, bailed_out) = native_tasks(&outcome.reports);
+    for reason in &bailed_out {
+        let is_known = REASONS.iter().any(|known| reason.contains(known));
+        assert!(is_known, "bailed out of: {reason}");
+    }
+    assert!(
+        native > 20 && bailed_out.len() > 5,
+        "{native} {bailed_out:?}"
+    );
+}
+
+each_version!(functions_equal_plain_spark, super::functions);
+each_version!(what_functions_leave_equals_plain_spark, super::left);
 each_version!(expressions_equal_plain_spark, super::expressions);

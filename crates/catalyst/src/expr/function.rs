@@ -34,10 +34,12 @@ pub(super) enum Context {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Result {
     Boolean,
+    Byte,
     Integer,
     Long,
     Double,
     String,
+    Binary,
     Date,
     Timestamp,
     DayTimeInterval,
@@ -65,6 +67,12 @@ pub(super) enum Result {
     Keys,
     /// An array of the values of the map that the first argument is.
     Values,
+    /// As the first argument, with elements or values that may be null.
+    SameElements,
+    /// A map of the elements of the arrays that the first two arguments are.
+    MapOfArrays,
+    /// A map of the two fields of the structs in the array that the first argument is.
+    MapOfEntries,
     /// An array of structs of the keys and values of the map that the first argument is.
     Entries,
 }
@@ -184,10 +192,12 @@ impl Function {
         };
         match result {
             Result::Boolean => Some(DataType::Boolean),
+            Result::Byte => Some(DataType::Byte),
             Result::Integer => Some(DataType::Integer),
             Result::Long => Some(DataType::Long),
             Result::Double => Some(DataType::Double),
             Result::String => Some(DataType::String),
+            Result::Binary => Some(DataType::Binary),
             Result::Date => Some(DataType::Date),
             Result::Timestamp => Some(DataType::Timestamp),
             Result::DayTimeInterval => Some(DataType::DayTimeInterval),
@@ -197,6 +207,9 @@ impl Function {
             Result::Integral => args.first().map(integral),
             Result::ArrayOf
             | Result::MapOf
+            | Result::SameElements
+            | Result::MapOfArrays
+            | Result::MapOfEntries
             | Result::Element
             | Result::Keys
             | Result::Values
@@ -315,10 +328,22 @@ functions! {
     /// As its argument.
     KnownNullable CHILD, NONE, Result::Arg(0), Nullable::Always;
     /// As its argument.
+    KnownNotContainsNull CHILD, NONE, Result::Arg(0), Nullable::Any;
+    /// As its argument.
     KnownFloatingPointNormalized CHILD, NONE, Result::Arg(0), Nullable::Any;
     /// One NaN for all, one zero for both.
     NormalizeNaNAndZero CHILD, NONE, Result::Arg(0), Nullable::Any, ignored &["normalizer"];
 
+    /// Whether at least so many of the other arguments are neither null nor NaN.
+    AtLeastNNonNulls Args::Children, NONE, Result::Boolean, Nullable::Never, ignored &["childrenArray"];
+    /// A text for a column of type `CHAR`: padded with blanks, or without those that are too many.
+    CharTypeWriteSideCheck PAIR, NONE, Result::String, Nullable::Any;
+    /// A text for a column of type `VARCHAR`: without blanks that are too many.
+    VarcharTypeWriteSideCheck PAIR, NONE, Result::String, Nullable::Any;
+    /// A text of a column of type `CHAR`, padded with blanks.
+    ReadSidePadding PAIR, NONE, Result::String, Nullable::Any;
+    /// Whether digits end with the one that Luhn's formula says.
+    Luhncheck CHILD, NONE, Result::Boolean, Nullable::Any;
     /// `substring(str, pos, len)`
     Substring Args::Fields(&["str", "pos", "len"]), NONE, Result::Arg(0), Nullable::Any;
     /// Upper case.
@@ -353,6 +378,88 @@ functions! {
     StringTrimRight Args::Fields(&["srcStr"]), NONE, Result::Arg(0), Nullable::Any, ignored &["collationId", "trimStr", "trimMethod"];
     /// MD5 as text.
     Md5 CHILD, NONE, Result::String, Nullable::Any;
+
+    /// What stands before the `count`th delimiter.
+    SubstringIndex Args::Fields(&["strExpr", "delimExpr", "countExpr"]), NONE, Result::String, Nullable::Any, ignored &["collationId"];
+    /// Place of a word among words with commas between them.
+    FindInSet PAIR, NONE, Result::Integer, Nullable::Any, ignored &["collationId"];
+    /// Place of the second text in the first.
+    StringInstr Args::Fields(&["str", "substr"]), NONE, Result::Integer, Nullable::Any, ignored &["collationId"];
+    /// `locate(substr, str, start)`
+    StringLocate Args::Fields(&["substr", "str", "start"]), NONE, Result::Integer, Nullable::Any, ignored &["collationId"];
+    /// Whether it is like one of the other arguments.
+    LikeAny Args::Children, NONE, Result::Boolean, Nullable::Always;
+    /// Whether it is like all of the other arguments.
+    LikeAll Args::Children, NONE, Result::Boolean, Nullable::Always;
+    /// Whether it is not like one of the other arguments.
+    NotLikeAny Args::Children, NONE, Result::Boolean, Nullable::Always;
+    /// Whether it is like none of the other arguments.
+    NotLikeAll Args::Children, NONE, Result::Boolean, Nullable::Always;
+    /// The character with this number.
+    Chr CHILD, NONE, Result::String, Nullable::Any;
+    /// Number of the first character.
+    Ascii CHILD, NONE, Result::Integer, Nullable::Any;
+    /// Number of bytes.
+    OctetLength CHILD, NONE, Result::Integer, Nullable::Any;
+    /// Number of bits.
+    BitLength CHILD, NONE, Result::Integer, Nullable::Any;
+    /// How many characters must be changed to make the one of the other.
+    Levenshtein PAIR, NONE, Result::Integer, Nullable::Any, ignored &["threshold"];
+    /// Four characters for how a word sounds.
+    SoundEx CHILD, NONE, Result::String, Nullable::Any;
+    /// First letters in upper case.
+    InitCap CHILD, NONE, Result::String, Nullable::Any, ignored &["collationId", "useICU"];
+    /// A text many times.
+    StringRepeat Args::Fields(&["str", "times"]), NONE, Result::String, Nullable::Any;
+    /// Blanks.
+    StringSpace CHILD, NONE, Result::String, Nullable::Any;
+    /// `translate(src, matching, replace)`
+    StringTranslate Args::Fields(&["srcExpr", "matchingExpr", "replaceExpr"]), NONE, Result::String, Nullable::Any, ignored &["collationId"];
+    /// `overlay(input PLACING replace FROM pos FOR len)`
+    Overlay Args::Fields(&["input", "replace", "pos", "len"]), NONE, Result::Arg(0), Nullable::Any, ignored &["replaceFunc"];
+    /// Number of bits that are set.
+    BitwiseCount CHILD, NONE, Result::Integer, Nullable::Any;
+    /// The bit at a place.
+    BitwiseGet PAIR, NONE, Result::Byte, Nullable::Any, ignored &["bitSize"];
+    /// The nearest integer, half to the even neighbour.
+    Rint CHILD, NONE, Result::Double, Nullable::Any;
+    /// The sign as a number.
+    Signum CHILD, NONE, Result::Double, Nullable::Any;
+    /// `n!`
+    Factorial CHILD, NONE, Result::Long, Nullable::Always;
+    /// Which part of a range a value is in.
+    WidthBucket Args::Fields(&["value", "minValue", "maxValue", "numBucket"]), NONE, Result::Long, Nullable::Always;
+    /// The argument with this number.
+    Elt Args::Children, Context::Fails("failOnError"), Result::Arg(1), Nullable::Always, ignored &["indexExpr", "inputExprs"];
+    /// Bytes of hexadecimal digits.
+    Unhex CHILD, Context::Fails("failOnError"), Result::Binary, Nullable::Always;
+    /// A number in digits of another base.
+    Conv Args::Fields(&["numExpr", "fromBaseExpr", "toBaseExpr"]), Context::Fails("ansiEnabled"), Result::String, Nullable::Always;
+    /// A number with commas, and so many digits behind the point.
+    FormatNumber Args::Fields(&["x", "d"]), NONE, Result::String, Nullable::Always, ignored &["defaultFormat", "pattern", "numberFormat", "lastDIntValue", "lastDStringValue"];
+
+    /// Any value as text, as it is shown.
+    ToPrettyString CHILD, NONE, Result::String, Nullable::Never, zoned true, ignored &["castFunc", "binaryFormatter", "dateFormatter", "timeFormatter", "timestampFormatter", "timestampNTZFormatter", "zoneId"];
+    /// Seconds since the epoch as text, by a pattern of Java's.
+    FromUnixTime Args::Fields(&["sec", "format"]), NONE, Result::String, Nullable::Always, zoned true;
+    /// Seconds since the epoch of a time, or of a text by a pattern of Java's.
+    UnixTimestamp Args::Fields(&["timeExp", "format"]), Context::Fails("failOnError"), Result::Long, Nullable::Always, zoned true;
+    /// As `UnixTimestamp`.
+    ToUnixTimestamp Args::Fields(&["timeExp", "format"]), Context::Fails("failOnError"), Result::Long, Nullable::Always, zoned true;
+    /// A text as a time, by a pattern of Java's.
+    GetTimestamp PAIR, Context::Fails("failOnError"), Result::Field, Nullable::Always, zoned true, ignored &["dataType", "suggestedFuncOnFail", "forTimestampNTZ"];
+    /// The next day that is such a day of the week.
+    NextDay Args::Fields(&["startDate", "dayOfWeek"]), Context::Fails("failOnError"), Result::Date, Nullable::Always;
+    /// Three letters of the day of the week.
+    DayName CHILD, NONE, Result::String, Nullable::Any, ignored &["func", "funcName"];
+    /// Three letters of the month.
+    MonthName CHILD, NONE, Result::String, Nullable::Any, ignored &["func", "funcName"];
+    /// Months from the second to the first, with a fraction.
+    MonthsBetween Args::Fields(&["date1", "date2", "roundOff"]), NONE, Result::Double, Nullable::Any, zoned true;
+    /// So many units later: the unit as a text, their number, the time.
+    TimestampAdd Args::Fields(&["unit", "quantity", "timestamp"]), NONE, Result::Arg(2), Nullable::Any, zoned true;
+    /// Whole units from the second to the third; the first is the unit as a text.
+    TimestampDiff Args::Fields(&["unit", "startTimestamp", "endTimestamp"]), NONE, Result::Long, Nullable::Any, zoned true;
 
     /// Year of a date.
     Year CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
@@ -476,6 +583,30 @@ functions! {
     StringSplit Args::Fields(&["str", "regex", "limit"]), NONE, Result::ArrayOf, Nullable::Any, ignored &["collationId", "legacySplitTruncate"];
     /// Numbers from the first to the second.
     Sequence Args::Fields(&["start", "stop"]), NONE, Result::ArrayOf, Nullable::Any, zoned true, ignored &["stepOpt", "throwable"];
+    /// Elements of either array.
+    ArrayUnion PAIR, NONE, Result::SameElements, Nullable::Any, ignored &["internalDataType"];
+    /// Elements of both arrays.
+    ArrayIntersect PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["internalDataType"];
+    /// Elements of the first array that the second has not.
+    ArrayExcept PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["internalDataType"];
+    /// Whether two arrays have an element in common.
+    ArraysOverlap PAIR, NONE, Result::Boolean, Nullable::Always;
+    /// An array without a value.
+    ArrayRemove PAIR, NONE, Result::Arg(0), Nullable::Any;
+    /// An array with a value behind it.
+    ArrayAppend PAIR, NONE, Result::SameElements, Nullable::Any, ignored &["internalDataType"];
+    /// An array with a value at a place.
+    ArrayInsert Args::Fields(&["srcArrayExpr", "posExpr", "itemExpr"]), Context::Without("legacyNegativeIndex"), Result::SameElements, Nullable::Any, ignored &["internalDataType", "positivePos"];
+    /// A map of an array of keys and one of values.
+    MapFromArrays PAIR, NONE, Result::MapOfArrays, Nullable::Any, ignored &["mapBuilder"];
+    /// A map of an array of entries.
+    MapFromEntries CHILD, NONE, Result::MapOfEntries, Nullable::Always, ignored &["mapBuilder"];
+    /// A map of what maps have.
+    MapConcat Args::Children, NONE, Result::SameElements, Nullable::Any, ignored &["internalDataType", "mapBuilder"];
+    /// Parts of a text between another.
+    StringSplitSQL Args::Fields(&["str", "delimiter"]), NONE, Result::ArrayOf, Nullable::Any, ignored &["collationId"];
+    /// The part of a text with a number: `ElementAt` of `StringSplitSQL`.
+    SplitPart Args::Fields(&["str", "delimiter", "partNum"]), NONE, Result::String, Nullable::Any;
     /// An array of what arrays have.
     Flatten CHILD, NONE, Result::Element, Nullable::Always;
 

@@ -1,23 +1,24 @@
 //! Catalyst expressions.
 
 mod arithmetic;
+mod call;
 mod display;
 mod function;
 mod lambda;
 mod nested;
 mod read;
+mod text;
 
 use javatime::TimeZone;
 
 use crate::literal::Literal;
 use crate::types::DataType;
 
+pub(crate) use call::eval_context;
 pub use display::list;
 pub use function::Function;
 pub use lambda::{HigherOrder, Lambda};
-pub(crate) use read::{
-    eval_context, eval_mode, expr_id, read_attribute, read_attributes, read_sort_orders,
-};
+pub(crate) use read::{eval_mode, expr_id, read_attribute, read_attributes, read_sort_orders};
 
 /// An `ExprId`: what tells attributes apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

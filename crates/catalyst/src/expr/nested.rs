@@ -13,13 +13,27 @@ pub(super) fn result_of(result: ResultType, args: &[DataType]) -> Option<DataTyp
         element: Box::new(element.clone()),
         contains_null: true,
     };
+    let map = |key: &DataType, value: &DataType| DataType::Map {
+        key: Box::new(key.clone()),
+        value: Box::new(value.clone()),
+        value_contains_null: true,
+    };
     let first = args.first()?;
     Some(match (result, first) {
         (ResultType::ArrayOf, of) => array(of),
-        (ResultType::MapOf, key) => DataType::Map {
-            key: Box::new(key.clone()),
-            value: Box::new(args.get(1)?.clone()),
-            value_contains_null: true,
+        (ResultType::MapOf, key) => map(key, args.get(1)?),
+        (ResultType::SameElements, DataType::Array { element, .. }) => array(element),
+        (ResultType::SameElements, DataType::Map { key, value, .. }) => map(key, value),
+        (ResultType::MapOfArrays, DataType::Array { element: key, .. }) => match args.get(1)? {
+            DataType::Array { element, .. } => map(key, element),
+            _ => return None,
+        },
+        (ResultType::MapOfEntries, DataType::Array { element, .. }) => match &**element {
+            DataType::Struct(fields) => match fields.as_slice() {
+                [key, value] => map(&key.data_type, &value.data_type),
+                _ => return None,
+            },
+            _ => return None,
         },
         (ResultType::Element, DataType::Array { element, .. }) => DataType::clone(element),
         (ResultType::Element | ResultType::Values, DataType::Map { value, .. }) => match result {

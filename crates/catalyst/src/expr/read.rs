@@ -3,14 +3,16 @@
 use javaser::arena::Value;
 use javatime::TimeZone;
 
-use super::arithmetic::{decimal_result, integral, rounded};
-use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, spec};
-use super::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, lambda, nested};
+use super::call::{call, function};
+use super::function::spec;
+use super::{
+    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, lambda, nested, text,
+};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
 use crate::output::plan_output;
-use crate::types::{DataType, Decimal, StructField};
+use crate::types::{DataType, StructField};
 
 const PACKAGE: &str = "org.apache.spark.sql.catalyst.expressions.";
 const NORMALIZE: &str = "org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero";
@@ -62,6 +64,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "GetArrayStructFields" => fields_of_elements(reader, object),
         "NamedLambdaVariable" => lambda::variable(reader, object).map(Expr::attribute),
         "Murmur3Hash" | "XxHash64" => hash(reader, object),
+        "objects.StaticInvoke" => text::static_invoke(reader, object),
         "Empty2Null" => crate::write::empty_to_null(reader, object),
         name => match spec(name) {
             Some(spec) => function(reader, object, spec),
@@ -200,186 +203,6 @@ fn hash(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     Ok(hash)
 }
 
-fn call(function: Function, args: Vec<Expr>, data_type: DataType) -> Expr {
-    Expr {
-        nullable: args.iter().any(|arg| arg.nullable),
-        data_type,
-        kind: ExprKind::Call {
-            function,
-            args,
-            mode: None,
-            time_zone: None,
-        },
-    }
-}
-
-#[inline(never)]
-fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr> {
-    let mut known = spec.ignored.to_vec();
-    let mut args = match spec.args {
-        Args::Fields(fields) => {
-            known.extend(fields);
-            let values = fields.iter().map(|field| object.value(field));
-            Expr::read_all(reader, values.collect::<Result<_>>()?)?
-        }
-        Args::Children => {
-            known.push("children");
-            Expr::read_all(reader, object.elements("children")?)?
-        }
-    };
-    // The characters to trim are optional.
-    if object.get("trimStr").is_some() {
-        let characters = Expr::read_option(reader, object.option("trimStr")?)?;
-        args.extend(characters);
-    }
-    if object.get("stepOpt").is_some() {
-        args.extend(Expr::read_option(reader, object.option("stepOpt")?)?);
-    }
-    for absent in ["nullReplacement", "defaultValueOutOfBound"] {
-        if object.get(absent).is_some() && !nested::is_absent(reader, object, absent)? {
-            return Err(Unsupported::of_use(format!(
-                "{} with {absent}",
-                object.name()
-            )));
-        }
-    }
-    let mut loss = reader.allow_precision_loss;
-    let flag = |name, yes, no| Ok(Some(if object.bool(name)? { yes } else { no }));
-    let mode = match spec.context {
-        Context::None => None,
-        Context::EvalMode => {
-            known.extend(["evalMode", "evalContext", "internalDataType"]);
-            Some(eval_context(object, &mut loss)?)
-        }
-        Context::Fails(name) => {
-            known.push(name);
-            flag(name, EvalMode::Ansi, EvalMode::Legacy)?
-        }
-        Context::MayFail(name) => {
-            known.push(name);
-            match object.get(name) {
-                Some(_) => flag(name, EvalMode::Ansi, EvalMode::Legacy)?,
-                None => Some(EvalMode::Legacy),
-            }
-        }
-        Context::Nulls(name) => {
-            known.push(name);
-            flag(name, EvalMode::Legacy, EvalMode::Ansi)?
-        }
-        Context::Without(name) => {
-            known.push(name);
-            if object.bool(name)? {
-                return Err(Unsupported::of_use(format!("{} with {name}", spec.class)));
-            }
-            None
-        }
-    };
-    let time_zone = if spec.zoned {
-        known.push("timeZoneId");
-        zone(reader, object)?
-    } else {
-        zone_argument(reader, spec.function, &args)
-    };
-    if spec.function == Function::DateFormatClass && reader.legacy_time_parser {
-        return Err(Unsupported::of_use("formats of Spark 2"));
-    }
-    if let ResultType::MakeDecimal = spec.result {
-        known.extend(["precision", "scale"]);
-    }
-    object.only(&known)?;
-    let data_type = result_type(reader, object, spec, &args, loss)?;
-    let any = args.iter().any(|arg| arg.nullable);
-    let nullable = match spec.nullable {
-        Nullable::Any => any,
-        Nullable::All => args.iter().all(|arg| arg.nullable),
-        Nullable::Never => false,
-        Nullable::Always => true,
-        Nullable::Overflow => {
-            let decimal = data_type.decimal().is_some() && mode != Some(EvalMode::Ansi);
-            any || decimal || mode == Some(EvalMode::Try)
-        }
-    };
-    Ok(Expr {
-        kind: ExprKind::Call {
-            function: spec.function,
-            args,
-            mode,
-            time_zone,
-        },
-        data_type,
-        nullable,
-    })
-}
-
-#[inline(never)]
-fn result_type(
-    reader: &Reader<'_>,
-    object: Object<'_>,
-    spec: &Spec,
-    args: &[Expr],
-    loss: bool,
-) -> Result<DataType> {
-    let no_argument = || object.missing("children");
-    let arg = |index: usize| args.get(index).ok_or_else(no_argument);
-    Ok(match spec.result {
-        ResultType::Boolean => DataType::Boolean,
-        ResultType::Integer => DataType::Integer,
-        ResultType::Long => DataType::Long,
-        ResultType::Double => DataType::Double,
-        ResultType::String => DataType::String,
-        ResultType::Date => DataType::Date,
-        ResultType::Timestamp => DataType::Timestamp,
-        ResultType::DayTimeInterval => DataType::DayTimeInterval,
-        ResultType::Seconds => SECONDS,
-        ResultType::Arg(index) => arg(index)?.data_type.clone(),
-        ResultType::Field => data_type(reader, object)?,
-        ResultType::Arithmetic => {
-            let (left, right) = (&arg(0)?.data_type, &arg(1)?.data_type);
-            match (left.decimal(), right.decimal()) {
-                (Some(a), Some(b)) => decimal_result(spec.function, a, b, loss)
-                    .ok_or_else(|| object.missing("dataType"))?,
-                _ => left.clone(),
-            }
-        }
-        ResultType::Rounded => match (&arg(0)?.data_type, &arg(1)?.kind) {
-            (DataType::Decimal(of), ExprKind::Literal(Literal::Integer(digits))) => {
-                DataType::Decimal(rounded(*of, *digits))
-            }
-            (DataType::Decimal(_), _) => {
-                return Err(Unsupported::of_use("a decimal rounded to a variable scale"));
-            }
-            (other, _) => other.clone(),
-        },
-        ResultType::Integral => integral(&arg(0)?.data_type),
-        of @ (ResultType::ArrayOf
-        | ResultType::MapOf
-        | ResultType::Element
-        | ResultType::Keys
-        | ResultType::Values
-        | ResultType::Entries) => {
-            let types: Vec<_> = args.iter().map(|arg| arg.data_type.clone()).collect();
-            nested::result_of(of, &types).ok_or_else(no_argument)?
-        }
-        ResultType::MakeDecimal => DataType::Decimal(Decimal {
-            precision: u8::try_from(object.int("precision")?)
-                .map_err(|_| object.missing("precision"))?,
-            scale: i8::try_from(object.int("scale")?).map_err(|_| object.missing("scale"))?,
-        }),
-    })
-}
-
-/// `evalMode`, or `evalContext` around it, which newer versions have.
-pub(crate) fn eval_context(object: Object<'_>, loss: &mut bool) -> Result<EvalMode> {
-    match object.maybe("evalContext") {
-        Some(context) => {
-            context.only(&["evalMode", "allowDecimalPrecisionLoss"])?;
-            *loss = context.bool("allowDecimalPrecisionLoss")?;
-            eval_mode(context)
-        }
-        None => eval_mode(object),
-    }
-}
-
 /// A constant of the enumeration `EvalMode` in the field of that name.
 pub(crate) fn eval_mode(object: Object<'_>) -> Result<EvalMode> {
     match object.object("evalMode")?.int("i")? {
@@ -390,27 +213,13 @@ pub(crate) fn eval_mode(object: Object<'_>) -> Result<EvalMode> {
     }
 }
 
-fn zone(reader: &Reader<'_>, object: Object<'_>) -> Result<Option<TimeZone>> {
+pub(super) fn zone(reader: &Reader<'_>, object: Object<'_>) -> Result<Option<TimeZone>> {
     let zone = object.option("timeZoneId")?;
     let id = zone.and_then(|zone| object.graph.str(zone));
     Ok(id.map(|id| TimeZone::new(&id, &reader.zones)))
 }
 
-/// The zone that an argument names.
-fn zone_argument(reader: &Reader<'_>, function: Function, args: &[Expr]) -> Option<TimeZone> {
-    match (function, args) {
-        (Function::FromUTCTimestamp | Function::ToUTCTimestamp, [_, id]) => match &id.kind {
-            ExprKind::Literal(Literal::String(id)) => {
-                let id = std::str::from_utf8(id).ok()?;
-                Some(TimeZone::new(id, &reader.zones))
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn data_type(reader: &Reader<'_>, object: Object<'_>) -> Result<DataType> {
+pub(super) fn data_type(reader: &Reader<'_>, object: Object<'_>) -> Result<DataType> {
     DataType::read(reader, object.value("dataType")?)
 }
 
@@ -509,6 +318,15 @@ fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     ])?;
     let child = Expr::read(reader, object.value("child")?)?;
     let to = data_type(reader, object)?;
+    let parts = matches!(
+        child.data_type,
+        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_)
+    );
+    if parts && to == DataType::String && object.bool("legacyCastToStr")? {
+        return Err(Unsupported::of_use(
+            "texts of arrays, maps and structs of Spark 3.0",
+        ));
+    }
     let mode = eval_mode(object)?;
     let may_fail = match (&child.data_type, &to) {
         (DataType::String, to) => !matches!(to, DataType::String | DataType::Binary),

@@ -60,8 +60,10 @@ impl Lowering<'_> {
                 }
                 Ok(Arc::new(Coalesce { to, args }))
             }
+            F::AtLeastNNonNulls => super::logic::at_least(self.all(args)?),
             F::KnownNotNull
             | F::KnownNullable
+            | F::KnownNotContainsNull
             | F::KnownFloatingPointNormalized
             | F::UnaryPositive => child(),
             F::NormalizeNaNAndZero => match to {
@@ -150,6 +152,8 @@ impl Lowering<'_> {
             | F::Reverse
             | F::Sequence
             | F::StringSplit
+            | F::StringSplitSQL
+            | F::SplitPart
             | F::Flatten => {
                 super::nested::lower(function, mode, &types(args)?, &to, self.all(args)?)
             }
@@ -220,6 +224,53 @@ impl Lowering<'_> {
             F::Murmur3Hash { seed } => super::hash::murmur3(seed, &types(args)?, self.all(args)?),
             F::Md5 => super::hash::md5(&types(args)?, self.all(args)?),
             F::RLike => super::regex::rlike(&types(args)?, &self.all(args)?),
+            F::SubstringIndex
+            | F::FindInSet
+            | F::StringInstr
+            | F::StringLocate
+            | F::LikeAny
+            | F::LikeAll
+            | F::NotLikeAny
+            | F::NotLikeAll => super::search::lower(function, &types(args)?, self.all(args)?),
+            F::Chr
+            | F::Ascii
+            | F::OctetLength
+            | F::BitLength
+            | F::Levenshtein
+            | F::SoundEx
+            | F::InitCap
+            | F::StringRepeat
+            | F::StringSpace
+            | F::StringTranslate
+            | F::CharTypeWriteSideCheck
+            | F::VarcharTypeWriteSideCheck
+            | F::ReadSidePadding
+            | F::Luhncheck
+            | F::Overlay => super::letters::lower(function, &types(args)?, self.all(args)?),
+            F::BitwiseCount
+            | F::BitwiseGet
+            | F::Rint
+            | F::Signum
+            | F::Factorial
+            | F::WidthBucket
+            | F::Elt
+            | F::Unhex
+            | F::Conv
+            | F::FormatNumber => {
+                super::numerals::lower(function, mode, &types(args)?, self.all(args)?)
+            }
+            F::ToPrettyString => super::cast::nested::pretty(&arg(0)?.data_type, zone, child()?),
+            F::FromUnixTime | F::UnixTimestamp | F::ToUnixTimestamp | F::GetTimestamp => {
+                super::parse_time::lower(function, mode, &types(args)?, &to, zone, self.all(args)?)
+            }
+            F::NextDay
+            | F::DayName
+            | F::MonthName
+            | F::MonthsBetween
+            | F::TimestampAdd
+            | F::TimestampDiff => {
+                super::spans::lower(function, mode, &types(args)?, &to, zone, self.all(args)?)
+            }
             F::BloomFilterMightContain => {
                 super::bloom::might_contain(&types(args)?, &self.all(args)?)
             }

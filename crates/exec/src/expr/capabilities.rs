@@ -139,6 +139,9 @@ fn of_type(kind: ExprKind, data_type: &DataType) -> Expr {
 fn results(function: Function, args: &[DataType]) -> Vec<DataType> {
     match function.result_of(args) {
         Some(result) => vec![result],
+        None if function == Function::GetTimestamp => {
+            vec![DataType::Timestamp, DataType::TimestampNtz]
+        }
         None => args
             .first()
             .cloned()
@@ -162,6 +165,13 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
         F::TruncDate | F::RLike | F::DateFormatClass => args.get(1) == Some(&DataType::String),
         F::TruncTimestamp => first == Some(&DataType::String),
         F::BloomFilterMightContain => first == Some(&DataType::Binary),
+        F::FromUnixTime | F::UnixTimestamp | F::ToUnixTimestamp | F::GetTimestamp => {
+            args.get(1) == Some(&DataType::String)
+        }
+        F::AtLeastNNonNulls => first == Some(&DataType::Integer),
+        // Of what is an array.
+        F::KnownNotContainsNull => matches!(first, Some(DataType::Array { .. })),
+        F::TimestampAdd | F::TimestampDiff => first == Some(&DataType::String),
         F::StringSplit => *args == [DataType::String, DataType::String, DataType::Integer],
         // Whatever the values are.
         F::CreateMap => args.get(1) == Some(&DataType::Integer),
@@ -175,10 +185,18 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
     const FILTER: [u8; 20] = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1];
     let text = |text: &str| Literal::String(text.as_bytes().to_vec());
     match function {
+        Function::AtLeastNNonNulls => vec![(0, Literal::Integer(1), DataType::Integer)],
         Function::Round | Function::BRound => vec![(1, Literal::Integer(0), DataType::Integer)],
         Function::TruncDate => vec![(1, text("year"), DataType::String)],
         Function::TruncTimestamp => vec![(0, text("year"), DataType::String)],
         Function::DateFormatClass => vec![(1, text("yyyy"), DataType::String)],
+        Function::TimestampAdd | Function::TimestampDiff => {
+            vec![(0, text("YEAR"), DataType::String)]
+        }
+        Function::FromUnixTime
+        | Function::UnixTimestamp
+        | Function::ToUnixTimestamp
+        | Function::GetTimestamp => vec![(1, text("yyyy"), DataType::String)],
         Function::RLike => vec![(1, text("a"), DataType::String)],
         Function::StringSplit => vec![
             (1, text("a"), DataType::String),
@@ -194,7 +212,10 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
 /// Whether it is a function of arrays or maps. What takes any type, as `If`, is shown for types without parts only.
 fn takes_parts(function: Function) -> bool {
     super::nested::takes_collections(function)
-        || matches!(function, Function::Concat | Function::Reverse)
+        || matches!(
+            function,
+            Function::Concat | Function::Reverse | Function::KnownNotContainsNull
+        )
 }
 
 fn array_of(element: &DataType) -> DataType {
@@ -214,6 +235,7 @@ fn with_parts(of: &DataType) -> Vec<Vec<DataType>> {
     let int = DataType::Integer;
     vec![
         vec![array_of(of)],
+        vec![array_of(of), array_of(of)],
         vec![array_of(of), of.clone()],
         vec![array_of(of), int.clone()],
         vec![array_of(of), DataType::Boolean],
@@ -240,6 +262,24 @@ fn call(
     of_type(kind, to)
 }
 
+/// Arguments of three and more types of different kinds.
+fn mixed() -> Vec<Vec<DataType>> {
+    use DataType as T;
+    let mut found = vec![
+        vec![T::String; 3],
+        vec![T::String, T::String, T::Integer],
+        vec![T::String, T::String, T::Integer, T::Integer],
+        vec![T::Double, T::Double, T::Double, T::Long],
+    ];
+    for time in [T::Timestamp, T::TimestampNtz] {
+        found.push(vec![time.clone(), time.clone(), T::Boolean]);
+        found.push(vec![T::String, time.clone(), time.clone()]);
+        found.push(vec![T::String, T::Integer, time.clone()]);
+        found.push(vec![T::String, T::Long, time]);
+    }
+    found
+}
+
 /// Types of the arguments, up to three, that a function is computed for.
 fn function(function: Function, zone: &TimeZone) -> Vec<Capability> {
     let all = types();
@@ -251,8 +291,7 @@ fn function(function: Function, zone: &TimeZone) -> Vec<Capability> {
         tried.push(vec![left.clone(), DataType::Integer, DataType::Integer]);
         tried.push(vec![left.clone(), DataType::Integer, left.clone()]);
     }
-    tried.push(vec![DataType::String; 3]);
-    tried.push(vec![DataType::String, DataType::String, DataType::Integer]);
+    tried.extend(mixed());
     if takes_parts(function) {
         all.iter().for_each(|of| tried.extend(with_parts(of)));
     }

@@ -22,7 +22,7 @@ const MAX_PIECES: usize = 100;
 
 /// A part of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece {
+pub(super) enum Piece {
     /// A letter, and to how many digits zeros are put before its number.
     Number(u8, usize),
     /// So many digits of the fraction of a second; what is behind is cut off.
@@ -31,7 +31,7 @@ enum Piece {
 }
 
 /// The pieces of a pattern of `DateTimeFormatter`, as Spark uses it. `None` if there are others than numbers in it.
-fn pieces(pattern: &str) -> Option<Vec<Piece>> {
+pub(super) fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut rest = pattern;
     while let Some(first) = rest.chars().next() {
@@ -104,7 +104,7 @@ pub(super) fn lower(
 }
 
 /// `None` if the year has not four digits.
-fn write_pieces(pieces: &[Piece], local: i64, text: &mut String) -> Option<()> {
+pub(super) fn write_pieces(pieces: &[Piece], local: i64, text: &mut String) -> Option<()> {
     let (days, of_day) = split(local);
     let Civil { year, month, day } = Civil::of_days(days);
     if !(0..=9999).contains(&year) {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::kernels::boolean::{and_kleene, or_kleene};
 use arrow::compute::kernels::zip::zip;
-use arrow::datatypes::{DataType as ArrowType, Schema};
+use arrow::datatypes::{DataType as ArrowType, Float32Type, Float64Type, Schema};
 use arrow::record_batch::RecordBatch;
-use datafusion_common::Result;
+use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 
+use super::kernel::Kernel;
+use catalyst::Unsupported;
 use rows::error::bail_out;
 
 /// `left AND right` or `left OR right`, where the right is not evaluated for rows that the left decides.
@@ -159,4 +161,37 @@ impl fmt::Display for Coalesce {
         let args: Vec<_> = self.args.iter().map(ToString::to_string).collect();
         write!(f, "coalesce({})", args.join(", "))
     }
+}
+
+/// Whether at least as many of the other arguments as the first one says are neither null nor NaN.
+pub(super) fn at_least(args: Vec<Arc<dyn PhysicalExpr>>) -> super::Lowered {
+    let mut args = args.into_iter();
+    let least = match args.next().as_ref().and_then(super::known) {
+        Some(ScalarValue::Int32(Some(least))) => *least,
+        _ => return Err(Unsupported::of_use("AtLeastNNonNulls of a variable number")),
+    };
+    let name = format!("AtLeastNNonNulls[{least}]");
+    let to = ArrowType::Boolean;
+    Ok(Kernel::lenient(
+        name,
+        args.collect(),
+        to,
+        move |args, rows| {
+            let mut counts = vec![0_i32; rows];
+            for arg in args {
+                let nulls = arg.array.logical_nulls();
+                let doubles = arg.array.as_primitive_opt::<Float64Type>();
+                let floats = arg.array.as_primitive_opt::<Float32Type>();
+                for (row, count) in counts.iter_mut().enumerate() {
+                    let at = arg.at(row);
+                    let is_there = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at))
+                        && !doubles.is_some_and(|doubles| doubles.value(at).is_nan())
+                        && !floats.is_some_and(|floats| floats.value(at).is_nan());
+                    *count += i32::from(is_there);
+                }
+            }
+            let enough = counts.into_iter().map(|count| Some(count >= least));
+            Ok(Arc::new(enough.collect::<BooleanArray>()))
+        },
+    ))
 }

@@ -250,3 +250,73 @@ fn what_is_not_known_is_refused() {
     let other = attributes(&[DataType::Integer]);
     assert!(lower(&Expr::attribute(input[0].clone()), &other).is_err());
 }
+
+/// Why a function of columns of these types, and then of constants, is left to Spark.
+fn refusal(function: Function, types: &[DataType], constants: &[&str], of: DataType) -> String {
+    let input = attributes(types);
+    let constants = constants.iter().map(|text| Expr {
+        kind: ExprKind::Literal(Literal::String(text.as_bytes().to_vec())),
+        data_type: DataType::String,
+        nullable: false,
+    });
+    let args = args(&input).into_iter().chain(constants).collect();
+    let call = call(function, args, of, Some(EvalMode::Legacy));
+    lower(&call, &input).unwrap_err().to_string()
+}
+
+#[test]
+fn what_versions_or_javas_do_differently_is_refused() {
+    use DataType as T;
+    use Function as F;
+    let array = |element: T| T::Array {
+        element: Box::new(element),
+        contains_null: true,
+    };
+    let doubles = [array(T::Double), array(T::Double)];
+    let cases = [
+        (
+            refusal(F::FormatNumber, &[T::Double, T::Integer], &[], T::String),
+            "FormatNumber(Float64, Int32)",
+        ),
+        (
+            refusal(F::Elt, &[T::Integer, T::String, T::Binary], &[], T::String),
+            "Elt of different types",
+        ),
+        (
+            refusal(F::GetTimestamp, &[T::String], &["yy-MM-dd"], T::Timestamp),
+            "the date format yy-MM-dd for reading",
+        ),
+        (
+            refusal(F::GetTimestamp, &[T::String, T::String], &[], T::Timestamp),
+            "a variable format of dates",
+        ),
+        (
+            refusal(F::FromUnixTime, &[T::Long], &["EEEE"], T::String),
+            "the date format EEEE",
+        ),
+        (
+            refusal(F::LikeAny, &[T::String], &["a\\b"], T::Boolean),
+            "an invalid pattern",
+        ),
+        (
+            refusal(F::ArrayUnion, &doubles, &[], array(T::Double)),
+            "ArrayUnion(List(Float64)",
+        ),
+        (
+            refusal(F::ToPrettyString, &[array(T::Binary)], &[], T::String),
+            "a cast from binary to string",
+        ),
+        (
+            refusal(
+                F::Overlay,
+                &[T::Binary, T::Binary, T::Integer, T::Integer],
+                &[],
+                T::Binary,
+            ),
+            "Overlay(BinaryView",
+        ),
+    ];
+    for (reason, part) in cases {
+        assert!(reason.contains(part), "{reason} for {part}");
+    }
+}

@@ -16,13 +16,18 @@ mod digits;
 mod hash;
 mod java;
 mod kernel;
+mod letters;
 mod like;
 mod literal;
 mod logic;
 mod moments;
 mod nested;
+mod numerals;
 mod order;
+mod parse_time;
 mod regex;
+mod search;
+mod spans;
 mod strings;
 mod zone;
 
@@ -37,7 +42,7 @@ use datafusion_physical_expr::expressions::{Column, Literal as PhysicalLiteral, 
 use catalyst::DataType;
 use catalyst::Literal;
 use catalyst::Unsupported;
-use catalyst::{Attribute, Expr, ExprKind};
+use catalyst::{Attribute, Expr, ExprKind, Function};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 use rows::types::{column_name, schema_of};
@@ -222,6 +227,12 @@ impl<'a> Lowering<'a> {
         let otherwise = otherwise.map(value).transpose()?;
         case(None, branches, otherwise).map_err(|_| Unsupported::of_use("such a CASE"))
     }
+}
+
+/// What is said of a function of arguments that it is not computed for.
+fn refused(function: Function, types: &[ArrowType]) -> Unsupported {
+    let types: Vec<_> = types.iter().map(ToString::to_string).collect();
+    Unsupported::of_use(format!("{}({})", function.name(), types.join(", ")))
 }
 
 /// The value of a literal.

@@ -81,7 +81,7 @@ pub(super) fn lower(op: Function, types: &[ArrowType], to: &ArrowType, args: Arg
 }
 
 /// Texts of rows in which no argument is null.
-fn texts(
+pub(super) fn texts(
     args: &[&Arg],
     rows: usize,
     mut f: impl FnMut(usize, &mut String) -> RunResult<()>,
@@ -187,7 +187,7 @@ fn like(escape: char, args: Args) -> Lowered {
 
 /// Characters of which all Javas and this know the cases: ASCII, Latin, Cyrillic and scripts and signs that have none.
 /// Greek has rules of its own.
-fn has_known_case(char: char) -> bool {
+pub(super) fn has_known_case(char: char) -> bool {
     matches!(char,
         '\0'..='\u{7f}'
         | '\u{a0}'..='\u{12f}'
@@ -232,7 +232,7 @@ fn case(op: Function, args: Args) -> Arc<dyn PhysicalExpr> {
     })
 }
 
-fn characters(text: &str) -> i32 {
+pub(super) fn characters(text: &str) -> i32 {
     let count = if text.is_ascii() {
         text.len()
     } else {
@@ -328,7 +328,7 @@ fn concat_ws(args: Args) -> Arc<dyn PhysicalExpr> {
 }
 
 /// Where a substring begins and ends, as `substringSQL`: places from 1, from the end if negative.
-fn bounds(position: i32, length: i32, of: impl Fn() -> i32) -> (i32, i32) {
+pub(super) fn bounds(position: i32, length: i32, of: impl Fn() -> i32) -> (i32, i32) {
     let start = match position {
         1.. => position - 1,
         0 => 0,
@@ -339,7 +339,7 @@ fn bounds(position: i32, length: i32, of: impl Fn() -> i32) -> (i32, i32) {
 }
 
 /// Characters of a string from one place to before another.
-fn slice(text: &str, start: i32, end: i32) -> &str {
+pub(super) fn slice(text: &str, start: i32, end: i32) -> &str {
     if end <= start || usize::try_from(start).is_ok_and(|start| start >= text.len()) {
         return "";
     }
@@ -399,6 +399,10 @@ fn substring(to: &ArrowType, args: Args) -> Arc<dyn PhysicalExpr> {
                     let (position, length) = at(row);
                     let size = i32::try_from(value.len()).unwrap_or(i32::MAX);
                     let (start, end) = bounds(position, length, || size);
+                    // Spark's ints overflow, and it may fail.
+                    if start.checked_add(length).is_none() || size.checked_sub(start).is_none() {
+                        return Err(bail_out("a place that overflows"));
+                    }
                     let place = |at: i32| usize::try_from(at.clamp(0, size)).unwrap_or(0);
                     let part = value.get(place(start)..place(end)).unwrap_or_default();
                     builder.append_value(part);
@@ -432,7 +436,7 @@ fn replace(args: Args) -> Arc<dyn PhysicalExpr> {
 }
 
 /// The longest text that padding makes, in characters. More is left to Spark.
-const MAX_PADDED: i32 = 1 << 20;
+pub(super) const MAX_PADDED: i32 = 1 << 20;
 
 fn pad(op: Function, args: Args) -> Arc<dyn PhysicalExpr> {
     let left = op == Function::StringLPad;

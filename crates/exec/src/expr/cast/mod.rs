@@ -1,6 +1,7 @@
 //! `Cast`, pair by pair.
 
 pub(super) mod decimal;
+pub(super) mod nested;
 pub(super) mod numeric;
 pub(super) mod parse;
 pub(super) mod text;
@@ -86,6 +87,7 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
         {
             Ok(Arc::clone(&casting.child))
         }
+        (T::Struct(_) | T::Array { .. } | T::Map { .. }, T::String) => nested::lower(casting),
         (T::Struct(_) | T::Array { .. } | T::Map { .. }, _)
         | (_, T::Struct(_) | T::Array { .. } | T::Map { .. })
             if *from != T::Null =>

@@ -18,7 +18,7 @@ use catalyst::Function;
 use rows::error::bail_out;
 
 /// Most elements of a batch that are made by repeating values.
-const MAX_REPEATED: usize = 50_000_000;
+pub(super) const MAX_REPEATED: usize = 50_000_000;
 
 type Physical = Arc<dyn PhysicalExpr>;
 

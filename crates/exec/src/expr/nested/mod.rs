@@ -1,10 +1,12 @@
 //! Functions of arrays, maps and structs.
 
+mod entries;
 pub(super) mod lambda;
 mod lookup;
 mod make;
 mod order;
 mod sequence;
+mod sets;
 mod text;
 
 use std::sync::Arc;
@@ -42,6 +44,16 @@ pub(super) fn takes_collections(function: Function) -> bool {
             | F::ArrayMax
             | F::ArrayPosition
             | F::Slice
+            | F::ArrayUnion
+            | F::ArrayIntersect
+            | F::ArrayExcept
+            | F::ArraysOverlap
+            | F::ArrayRemove
+            | F::ArrayAppend
+            | F::ArrayInsert
+            | F::MapFromArrays
+            | F::MapFromEntries
+            | F::MapConcat
     )
 }
 
@@ -125,6 +137,45 @@ pub(super) fn lower(
             order::extreme(function == F::ArrayMin, to, args)
         }
         (F::ArrayRepeat, [of, T::Int32]) if list_of(to) == Some(of) => make::repeated(to, args),
+        // As `ArrayDistinct`.
+        (F::ArrayUnion | F::ArrayIntersect | F::ArrayExcept, [T::List(element), other])
+            if types.first() == Some(other) && other == to && is_a_key(element.data_type()) =>
+        {
+            sets::combined(function, to, args)
+        }
+        (F::ArraysOverlap, [T::List(element), other])
+            if types.first() == Some(other) && is_a_key(element.data_type()) =>
+        {
+            sets::overlap(args)
+        }
+        (F::ArrayRemove, [T::List(element), of]) if element.data_type() == of && is_ordered(of) => {
+            sets::removed(to, args)
+        }
+        (F::ArrayAppend, [T::List(element), of]) if element.data_type() == of => {
+            sets::appended(to, args)
+        }
+        (F::ArrayInsert, [T::List(element), T::Int32, of]) if element.data_type() == of => {
+            sets::inserted(to, args)
+        }
+        (F::MapFromArrays, [T::List(key), T::List(_)]) if is_a_key(key.data_type()) => {
+            entries::of_arrays(to, args)
+        }
+        (F::MapFromEntries, [T::List(entry)]) => match entry.data_type() {
+            T::Struct(fields) if fields.first().is_some_and(|f| is_a_key(f.data_type())) => {
+                entries::of_entries(to, args)
+            }
+            _ => return Err(refused()),
+        },
+        (F::MapConcat, [T::Map(entry, _), ..]) if types.iter().all(|of| of == to) => {
+            match entry.data_type() {
+                T::Struct(fields) if fields.first().is_some_and(|f| is_a_key(f.data_type())) => {
+                    entries::of_maps(to, args)
+                }
+                _ => return Err(refused()),
+            }
+        }
+        (F::StringSplitSQL, [T::Utf8View, T::Utf8View]) => text::split_at_text(to, args),
+        (F::SplitPart, [T::Utf8View, T::Utf8View, T::Int32]) => text::part(args),
         (F::Reverse, [T::List(_)]) => order::reversed(to, args),
         (F::ArrayPosition, [T::List(element), of])
             if element.data_type() == of && is_ordered(of) =>
@@ -142,6 +193,12 @@ pub(super) fn lower(
         }
         _ => return Err(refused()),
     })
+}
+
+/// Whether values are told apart as Spark does in all versions: of floats it depends on the version which zeros are the
+/// same.
+fn is_a_key(of: &ArrowType) -> bool {
+    is_ordered(of) && !has_floats(of)
 }
 
 fn list_of(of: &ArrowType) -> Option<&ArrowType> {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, StringViewArray, StringViewBuilder};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::DataType as ArrowType;
-use datafusion_common::ScalarValue;
+use arrow::datatypes::{DataType as ArrowType, Int32Type};
+use datafusion_common::{Result as RunResult, ScalarValue};
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::super::kernel::{Kernel, nth, pair};
 use super::super::known;
 use super::{list, lists, other, range};
+use rows::error::bail_out;
 
 type Physical = Arc<dyn PhysicalExpr>;
 
@@ -87,9 +88,90 @@ pub(super) fn split(to: &ArrowType, args: Vec<Physical>) -> Option<Physical> {
     Some(kernel)
 }
 
+/// The parts of a text between another; the whole if that is empty.
+fn between<'a>(text: &'a str, delimiter: &'a str) -> Box<dyn Iterator<Item = &'a str> + 'a> {
+    if delimiter.is_empty() {
+        Box::new(std::iter::once(text))
+    } else {
+        Box::new(text.split(delimiter))
+    }
+}
+
+/// `StringSplitSQL`: parts between a text that means itself.
+pub(super) fn split_at_text(to: &ArrowType, args: Vec<Physical>) -> Physical {
+    let of = to.clone();
+    Kernel::strict("StringSplitSQL", args, to.clone(), move |args, rows| {
+        let (text, delimiter) = pair(args)?;
+        let (values, delimiters) = (text.string()?, delimiter.string()?);
+        let mut parts = StringViewBuilder::new();
+        let (mut lengths, mut valid) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+        for row in 0..rows {
+            let (text, delimiter) = (text.at(row), delimiter.at(row));
+            let is_there = values.is_valid(text) && delimiters.is_valid(delimiter);
+            valid.push(is_there);
+            let mut length = 0;
+            if is_there {
+                for part in between(values.value(text), delimiters.value(delimiter)) {
+                    parts.append_value(part);
+                    length += 1;
+                }
+            }
+            lengths.push(length);
+        }
+        let nulls = Some(NullBuffer::from(valid));
+        lists(&of, lengths, Arc::new(parts.finish()), nulls)
+    })
+}
+
+/// The part with a number, from 1 or from the end; nothing if there are not so many.
+fn numbered<'a>(text: &'a str, delimiter: &'a str, number: i32) -> Option<&'a str> {
+    let distance = number.unsigned_abs() as usize;
+    let mut parts = between(text, delimiter);
+    let found = match number {
+        0 => return None,
+        1.. => parts.nth(distance - 1),
+        _ => {
+            let parts: Vec<_> = parts.collect();
+            let at = parts.len().checked_sub(distance);
+            at.and_then(|at| parts.get(at).copied())
+        }
+    };
+    Some(found.unwrap_or_default())
+}
+
+/// `split_part(text, delimiter, number)`
+pub(super) fn part(args: Vec<Physical>) -> Physical {
+    Kernel::strict("SplitPart", args, ArrowType::Utf8View, |args, rows| {
+        let (text, delimiter, number) = (nth(args, 0)?, nth(args, 1)?, nth(args, 2)?);
+        let (values, delimiters) = (text.string()?, delimiter.string()?);
+        let numbers = number.primitive::<Int32Type>()?;
+        let parts = (0..rows).map(|row| {
+            let (text, delimiter, number) = (text.at(row), delimiter.at(row), number.at(row));
+            if values.is_null(text) || delimiters.is_null(delimiter) || numbers.is_null(number) {
+                return Ok(None);
+            }
+            let (text, delimiter) = (values.value(text), delimiters.value(delimiter));
+            let part = numbered(text, delimiter, numbers.value(number));
+            part.map(Some).ok_or_else(|| bail_out("an element at 0"))
+        });
+        Ok(Arc::new(parts.collect::<RunResult<StringViewArray>>()?))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_have_numbers() {
+        assert_eq!(numbered("a.b.c", ".", 2), Some("b"));
+        assert_eq!(numbered("a.b.c", ".", -1), Some("c"));
+        assert_eq!(numbered("a.b.c", ".", 4), Some(""));
+        assert_eq!(numbered("a.b.c", ".", -4), Some(""));
+        assert_eq!(numbered("a.b.c", "", 1), Some("a.b.c"));
+        assert_eq!(numbered("", ".", 1), Some(""));
+        assert_eq!(numbered("a", ".", 0), None);
+    }
 
     #[test]
     fn only_what_means_itself_is_split_by() {

@@ -1,0 +1,265 @@
+//! Calls of functions, by what [`Spec`] says of their classes.
+
+use super::arithmetic::{decimal_result, integral, rounded};
+use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec};
+use super::read::{data_type, eval_mode, zone};
+use super::{EvalMode, Expr, ExprKind, Function, nested, text};
+use crate::error::{Result, Unsupported};
+use crate::literal::Literal;
+use crate::object::{Object, Reader};
+use crate::types::{DataType, Decimal};
+use javatime::TimeZone;
+
+pub(super) fn call(function: Function, args: Vec<Expr>, data_type: DataType) -> Expr {
+    Expr {
+        nullable: args.iter().any(|arg| arg.nullable),
+        data_type,
+        kind: ExprKind::Call {
+            function,
+            args,
+            mode: None,
+            time_zone: None,
+        },
+    }
+}
+
+/// What is read of the arguments of a function.
+enum Arguments {
+    All(Vec<Expr>),
+    /// The class stands for another function.
+    Whole(Expr),
+}
+
+/// The arguments. The fields that they are in are added to those that are known.
+#[inline(never)]
+fn arguments(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    spec: &Spec,
+    known: &mut Vec<&'static str>,
+) -> Result<Arguments> {
+    let mut args = match spec.args {
+        Args::Fields(fields) => {
+            known.extend(fields);
+            let args = fields.iter().map(|field| match *field {
+                "unit" => Ok(text::of(&object.text(field)?)),
+                field => Expr::read(reader, object.value(field)?),
+            });
+            args.collect::<Result<_>>()?
+        }
+        Args::Children if object.get("patterns").is_some() => {
+            known.extend(["child", "patterns"]);
+            text::patterns(reader, object)?
+        }
+        Args::Children => {
+            known.push("children");
+            let mut args = Expr::read_all(reader, object.elements("children")?)?;
+            if spec.function == Function::AtLeastNNonNulls {
+                known.push("n");
+                args.insert(0, text::integer(object.int("n")?));
+            }
+            args
+        }
+    };
+    // The characters to trim are optional.
+    if object.get("trimStr").is_some() {
+        let characters = Expr::read_option(reader, object.option("trimStr")?)?;
+        args.extend(characters);
+    }
+    if object.get("stepOpt").is_some() {
+        args.extend(Expr::read_option(reader, object.option("stepOpt")?)?);
+    }
+    for absent in ["nullReplacement", "defaultValueOutOfBound", "threshold"] {
+        if object.get(absent).is_some() && !nested::is_absent(reader, object, absent)? {
+            if let Some(part) = text::split_part(reader, object, &args)? {
+                return Ok(Arguments::Whole(part));
+            }
+            return Err(Unsupported::of_use(format!(
+                "{} with {absent}",
+                object.name()
+            )));
+        }
+    }
+    Ok(Arguments::All(args))
+}
+
+/// What happens if there is no proper result. `loss`: whether decimals may lose digits, which the class may say.
+fn mode_of(
+    object: Object<'_>,
+    spec: &Spec,
+    known: &mut Vec<&'static str>,
+    loss: &mut bool,
+) -> Result<Option<EvalMode>> {
+    let flag = |name, yes, no| Ok(Some(if object.bool(name)? { yes } else { no }));
+    Ok(match spec.context {
+        Context::None => None,
+        Context::EvalMode => {
+            known.extend(["evalMode", "evalContext", "internalDataType"]);
+            Some(eval_context(object, loss)?)
+        }
+        Context::Fails(name) => {
+            known.push(name);
+            flag(name, EvalMode::Ansi, EvalMode::Legacy)?
+        }
+        Context::MayFail(name) => {
+            known.push(name);
+            match object.get(name) {
+                Some(_) => flag(name, EvalMode::Ansi, EvalMode::Legacy)?,
+                None => Some(EvalMode::Legacy),
+            }
+        }
+        Context::Nulls(name) => {
+            known.push(name);
+            flag(name, EvalMode::Legacy, EvalMode::Ansi)?
+        }
+        Context::Without(name) => {
+            known.push(name);
+            if object.bool(name)? {
+                return Err(Unsupported::of_use(format!("{} with {name}", spec.class)));
+            }
+            None
+        }
+    })
+}
+
+#[inline(never)]
+pub(super) fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr> {
+    let mut known = spec.ignored.to_vec();
+    let args = match arguments(reader, object, spec, &mut known)? {
+        Arguments::All(args) => args,
+        Arguments::Whole(expr) => return Ok(expr),
+    };
+    let mut loss = reader.allow_precision_loss;
+    let mode = mode_of(object, spec, &mut known, &mut loss)?;
+    let time_zone = if spec.zoned {
+        known.push("timeZoneId");
+        zone(reader, object)?
+    } else {
+        zone_argument(reader, spec.function, &args)
+    };
+    let formatted = matches!(
+        spec.function,
+        Function::DateFormatClass
+            | Function::FromUnixTime
+            | Function::UnixTimestamp
+            | Function::ToUnixTimestamp
+            | Function::GetTimestamp
+    );
+    if formatted && reader.legacy_time_parser {
+        return Err(Unsupported::of_use("formats of Spark 2"));
+    }
+    if let ResultType::MakeDecimal = spec.result {
+        known.extend(["precision", "scale"]);
+    }
+    object.only(&known)?;
+    let data_type = result_type(reader, object, spec, &args, loss)?;
+    let any = args.iter().any(|arg| arg.nullable);
+    let nullable = match spec.nullable {
+        Nullable::Any => any,
+        Nullable::All => args.iter().all(|arg| arg.nullable),
+        Nullable::Never => false,
+        Nullable::Always => true,
+        Nullable::Overflow => {
+            let decimal = data_type.decimal().is_some() && mode != Some(EvalMode::Ansi);
+            any || decimal || mode == Some(EvalMode::Try)
+        }
+    };
+    Ok(Expr {
+        kind: ExprKind::Call {
+            function: spec.function,
+            args,
+            mode,
+            time_zone,
+        },
+        data_type,
+        nullable,
+    })
+}
+
+#[inline(never)]
+fn result_type(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    spec: &Spec,
+    args: &[Expr],
+    loss: bool,
+) -> Result<DataType> {
+    let no_argument = || object.missing("children");
+    let arg = |index: usize| args.get(index).ok_or_else(no_argument);
+    Ok(match spec.result {
+        ResultType::Boolean => DataType::Boolean,
+        ResultType::Byte => DataType::Byte,
+        ResultType::Integer => DataType::Integer,
+        ResultType::Long => DataType::Long,
+        ResultType::Double => DataType::Double,
+        ResultType::String => DataType::String,
+        ResultType::Binary => DataType::Binary,
+        ResultType::Date => DataType::Date,
+        ResultType::Timestamp => DataType::Timestamp,
+        ResultType::DayTimeInterval => DataType::DayTimeInterval,
+        ResultType::Seconds => SECONDS,
+        ResultType::Arg(index) => arg(index)?.data_type.clone(),
+        ResultType::Field => data_type(reader, object)?,
+        ResultType::Arithmetic => {
+            let (left, right) = (&arg(0)?.data_type, &arg(1)?.data_type);
+            match (left.decimal(), right.decimal()) {
+                (Some(a), Some(b)) => decimal_result(spec.function, a, b, loss)
+                    .ok_or_else(|| object.missing("dataType"))?,
+                _ => left.clone(),
+            }
+        }
+        ResultType::Rounded => match (&arg(0)?.data_type, &arg(1)?.kind) {
+            (DataType::Decimal(of), ExprKind::Literal(Literal::Integer(digits))) => {
+                DataType::Decimal(rounded(*of, *digits))
+            }
+            (DataType::Decimal(_), _) => {
+                return Err(Unsupported::of_use("a decimal rounded to a variable scale"));
+            }
+            (other, _) => other.clone(),
+        },
+        ResultType::Integral => integral(&arg(0)?.data_type),
+        of @ (ResultType::ArrayOf
+        | ResultType::MapOf
+        | ResultType::SameElements
+        | ResultType::MapOfArrays
+        | ResultType::MapOfEntries
+        | ResultType::Element
+        | ResultType::Keys
+        | ResultType::Values
+        | ResultType::Entries) => {
+            let types: Vec<_> = args.iter().map(|arg| arg.data_type.clone()).collect();
+            nested::result_of(of, &types).ok_or_else(no_argument)?
+        }
+        ResultType::MakeDecimal => DataType::Decimal(Decimal {
+            precision: u8::try_from(object.int("precision")?)
+                .map_err(|_| object.missing("precision"))?,
+            scale: i8::try_from(object.int("scale")?).map_err(|_| object.missing("scale"))?,
+        }),
+    })
+}
+
+/// `evalMode`, or `evalContext` around it, which newer versions have.
+pub(crate) fn eval_context(object: Object<'_>, loss: &mut bool) -> Result<EvalMode> {
+    match object.maybe("evalContext") {
+        Some(context) => {
+            context.only(&["evalMode", "allowDecimalPrecisionLoss"])?;
+            *loss = context.bool("allowDecimalPrecisionLoss")?;
+            eval_mode(context)
+        }
+        None => eval_mode(object),
+    }
+}
+
+/// The zone that an argument names.
+fn zone_argument(reader: &Reader<'_>, function: Function, args: &[Expr]) -> Option<TimeZone> {
+    match (function, args) {
+        (Function::FromUTCTimestamp | Function::ToUTCTimestamp, [_, id]) => match &id.kind {
+            ExprKind::Literal(Literal::String(id)) => {
+                let id = std::str::from_utf8(id).ok()?;
+                Some(TimeZone::new(id, &reader.zones))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}

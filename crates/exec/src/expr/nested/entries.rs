@@ -1,0 +1,147 @@
+//! Maps of arrays, of entries and of other maps.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, UInt32Array};
+use arrow::buffer::NullBuffer;
+use arrow::compute::SortOptions;
+use arrow::datatypes::DataType as ArrowType;
+use arrow::row::Rows;
+use datafusion_common::Result as RunResult;
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::super::kernel::{Kernel, pair, single};
+use super::lookup::values_at;
+use super::sets::joined;
+use super::{comparable, list, map as map_of, maps, other, range};
+use rows::error::bail_out;
+
+type Physical = Arc<dyn PhysicalExpr>;
+
+/// Maps that are made entry by entry. Keys that are null fail, and of keys that are there twice a setting decides.
+struct Entries {
+    keys: ArrayRef,
+    values: ArrayRef,
+    comparable: Rows,
+    /// Places among keys, and among values.
+    places: (Vec<u32>, Vec<u32>),
+    lengths: Vec<usize>,
+    valid: Vec<bool>,
+}
+
+impl Entries {
+    fn new(keys: ArrayRef, values: ArrayRef) -> RunResult<Self> {
+        let comparable = comparable(&keys, SortOptions::default())?;
+        Ok(Self {
+            keys,
+            values,
+            comparable,
+            places: (Vec::new(), Vec::new()),
+            lengths: Vec::new(),
+            valid: Vec::new(),
+        })
+    }
+
+    fn push_null(&mut self) {
+        self.lengths.push(0);
+        self.valid.push(false);
+    }
+
+    fn push(&mut self, entries: impl Iterator<Item = (usize, usize)>) -> RunResult<()> {
+        let mut seen = HashSet::new();
+        for (key, value) in entries {
+            if self.keys.is_null(key) {
+                return Err(bail_out("a map with a null key"));
+            }
+            if !seen.insert(self.comparable.row(key)) {
+                return Err(bail_out("a map with a key that is there twice"));
+            }
+            // Places among the values of lists have 32 bits.
+            self.places.0.push(key as u32);
+            self.places.1.push(value as u32);
+        }
+        self.lengths.push(seen.len());
+        self.valid.push(true);
+        Ok(())
+    }
+
+    fn finish(self, to: &ArrowType) -> RunResult<ArrayRef> {
+        let (keys, values) = self.places;
+        let keys = values_at(&self.keys, &UInt32Array::from(keys))?;
+        let values = values_at(&self.values, &UInt32Array::from(values))?;
+        let nulls = NullBuffer::from(self.valid);
+        maps(to, self.lengths, keys, values, Some(&nulls))
+    }
+}
+
+/// `map_from_arrays(keys, values)`
+pub(super) fn of_arrays(to: &ArrowType, args: Vec<Physical>) -> Physical {
+    let of = to.clone();
+    Kernel::strict("MapFromArrays", args, to.clone(), move |args, rows| {
+        let (keys, values) = pair(args)?;
+        let (keys, values) = (list(keys, rows)?, list(values, rows)?);
+        let mut made = Entries::new(Arc::clone(keys.values()), Arc::clone(values.values()))?;
+        for row in 0..rows {
+            if keys.is_null(row) || values.is_null(row) {
+                made.push_null();
+                continue;
+            }
+            let own = range(keys.value_offsets(), row);
+            let theirs = range(values.value_offsets(), row);
+            if own.len() != theirs.len() {
+                return Err(bail_out("keys and values of different numbers"));
+            }
+            made.push(own.zip(theirs))?;
+        }
+        made.finish(&of)
+    })
+}
+
+/// `map_from_entries(entries)`: null if one of the entries is.
+pub(super) fn of_entries(to: &ArrowType, args: Vec<Physical>) -> Physical {
+    let of = to.clone();
+    Kernel::strict("MapFromEntries", args, to.clone(), move |args, rows| {
+        let entries = list(single(args)?, rows)?;
+        let structs = entries.values().as_struct_opt().ok_or_else(other)?;
+        let [keys, values] = structs.columns() else {
+            return Err(other());
+        };
+        let mut made = Entries::new(Arc::clone(keys), Arc::clone(values))?;
+        for row in 0..rows {
+            let mut all = range(entries.value_offsets(), row);
+            if entries.is_null(row) || all.clone().any(|at| structs.is_null(at)) {
+                made.push_null();
+            } else {
+                made.push(all.by_ref().map(|at| (at, at)))?;
+            }
+        }
+        made.finish(&of)
+    })
+}
+
+/// `map_concat(maps)`
+pub(super) fn of_maps(to: &ArrowType, args: Vec<Physical>) -> Physical {
+    let of = to.clone();
+    Kernel::strict("MapConcat", args, to.clone(), move |args, rows| {
+        let all = args.iter().map(|arg| map_of(arg, rows));
+        let all = all.collect::<RunResult<Vec<_>>>()?;
+        let keys = joined(&all.iter().map(MapArray::keys).collect::<Vec<_>>())?;
+        let values = joined(&all.iter().map(MapArray::values).collect::<Vec<_>>())?;
+        let mut made = Entries::new(keys, values)?;
+        for row in 0..rows {
+            if all.iter().any(|map| map.is_null(row)) {
+                made.push_null();
+                continue;
+            }
+            let mut before = 0;
+            let mut places = Vec::new();
+            for map in &all {
+                places.extend(range(map.value_offsets(), row).map(|at| at + before));
+                before += map.keys().len();
+            }
+            made.push(places.into_iter().map(|at| (at, at)))?;
+        }
+        made.finish(&of)
+    })
+}
