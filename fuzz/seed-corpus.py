@@ -346,6 +346,14 @@ def cached_batches():
             seed("cached_batches", bytes([first]) + block.read_bytes(), largest=32768)
 
 
+def kryo_rows():
+    for fixture in (fuzz.parent / "crates/rows/src/relation/fixtures").glob("kryo-*.txt"):
+        for line in fixture.read_text().splitlines():
+            value = bytes.fromhex(line.split(" ")[2])
+            seed("relation", value)
+            seed("kryo", value)
+
+
 def rows():
     for fixture in sorted((sql / "formats/fixtures").glob("*.tsv.zst")):
         of_kind = {}
@@ -541,6 +549,7 @@ hadoop()
 handshakes()
 rows()
 aggregation_buffers()
+kryo_rows()
 cached_batches()
 parquet()
 time_zones()

@@ -1,4 +1,18 @@
-//! Kryo's values.
+//! Kryo's values, and the rows in collections of them.
 #![no_main]
 
-firesteel_fuzz::target!(firesteel::fuzzing::kryo);
+use javaser::kryo::{KryoForm, last_unsafe_rows};
+
+firesteel_fuzz::target!(|data: &[u8]| {
+    firesteel::fuzzing::kryo(data);
+    for (fixed_width, references) in [(true, true), (false, true), (true, false)] {
+        let form = KryoForm {
+            fixed_width,
+            references,
+        };
+        if let Some(rows) = last_unsafe_rows(data, form) {
+            let size: usize = rows.iter().map(|(row, _)| row.len()).sum();
+            assert!(size <= data.len());
+        }
+    }
+});

@@ -263,7 +263,7 @@ def aggregates(run):
         "only keys": rows(large.groupBy("k").agg(mean("x").alias("m")).select("k").orderBy("k")),
         "ordered": rows(large.repartition(2, "k").sortWithinPartitions("k", F.desc("id")).groupBy("k").agg(listed("id", "s")).orderBy("k")),
         "having": rows(large.groupBy("k").agg(mean("x").alias("m")).filter("m > 9999").orderBy("k")),
-        "named": answer_or_error(lambda: rows(small.groupBy("k").agg(listed(others=F.col("s"), values=F.col("id"))).orderBy("k"))),
+        "named": answer_or_error(lambda: rows(small.coalesce(1).groupBy("k").agg(listed(others=F.col("s"), values=F.col("id"))).orderBy("k"))),
         "chained": rows(large.groupBy("k", "s").agg(mean("x").alias("m")).groupBy("k").agg(mean("m")).orderBy("k")),
         "with others": answer_or_error(lambda: rows(large.groupBy("k").agg(mean("x"), F.sum("id")).orderBy("k"))),
         "in a join": rows(large.groupBy("k").agg(mean("x").alias("m")).join(small.groupBy("k").agg(ends("id").alias("e")), "k").orderBy("k")),

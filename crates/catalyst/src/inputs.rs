@@ -237,7 +237,7 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
         }
         OperatorKind::OneRowRelation { .. } => {
             expect(partition, "ParallelCollectionPartition")?;
-            match local_rows(reader, partition)?.len() {
+            match partition.elements("values")?.len() {
                 1 => Ok(LeafInput::Rows(vec![Vec::new()])),
                 _ => Err(Unsupported::of_use("one row that is not one")),
             }

@@ -206,6 +206,8 @@ impl KryoGraph {
             // segment
             self.null();
         }
+        // disposed
+        self.out.push(0);
     }
 
     /// A registered class, whose number is the same everywhere, and the beginning of an object of it.

@@ -270,12 +270,12 @@ mod tests {
     fn lanes_say_why_they_delegate() {
         let report = of(
             &[
-                ("spark.serializer", declared::KRYO_SERIALIZER),
+                ("spark.serializer", "org.example.Other"),
                 ("spark.executor.extraJavaOptions", "-Dhttps.proxyHost=p"),
             ],
             (4, 3),
         );
-        let reason = format!("spark.serializer is {}", declared::KRYO_SERIALIZER);
+        let reason = "spark.serializer is org.example.Other";
         assert!(
             line(&report, "spark.serializer")
                 .ends_with(&format!("set the lane sql delegates every task: {reason}"))

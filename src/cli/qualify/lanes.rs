@@ -136,11 +136,10 @@ mod tests {
             )
         };
         assert_eq!(off("spark.app.name", "a"), Off::default());
-        let kryo = off(
-            "spark.serializer",
-            "org.apache.spark.serializer.KryoSerializer",
-        );
-        assert!(kryo.sql.unwrap().contains("spark.serializer") && kryo.python.is_none());
+        let kryo = "org.apache.spark.serializer.KryoSerializer";
+        assert_eq!(off("spark.serializer", kryo), Off::default());
+        let other = off("spark.serializer", "org.example.Other");
+        assert!(other.sql.unwrap().contains("spark.serializer"));
         assert!(off("spark.ssl.rpc.enabled", "true").refused.is_some());
     }
 }

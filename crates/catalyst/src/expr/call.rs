@@ -61,6 +61,19 @@ fn arguments(
             args
         }
     };
+    match more_arguments(reader, object, &mut args)? {
+        Some(whole) => Ok(Arguments::Whole(whole)),
+        None => Ok(Arguments::All(args)),
+    }
+}
+
+/// Adds arguments that may be missing; or gives what the class stands for with them.
+#[inline(never)]
+fn more_arguments(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    args: &mut Vec<Expr>,
+) -> Result<Option<Expr>> {
     // The characters to trim are optional.
     if object.get("trimStr").is_some() {
         let characters = Expr::read_option(reader, object.option("trimStr")?)?;
@@ -71,8 +84,8 @@ fn arguments(
     }
     for absent in ["nullReplacement", "defaultValueOutOfBound", "threshold"] {
         if object.get(absent).is_some() && !nested::is_absent(reader, object, absent)? {
-            if let Some(part) = text::split_part(reader, object, &args)? {
-                return Ok(Arguments::Whole(part));
+            if let Some(part) = text::split_part(reader, object, args)? {
+                return Ok(Some(part));
             }
             return Err(Unsupported::of_use(format!(
                 "{} with {absent}",
@@ -80,10 +93,11 @@ fn arguments(
             )));
         }
     }
-    Ok(Arguments::All(args))
+    Ok(None)
 }
 
 /// What happens if there is no proper result. `loss`: whether decimals may lose digits, which the class may say.
+#[inline(never)]
 fn mode_of(
     object: Object<'_>,
     spec: &Spec,
@@ -251,6 +265,7 @@ pub(crate) fn eval_context(object: Object<'_>, loss: &mut bool) -> Result<EvalMo
 }
 
 /// The zone that an argument names.
+#[inline(never)]
 fn zone_argument(reader: &Reader<'_>, function: Function, args: &[Expr]) -> Option<TimeZone> {
     match (function, args) {
         (Function::FromUTCTimestamp | Function::ToUTCTimestamp, [_, id]) => match &id.kind {

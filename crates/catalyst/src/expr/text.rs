@@ -26,6 +26,7 @@ pub(super) fn integer(number: i32) -> Expr {
 }
 
 /// The child, and the patterns that it is compared with, as constants.
+#[inline(never)]
 pub(super) fn patterns(reader: &Reader<'_>, object: Object<'_>) -> Result<Vec<Expr>> {
     let mut args = vec![Expr::read(reader, object.value("child")?)?];
     for pattern in object.elements("patterns")? {
@@ -36,6 +37,7 @@ pub(super) fn patterns(reader: &Reader<'_>, object: Object<'_>) -> Result<Vec<Ex
 }
 
 /// `split_part`, which is `element_at` of the parts with an empty text for those that are not there.
+#[inline(never)]
 pub(super) fn split_part(
     reader: &Reader<'_>,
     object: Object<'_>,

@@ -119,7 +119,7 @@ fn unsafe_rows(value: &Bytes, mut input: KryoInput<'_>) -> Option<Rows> {
 
 /// `LongHashedRelation`: the map, the number of columns, and an empty row of as many.
 fn long(value: &Bytes, mut input: KryoInput<'_>) -> Option<Rows> {
-    input.new_object()?;
+    input.not_null()?;
     let [is_dense] = input.take()?;
     if is_dense > 1 {
         return None;
@@ -137,7 +137,7 @@ fn long(value: &Bytes, mut input: KryoInput<'_>) -> Option<Rows> {
     let page_start = value.len() - input.rest.len();
     let page = input.skip(words(used)?)?;
     let columns = input.int_field()?;
-    input.new_object()?;
+    input.not_null()?;
     let (row, of_row) = input.unsafe_row()?;
     if !row.is_empty() || of_row != columns {
         return None;
