@@ -151,9 +151,9 @@ impl KryoGraph {
         self.out.extend_from_slice(&little_endian);
     }
 
-    /// Begins an element whose class the array's says.
+    /// Begins an element whose class the array's says: with a mark that it is not null, if with no other.
     pub fn element(&mut self) {
-        self.new_object();
+        self.out.push(NEW_OBJECT);
     }
 
     /// An `int` that a class writes itself.

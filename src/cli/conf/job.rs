@@ -278,7 +278,7 @@ mod tests {
         let reason = "spark.serializer is org.example.Other";
         assert!(
             line(&report, "spark.serializer")
-                .ends_with(&format!("set the lane sql delegates every task: {reason}"))
+                .contains(&format!("the lane sql delegates every task: {reason}"))
         );
         assert_eq!(
             line(&report, "lane sql:"),
@@ -286,7 +286,7 @@ mod tests {
         );
         assert_eq!(
             line(&report, "lane python:"),
-            "lane python: runs what it can"
+            "lane python: delegates every task: a result of spark.serializer org.example.Other"
         );
         line(
             &report,
