@@ -53,8 +53,10 @@ const REASONS: [&str; 15] = [
     "a string that may be a value of the type",
 ];
 
-/// What the job has that the lane leaves to the JVM: making the tables, and a cast that differs between versions.
-const NOT_NATIVE: [&str; 3] = [
+/// What the job has that the lane leaves to the JVM: making the tables, and casts that differ between versions, or that
+/// make texts that are no UTF-8.
+const NOT_NATIVE: [&str; 4] = [
+    "a cast from binary to string",
     "a write of ",
     "RDDScanExec",
     "a cast from timestamp to decimal",
