@@ -253,7 +253,7 @@ mod tests {
             "| `spark.ssl.rpc.enabled` | switch | `false` (since 4.0) | refused: `true` stops the executor from starting |",
             "| `spark.rdd.compress` | switch | `false`; 4.3: `true` | honoured natively |",
             "| `spark.hadoop.*` |",
-            "the lane sql delegates every task",
+            "the lanes python and sql delegate every task",
         ] {
             assert!(page.contains(row), "{row}");
         }
