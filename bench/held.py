@@ -33,11 +33,12 @@ class Held(hold.Hold):
         from pyspark.sql import functions as F
 
         rows = SparkSession(self.sc).range(0, command["rows"], 1, 8)
-        grouped = rows.select((F.col("id") % command["groups"]).alias("k"), "id", F.rand(1).alias("x")).groupBy("k")
+        grouped = rows.select((F.col("id") % command["groups"]).alias("k"), "id", (F.col("id") * 7919 % 1000 / 7).alias("x")).groupBy("k")
         if command["function"] == "frames":
             result = grouped.applyInPandas(lambda of: of.assign(x=of.x - of.x.mean()), "k bigint, id bigint, x double")
         elif command["function"] == "two frames":
-            result = grouped.cogroup(grouped).applyInPandas(lambda of, other: of.assign(x=of.x - other.x.mean()), "k bigint, id bigint, x double")
+            others = rows.select((F.col("id") % command["groups"]).alias("k"), (F.col("id") * 2).alias("y")).groupBy("k")
+            result = grouped.cogroup(others).applyInPandas(lambda of, other: of.assign(x=of.x - other.y.mean()), "k bigint, id bigint, x double")
         else:
             result = grouped.agg(F.pandas_udf(lambda values: values.mean(), "double", F.PandasUDFType.GROUPED_AGG)("x").alias("x"), F.pandas_udf(lambda values: int(values.sum()), "bigint", F.PandasUDFType.GROUPED_AGG)("id").alias("id"))
         return self.timed(lambda: result.agg(F.count("*"), F.sum("id")).first()[0])
