@@ -14,7 +14,7 @@ use crate::lineage::{Hint, Lineage, Tree};
 use crate::metrics::read_map;
 use crate::object::{Object, Reader};
 use crate::plan::{Columns, Operator, OperatorKind};
-use crate::python::{chained, text_option, text_pairs};
+use crate::python::{chained, groups_in_batches, text_option, text_pairs};
 use crate::types::DataType;
 
 /// What functions take that compute a value of a group.
@@ -145,10 +145,7 @@ impl AggregatePython {
             given,
             grouping: exprs(plan.elements("groupingExpressions")?)?,
             result: exprs(plan.elements("resultExpressions")?)?,
-            in_batches: match reader.spark {
-                (0, 0) => return Err(Unsupported::of_use("groups for Python of any version")),
-                version => version >= (4, 1),
-            },
+            in_batches: groups_in_batches(reader)?,
             time_zone: zone.ok_or_else(unknown)?.into_owned(),
             settings: text_pairs(reader, settings).ok_or_else(unknown)?,
             job_artifact_uuid: text_option(reader, option(parameter::ARTIFACTS)?),
@@ -174,7 +171,8 @@ fn functions(
     let all = called.into_iter().zip(arguments).zip(aggregates);
     let all = all.map(|((called, arguments), aggregate)| {
         let (functions, result_id) = chained(reader, called)?;
-        let arguments = reader.graph.array(arguments).into_iter().flatten();
+        let arguments = reader.graph.array(arguments);
+        let arguments = arguments.ok_or_else(|| closure.unsupported())?.into_iter();
         let arguments = arguments.map(|of| argument(reader, of));
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
         if arguments.iter().any(|(place, _)| *place >= given) {

@@ -16,7 +16,7 @@ use crate::map_in_batch::is_described;
 use crate::metrics::read_map;
 use crate::object::{Object, Reader};
 use crate::plan::{Columns, Operator, OperatorKind};
-use crate::python::{only_function, text_option, texts};
+use crate::python::{groups_in_batches, only_function, text_option, texts};
 
 /// What a function takes and gives that is called for each group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,10 +161,7 @@ impl MapGroups {
             result_id,
             inputs,
             output: read_attributes(reader, plan.elements("output")?)?,
-            in_batches: match reader.spark {
-                (0, 0) => return Err(Unsupported::of_use("groups for Python of any version")),
-                version => version >= (4, 1),
-            },
+            in_batches: groups_in_batches(reader)?,
             time_zone: plan.text("sessionLocalTimeZone")?.into_owned(),
             settings: texts(reader, plan, "pythonRunnerConf")?,
             job_artifact_uuid,

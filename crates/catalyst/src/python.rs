@@ -129,8 +129,8 @@ pub(crate) fn text_pairs(reader: &Reader<'_>, map: Value) -> Option<Vec<(String,
     pairs.collect()
 }
 
-/// Functions of which each takes what the one before it gives, and the id of their results, where versions have one (from
-/// 4.0 on).
+/// Functions of which each takes what the one before it gives, and the id of their results, where versions have one
+/// (from 4.0 on).
 pub(crate) fn chained(reader: &Reader<'_>, value: Value) -> Result<(Vec<NodeId>, i64)> {
     let (chain, result_id) = match reader.graph.tuple(value).as_deref() {
         Some([chain, id]) => (*chain, reader.graph.int(*id)),
@@ -147,6 +147,17 @@ pub(crate) fn chained(reader: &Reader<'_>, value: Value) -> Result<(Vec<NodeId>,
         }
     });
     Ok((functions.collect::<Result<_>>()?, result_id))
+}
+
+/// Whether a group comes in a stream of its own, in batches as long as the session says, as from 4.1 on.
+///
+/// # Errors
+/// The version is not known.
+pub(crate) fn groups_in_batches(reader: &Reader<'_>) -> Result<bool> {
+    match reader.spark {
+        (0, 0) => Err(Unsupported::of_use("groups for Python of any version")),
+        version => Ok(version >= (4, 1)),
+    }
 }
 
 /// The only function of `chainedFunc`, and the id of its results.

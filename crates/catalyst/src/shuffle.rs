@@ -161,8 +161,8 @@ pub(crate) fn prepared(reader: &Reader<'_>, rdd: Object<'_>) -> Result<Closure> 
     }
 }
 
-/// The same under Kryo: the partitioner writes whether it ascends, and a stream of Kryo's of the class and the array of its
-/// bounds.
+/// The same under Kryo: the partitioner writes whether it ascends, and a stream of Kryo's of the class and the array of
+/// its bounds.
 fn kryo_range(
     reader: &Reader<'_>,
     partitioner: Object<'_>,

@@ -179,6 +179,18 @@ pub enum PythonRows {
     },
 }
 
+impl PythonRows {
+    /// A stream to functions whose workers are not told of its types.
+    #[must_use]
+    pub fn without_types(eval_type: i32, settings: Vec<(String, String)>) -> Self {
+        Self::Arrow {
+            eval_type,
+            settings,
+            schema: String::new(),
+        }
+    }
+}
+
 /// A function among several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PythonCallee {

@@ -110,8 +110,8 @@ impl<'a> KryoInput<'a> {
     }
 }
 
-/// The rows of an `InternalRow[]` of `UnsafeRow`s, behind its class and its mark, with their numbers of columns. The two
-/// classes are registered one after the other.
+/// The rows of an `InternalRow[]` of `UnsafeRow`s, behind its class and its mark, with their numbers of columns. The
+/// two classes are registered one after the other.
 #[must_use]
 pub fn unsafe_rows<'a>(class: u32, mut input: KryoInput<'a>) -> Option<Vec<(&'a [u8], i32)>> {
     let count = input.var()?.checked_sub(1)?;

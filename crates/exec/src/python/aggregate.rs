@@ -14,7 +14,7 @@ use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use futures::stream::StreamExt as _;
 use rows::error::bail_out;
 
-use super::batches::{BatchWriter, rows_of_batch};
+use super::batches::BatchWriter;
 use super::conversion::type_for_python;
 use super::group_frames::{Beginnings, Form, GroupFrames, Side};
 use super::queue::RowQueue;
@@ -130,20 +130,8 @@ impl Plan {
         PythonCall {
             callees: callees.collect(),
             job_artifact_uuid: aggregate.job_artifact_uuid.clone(),
-            rows: PythonRows::Arrow {
-                eval_type: aggregate.kind.eval_type(),
-                settings: aggregate.settings.clone(),
-                // Workers of such functions are not told of it.
-                schema: String::new(),
-            },
+            rows: PythonRows::without_types(aggregate.kind.eval_type(), aggregate.settings.clone()),
         }
-    }
-
-    fn form(&self, sources: &dyn Sources) -> DataFusionResult<Form> {
-        Ok(match self.aggregate.in_batches {
-            false => Form::Batches,
-            true => Form::Streams(Some(rows_of_batch(&sources.arrow_session()?)?)),
-        })
     }
 }
 
@@ -191,7 +179,7 @@ impl Aggregation {
         Ok(from_fn(move || {
             if let Some((side, sent, times)) = begin.take() {
                 let divides = !plan.aggregate.kind.sees_batches();
-                let form = plan.form(&*sources)?;
+                let form = Form::of(1, plan.aggregate.in_batches, &*sources)?;
                 let mut frames = GroupFrames::new(vec![side], form, divides, sent);
                 // No worker is asked for if there are no rows.
                 if !frames.has_rows()? {

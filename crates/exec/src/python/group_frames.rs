@@ -15,11 +15,12 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::Count;
 use rows::error::bail_out;
 
-use super::batches::{BatchWriter, END_OF_STREAM, MAX_BATCH};
+use super::batches::{BatchWriter, END_OF_STREAM, MAX_BATCH, rows_of_batch};
 use super::frames::wait_for_next;
 use super::queue::RowQueue;
 use crate::groups::{GroupKeys, runs, same_keys};
 use crate::project::evaluate;
+use crate::sources::Sources;
 
 /// Most bytes of the rows of a group that goes as one batch.
 const MAX_GROUP: usize = 1 << 30;
@@ -229,6 +230,20 @@ pub(super) enum Form {
     Batches,
     /// As streams, behind the number of inputs. Batches have so many rows at most, or the whole group.
     Streams(Option<usize>),
+}
+
+impl Form {
+    /// For so many inputs; `in_batches` if the session says how long batches are.
+    ///
+    /// # Errors
+    /// Bail-out: it says that they have any length.
+    pub(super) fn of(inputs: usize, in_batches: bool, sources: &dyn Sources) -> Result<Self> {
+        Ok(match (inputs, in_batches) {
+            (1, false) => Self::Batches,
+            (_, false) => Self::Streams(None),
+            (_, true) => Self::Streams(Some(rows_of_batch(&sources.arrow_session()?)?)),
+        })
+    }
 }
 
 /// What comes next.

@@ -14,7 +14,7 @@ use datafusion_physical_plan::metrics::MetricBuilder;
 use futures::stream::StreamExt as _;
 
 use super::DATA_SENT;
-use super::batches::{BatchWriter, rows_of_batch};
+use super::batches::BatchWriter;
 use super::conversion::type_for_python;
 use super::group_frames::{Form, GroupFrames, Side};
 use super::made::Made;
@@ -164,11 +164,7 @@ fn begin(
     let (plan, sources) = (Arc::clone(plan), Arc::clone(sources));
     Ok(move || {
         let map = &plan.map;
-        let form = match (sides.len(), map.in_batches) {
-            (1, false) => Form::Batches,
-            (_, false) => Form::Streams(None),
-            (_, true) => Form::Streams(Some(rows_of_batch(&sources.arrow_session()?)?)),
-        };
+        let form = Form::of(sides.len(), map.in_batches, &*sources)?;
         let divides = map.in_batches && !map.kind.sees_batches();
         let mut frames = GroupFrames::new(sides, form, divides, sent);
         if !frames.has_rows()? {
@@ -190,11 +186,6 @@ fn call(map: &MapGroups) -> PythonCall {
     PythonCall {
         callees: vec![callee],
         job_artifact_uuid: map.job_artifact_uuid.clone(),
-        rows: PythonRows::Arrow {
-            eval_type: map.kind.eval_type(),
-            settings: map.settings.clone(),
-            // Workers of such functions are not told of it.
-            schema: String::new(),
-        },
+        rows: PythonRows::without_types(map.kind.eval_type(), map.settings.clone()),
     }
 }

@@ -130,12 +130,7 @@ fn call(
     let call = PythonCall {
         callees: vec![callee],
         job_artifact_uuid: map.job_artifact_uuid.clone(),
-        rows: PythonRows::Arrow {
-            eval_type: map.kind.eval_type(),
-            settings: session.settings,
-            // Workers of such functions are not told of it.
-            schema: String::new(),
-        },
+        rows: PythonRows::without_types(map.kind.eval_type(), session.settings),
     };
     Ok((call, encoder, decoder))
 }

@@ -4,11 +4,11 @@
 //! shape: it is read as each of the classes, and has to be one of them from its first byte to its last.
 
 use bytes::Bytes;
-use datafusion_common::{DataFusionError, Result};
+use datafusion_common::Result;
 use javaser::kryo::{self, KryoForm, KryoInput};
 
 use super::super::decode::RowSpan;
-use super::read::{MAX_BYTES, Sent, long_rows_at, unknown};
+use super::read::{MAX_BYTES, Sent, damaged, long_map, unknown, unsafe_rows};
 use super::{RelationKind, Rows};
 use crate::error::bail_out;
 
@@ -47,7 +47,9 @@ impl Sent {
             array(class, input)
                 .ok()
                 .map(|rows| (RelationKind::Rows, rows)),
-            unsafe_rows(value, input).map(|rows| (RelationKind::Unsafe, rows)),
+            unsafe_rows(value, input)
+                .ok()
+                .map(|rows| (RelationKind::Unsafe, rows)),
             long(value, input).map(|rows| (RelationKind::Long, rows)),
         ];
         let mut found = found.into_iter().flatten();
@@ -62,10 +64,6 @@ impl Sent {
         let rows = Vec::new();
         Self { kind, rows }
     }
-}
-
-fn damaged() -> DataFusionError {
-    bail_out("a value of Kryo's that is damaged")
 }
 
 /// `InternalRow[]` of `UnsafeRow`s, brought together in one block.
@@ -86,67 +84,18 @@ fn array(class: u32, input: KryoInput<'_>) -> Result<Rows> {
     Ok(vec![(Bytes::from(block), spans)])
 }
 
-/// `UnsafeHashedRelation`: pairs of rows, of which the second are those of the relation.
-fn unsafe_rows(value: &Bytes, mut input: KryoInput<'_>) -> Option<Rows> {
-    let (_key_fields, _fields) = (input.int()?, input.int()?);
-    let (_keys, num_values) = (input.long()?, input.long()?);
-    let num_values = usize::try_from(num_values).ok()?;
-    let mut rows: Rows = Vec::new();
-    let mut spans = Vec::new();
-    let mut block_start = value.len() - input.rest.len();
-    for _ in 0..num_values {
-        let (key, size) = (input.int()?, input.int()?);
-        let size = usize::try_from(size).ok()?;
-        input.skip(usize::try_from(key).ok()?)?;
-        let start = value.len() - input.rest.len();
-        input.skip(size)?;
-        if start + size - block_start > MAX_BYTES {
-            let block = value.slice(block_start..start);
-            rows.push((block, std::mem::take(&mut spans)));
-            block_start = start;
-        }
-        spans.push(RowSpan {
-            offset: (start - block_start) as u32,
-            size: size as u32,
-        });
-    }
-    if !input.rest.is_empty() {
-        return None;
-    }
-    rows.push((value.slice(block_start..), spans));
-    Some(rows)
-}
-
 /// `LongHashedRelation`: the map, the number of columns, and an empty row of as many.
 fn long(value: &Bytes, mut input: KryoInput<'_>) -> Option<Rows> {
     input.not_null()?;
-    let [is_dense] = input.take()?;
-    if is_dense > 1 {
+    if *input.rest.first()? > 1 {
         return None;
     }
-    let [_min, _max, _keys, num_values, length] = [
-        input.long()?,
-        input.long()?,
-        input.long()?,
-        input.long()?,
-        input.long()?,
-    ];
-    let words = |count: i64| usize::try_from(count).ok().and_then(|n| n.checked_mul(8));
-    let addresses = input.skip(words(length)?)?;
-    let used = input.long()?;
-    let page_start = value.len() - input.rest.len();
-    let page = input.skip(words(used)?)?;
+    let rows = long_map(value, &mut input).ok()?;
     let columns = input.int_field()?;
     input.not_null()?;
     let (row, of_row) = input.unsafe_row()?;
-    if !row.is_empty() || of_row != columns {
-        return None;
-    }
-    if !input.rest.is_empty() {
-        return None;
-    }
-    let page = value.slice(page_start..page_start + page.len());
-    long_rows_at(is_dense == 1, num_values, addresses, page).ok()
+    let whole = row.is_empty() && of_row == columns && input.rest.is_empty();
+    whole.then_some(rows)
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ type Rows = Vec<(Bytes, Vec<RowSpan>)>;
 /// What a `LongHashedRelation` holds; see [`crate::fuzzing`].
 #[cfg(fuzzing)]
 pub fn fuzz_relation_page(data: &[u8]) {
-    let Ok(rows) = read::long_rows(Bytes::copy_from_slice(data)) else {
+    let Ok(rows) = read::long_rows(&Bytes::copy_from_slice(data)) else {
         return;
     };
     for (block, spans) in &rows {

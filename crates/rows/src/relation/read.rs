@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use datafusion_common::{DataFusionError, Result};
 use javaser::arena::{Graph, NodeId, Value};
+use javaser::kryo::{KryoForm, KryoInput};
 
 use super::super::decode::RowSpan;
 use super::{RelationKind, Rows};
@@ -40,7 +41,8 @@ impl Sent {
             Some("LongHashedRelation") => (RelationKind::Long, long(graph, node)?),
             Some("UnsafeHashedRelation") => {
                 let bytes = body(graph, node)?;
-                (RelationKind::Unsafe, unsafe_rows(Bytes::from(bytes))?)
+                let bytes = Bytes::from(bytes);
+                (RelationKind::Unsafe, unsafe_rows(&bytes, of_java(&bytes))?)
             }
             _ if class.starts_with("[L") => (RelationKind::Rows, array(graph, root, sent)?),
             _ => return Err(unknown()),
@@ -53,7 +55,7 @@ pub(super) fn unknown() -> DataFusionError {
     bail_out("a broadcast of another class")
 }
 
-fn damaged() -> DataFusionError {
+pub(super) fn damaged() -> DataFusionError {
     bail_out("a broadcast that is damaged")
 }
 
@@ -71,29 +73,36 @@ fn long(graph: &Graph, node: NodeId) -> Result<Rows> {
     if class.strip_prefix(JOINS) != Some("LongToUnsafeRowMap") {
         return Err(unknown());
     }
-    long_rows(Bytes::from(body(graph, map)?))
+    long_rows(&Bytes::from(body(graph, map)?))
 }
 
 /// `LongToUnsafeRowMap`: keys with addresses, and the page that those lead into.
-pub(super) fn long_rows(bytes: Bytes) -> Result<Rows> {
-    let mut input = Input { bytes: &bytes };
-    let dense = input.take::<1>()? != [0];
-    let [_min, _max, _keys, num_values, length] = input.longs()?;
-    let words = input.words(length)?;
-    let [used] = input.longs()?;
-    let page_start = bytes.len() - input.bytes.len();
-    let page = input.words(used)?;
-    let page = bytes.slice(page_start..page_start + page.len());
-    long_rows_at(dense, num_values, words, page)
+pub(super) fn long_rows(bytes: &Bytes) -> Result<Rows> {
+    long_map(bytes, &mut of_java(bytes))
+}
+
+/// The same within a value, of which this is what is left.
+pub(super) fn long_map(value: &Bytes, input: &mut KryoInput<'_>) -> Result<Rows> {
+    let [dense] = input.take().ok_or_else(damaged)?;
+    let mut long = || input.long().ok_or_else(damaged);
+    let [_min, _max, _keys, num_values, length] = [long()?, long()?, long()?, long()?, long()?];
+    let addresses = words(input, length)?;
+    let used = input.long().ok_or_else(damaged)?;
+    let start = value.len() - input.rest.len();
+    let page = words(input, used)?;
+    let page = value.slice(start..start + page.len());
+    long_rows_at(dense != 0, num_values, addresses, page)
+}
+
+/// So many words of 8 bytes.
+fn words<'a>(input: &mut KryoInput<'a>, count: i64) -> Result<&'a [u8]> {
+    let bytes = usize::try_from(count).ok().and_then(|n| n.checked_mul(8));
+    let words = bytes.and_then(|bytes| input.skip(bytes));
+    words.ok_or_else(damaged)
 }
 
 /// The rows of a page of a `LongToUnsafeRowMap`, of which there are so many, by their addresses.
-pub(super) fn long_rows_at(
-    dense: bool,
-    num_values: i64,
-    words: &[u8],
-    page: Bytes,
-) -> Result<Rows> {
+fn long_rows_at(dense: bool, num_values: i64, words: &[u8], page: Bytes) -> Result<Rows> {
     if page.len() > MAX_BYTES {
         return Err(bail_out("a relation of more than 2 GiB"));
     }
@@ -132,24 +141,27 @@ pub(super) fn long_rows_at(
     Ok(vec![(page, spans)])
 }
 
-/// `UnsafeHashedRelation`: pairs of rows, of which the second are those of the relation.
-fn unsafe_rows(bytes: Bytes) -> Result<Rows> {
-    let mut input = Input { bytes: &bytes };
-    let [_key_fields, _fields] = input.ints()?;
-    let [_keys, num_values] = input.longs()?;
+/// `UnsafeHashedRelation`: pairs of rows, of which the second are those of the relation. `input` is what is left of the
+/// value.
+pub(super) fn unsafe_rows(value: &Bytes, mut input: KryoInput<'_>) -> Result<Rows> {
+    let mut int = || input.int().ok_or_else(damaged);
+    let (_key_fields, _fields) = (int()?, int()?);
+    let mut long = || input.long().ok_or_else(damaged);
+    let (_keys, num_values) = (long()?, long()?);
     let num_values = usize::try_from(num_values).map_err(|_| damaged())?;
     // Blocks of at most 2 GiB: places in them are 32 bits wide.
     let mut rows: Rows = Vec::new();
     let mut spans = Vec::new();
-    let mut block_start = bytes.len() - input.bytes.len();
+    let mut block_start = value.len() - input.rest.len();
     for _ in 0..num_values {
-        let [key, size] = input.ints()?;
-        let size = usize::try_from(size).map_err(|_| damaged())?;
-        input.skip(usize::try_from(key).map_err(|_| damaged())?)?;
-        let start = bytes.len() - input.bytes.len();
-        input.skip(size)?;
+        let mut size = || usize::try_from(input.int()?).ok();
+        let (key, size) = (size(), size());
+        let (key, size) = key.zip(size).ok_or_else(damaged)?;
+        input.skip(key).ok_or_else(damaged)?;
+        let start = value.len() - input.rest.len();
+        input.skip(size).ok_or_else(damaged)?;
         if start + size - block_start > MAX_BYTES {
-            let block = bytes.slice(block_start..start);
+            let block = value.slice(block_start..start);
             rows.push((block, std::mem::take(&mut spans)));
             block_start = start;
         }
@@ -158,10 +170,10 @@ fn unsafe_rows(bytes: Bytes) -> Result<Rows> {
             size: size as u32,
         });
     }
-    if !input.bytes.is_empty() {
+    if !input.rest.is_empty() {
         return Err(damaged());
     }
-    rows.push((bytes.slice(block_start..), spans));
+    rows.push((value.slice(block_start..), spans));
     Ok(rows)
 }
 
@@ -177,12 +189,12 @@ fn array(graph: &Graph, root: Value, sent: usize) -> Result<Rows> {
             return Err(unknown());
         }
         let bytes = body(graph, node)?;
-        let mut input = Input { bytes: &bytes };
-        let [size, _fields] = input.ints()?;
-        if usize::try_from(size) != Ok(input.bytes.len()) {
+        let mut input = of_java(&bytes);
+        let (row, _fields) = input.unsafe_row().ok_or_else(damaged)?;
+        if !input.rest.is_empty() {
             return Err(damaged());
         }
-        let end = block.len() + input.bytes.len();
+        let end = block.len() + row.len();
         if end > MAX_BYTES {
             return Err(bail_out("a broadcast of more than 2 GiB"));
         }
@@ -192,51 +204,21 @@ fn array(graph: &Graph, root: Value, sent: usize) -> Result<Rows> {
         }
         spans.push(RowSpan {
             offset: block.len() as u32,
-            size: input.bytes.len() as u32,
+            size: row.len() as u32,
         });
-        block.extend_from_slice(input.bytes);
+        block.extend_from_slice(row);
     }
     Ok(vec![(Bytes::from(block), spans)])
 }
 
-/// What is left to be read.
-struct Input<'a> {
-    bytes: &'a [u8],
-}
-
-impl<'a> Input<'a> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (first, rest) = self.bytes.split_first_chunk().ok_or_else(damaged)?;
-        self.bytes = rest;
-        Ok(*first)
-    }
-
-    fn ints<const N: usize>(&mut self) -> Result<[i32; N]> {
-        let mut all = [0; N];
-        for one in &mut all {
-            *one = i32::from_be_bytes(self.take()?);
-        }
-        Ok(all)
-    }
-
-    fn longs<const N: usize>(&mut self) -> Result<[i64; N]> {
-        let mut all = [0; N];
-        for one in &mut all {
-            *one = i64::from_be_bytes(self.take()?);
-        }
-        Ok(all)
-    }
-
-    fn skip(&mut self, bytes: usize) -> Result<&'a [u8]> {
-        let (first, rest) = self.bytes.split_at_checked(bytes).ok_or_else(damaged)?;
-        self.bytes = rest;
-        Ok(first)
-    }
-
-    /// So many words of 8 bytes.
-    fn words(&mut self, count: i64) -> Result<&'a [u8]> {
-        let bytes = usize::try_from(count).ok().and_then(|n| n.checked_mul(8));
-        self.skip(bytes.ok_or_else(damaged)?)
+/// Bytes that a class wrote itself: its numbers are those of Kryo's plain streams.
+fn of_java(bytes: &[u8]) -> KryoInput<'_> {
+    KryoInput {
+        rest: bytes,
+        form: KryoForm {
+            fixed_width: false,
+            references: false,
+        },
     }
 }
 
@@ -267,7 +249,7 @@ mod tests {
     #[test]
     fn rows_of_a_key_follow_each_other() {
         let chained = map(3, &[address(2), 0, address(1)], &[0, 0, address(0)]);
-        let rows = long_rows(chained).unwrap();
+        let rows = long_rows(&chained).unwrap();
         let offsets: Vec<_> = rows[0].1.iter().map(|span| span.offset).collect();
         assert_eq!(offsets, [0, 16, 32]);
     }
@@ -283,7 +265,7 @@ mod tests {
         );
         let again = map(1000, &[address(0); 1000], &[0]);
         for bytes in [circle, joined, again] {
-            let error = long_rows(bytes).unwrap_err().to_string();
+            let error = long_rows(&bytes).unwrap_err().to_string();
             assert!(error.contains("damaged"), "{error}");
         }
     }
