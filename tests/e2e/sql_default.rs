@@ -38,19 +38,12 @@ const REASONS: [(&str, &str); 4] = [
 ];
 
 /// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
-const NOT_NATIVE: [&str; 18] = [
-    "AggregateInPandasExec",
-    "ArrowAggregatePythonExec",
-    "CollectSet",
+const NOT_NATIVE: [&str; 11] = [
     "CSVFileFormat::buildReader",
-    "EvalPythonExec",
-    "FlatMapGroupsInBatchExec",
-    "FlatMapGroupsInPandasExec",
     "a write of ",
     "generated code without operators",
     "HiveGenericUDF",
     "HiveSimpleUDF",
-    "HyperLogLogPlusPlus",
     "JsonFileFormat::buildReader",
     "JsonToStructs",
     "PivotFirst",

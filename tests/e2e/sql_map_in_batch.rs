@@ -7,9 +7,9 @@ use testkit::{NEWEST, OLDEST, each_version};
 
 use crate::carried_plans::carried;
 use crate::jobs::{both_sides, equal_sides};
-use crate::lanes::{Reason, Report, check_reasons, ended, reports};
+use crate::lanes::Reason;
 use crate::places;
-use crate::sql_python::started;
+use crate::sql_python::{check_lanes, with_table};
 use crate::submit::{Application, Outcome, interpreted};
 
 /// Without generated code.
@@ -44,13 +44,10 @@ const CARRIED: Application = Application {
 
 fn job(work: &Path) -> Vec<String> {
     let modules = ["support.py", "sql_python.py", "sql_pandas.py"];
-    let mut arguments = started(&modules, "sql_map_in_batch.py", work);
-    arguments.push(work.join("scratch/table").display().to_string());
-    arguments
+    with_table(&modules, "sql_map_in_batch.py", work)
 }
 
 fn check(outcome: &Outcome, version: &str) {
-    let reports = reports(outcome, version);
     // Values and types that Spark takes or refuses in its own way; tables that are written.
     let known = [
         Reason::Part(&["of Python", "for Python", "to Python"]),
@@ -61,9 +58,7 @@ fn check(outcome: &Outcome, version: &str) {
             "Python functions with spark.sql.execution.arrow.maxBytesPerBatch",
         ]),
     ];
-    check_reasons(&reports, Report::left_native, &known);
-    let tasks = ended(&reports, "sql");
-    assert!(tasks >= 400, "{tasks} tasks ran natively: {reports:#?}");
+    check_lanes(outcome, version, &known, 400);
 }
 
 fn whole_partitions(version: &'static str) {

@@ -117,7 +117,12 @@ fn job(work: &Path, rows: Rows) -> Vec<String> {
 }
 
 fn pandas_job(work: &Path) -> Vec<String> {
-    let mut arguments = started(&["support.py", "sql_python.py"], "sql_pandas.py", work);
+    with_table(&["support.py", "sql_python.py"], "sql_pandas.py", work)
+}
+
+/// A job that writes a table, and reads it.
+pub(crate) fn with_table(modules: &[&str], job: &str, work: &Path) -> Vec<String> {
+    let mut arguments = started(modules, job, work);
     arguments.push(work.join("scratch/table").display().to_string());
     arguments
 }
@@ -136,14 +141,19 @@ pub(crate) fn started(modules: &[&str], job: &str, work: &Path) -> Vec<String> {
 }
 
 fn check(outcome: &Outcome, version: &str, least: u64) {
-    let reports = reports(outcome, version);
     // What Java makes of a value, and errors of its own; tables that are written; batches as a scan of columns makes
     // them.
     let known = [
         Reason::Part(&["of Python"]),
         Reason::Start(&["Python functions that see how long"]),
     ];
-    check_reasons(&reports, Report::left_native, &known);
+    check_lanes(outcome, version, &known, least);
+}
+
+/// That tasks were left to the JVM for known reasons only, and that so many at least ran natively.
+pub(crate) fn check_lanes(outcome: &Outcome, version: &str, known: &[Reason<'_>], least: u64) {
+    let reports = reports(outcome, version);
+    check_reasons(&reports, Report::left_native, known);
     let tasks = ended(&reports, "sql");
     assert!(tasks >= least, "{tasks} tasks ran natively: {reports:#?}");
 }

@@ -173,8 +173,8 @@ fn locate(args: Args) -> Arc<dyn PhysicalExpr> {
     })
 }
 
-/// `LIKE ANY` and `LIKE ALL` of constant patterns, with and without `NOT`. A null among them leaves open what the others
-/// do not decide.
+/// `LIKE ANY` and `LIKE ALL` of constant patterns, with and without `NOT`. A null among them leaves open what the
+/// others do not decide.
 fn like_many(op: Function, args: Args) -> Lowered {
     let mut args = args.into_iter();
     let text = args.next().ok_or_else(|| Unsupported::of_use(op.name()))?;
