@@ -21,7 +21,7 @@ def parser(description):
     options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--conf", action="append", default=[], help="a setting of both sides")
     options.add_argument("--firesteel-conf", action="append", default=[], help="a setting of Firesteel's side")
-    options.add_argument("--firesteel", type=pathlib.Path,
+    options.add_argument("--firesteel", "--dist", type=pathlib.Path, metavar="DIR",
                          default=pathlib.Path(os.environ.get("FIRESTEEL_DIST") or REPOSITORY / "dist" / "firesteel"))
     options.add_argument("--jdk", type=pathlib.Path, default=os.environ.get("FIRESTEEL_JAVA_HOME") or os.environ.get("JAVA_HOME"))
     return options
