@@ -242,9 +242,6 @@ impl Shared {
         if self.verifier.is_some() {
             self.check_format("results that are held against others")?;
         }
-        if matches!(native.stage().output, Output::Files(_)) {
-            self.check_format("what a write tells the driver")?;
-        }
         if has_cached(&native.stage().root) {
             self.check_format("cached tables")?;
         }

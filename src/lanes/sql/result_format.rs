@@ -5,11 +5,14 @@ use datafusion_common::Result;
 use exec::KeySample;
 use javaser::Catalog;
 use rows::error::bail_out;
+use rows::written::Written;
 use rows::{KryoForm, Serializer, result};
 
 use crate::blocks::kryo::{Kryo, KryoGraph};
 
 const INTERNAL_ROWS: &str = "[Lorg.apache.spark.sql.catalyst.InternalRow;";
+const LIST: &str = "scala.collection.immutable.$colon$colon";
+const EMPTY_LIST: &str = "scala.collection.immutable.Nil$";
 const UNSAFE_ROW: &str = "org.apache.spark.sql.catalyst.expressions.UnsafeRow";
 
 /// `spark.serializer`.
@@ -112,6 +115,45 @@ impl ResultFormat {
         Ok(graph.finish())
     }
 
+    /// As [`Written::result`].
+    pub(super) fn written(
+        self,
+        catalog: &Catalog,
+        written: &Written,
+        dynamic_overwrite: bool,
+    ) -> Result<Vec<u8>> {
+        let Self::Kryo(kryo) = self else {
+            return written.result(catalog, dynamic_overwrite);
+        };
+        let directories = written.directories.as_slice();
+        let replaced = if dynamic_overwrite { directories } else { &[] };
+        let mut graph = KryoGraph::new(kryo);
+        graph.object("org.apache.spark.sql.execution.datasources.WriteTaskResult");
+        graph.object("org.apache.spark.internal.io.FileCommitProtocol$TaskCommitMessage");
+        graph.object("scala.Tuple2");
+        graph.object("scala.collection.immutable.Map$EmptyMap$");
+        graph.count(0);
+        put_set(&mut graph, catalog, replaced)?;
+        // Fields of a class are in the order of their names.
+        graph.object("org.apache.spark.sql.execution.datasources.ExecutedWriteSummary");
+        graph.object(LIST);
+        graph.count(1);
+        graph.object("org.apache.spark.sql.execution.datasources.BasicWriteTaskStats");
+        graph.long(written.bytes);
+        graph.int(written.files);
+        graph.long(written.rows);
+        graph.object(if written.partitions.is_empty() {
+            EMPTY_LIST
+        } else {
+            LIST
+        });
+        graph.count(count(written.partitions.len())?);
+        let rows = written.partitions.iter().map(|row| &**row);
+        put_each(&mut graph, written.partition_columns, rows)?;
+        put_set(&mut graph, catalog, directories)?;
+        Ok(graph.finish())
+    }
+
     /// As [`result::unit`].
     pub(super) fn unit(self, catalog: &Catalog) -> Result<Vec<u8>> {
         let Self::Kryo(kryo) = self else {
@@ -129,10 +171,21 @@ fn put_rows<'r>(
     num_fields: usize,
     rows: impl Iterator<Item = &'r [u8]>,
 ) -> Result<()> {
-    let own = |number: usize| i32::try_from(number).map_err(|_| bail_out("rows of 2 GiB"));
     let length = graph.array(INTERNAL_ROWS);
+    let count = put_each(graph, num_fields, rows)?;
+    graph.set_length(length, count);
+    Ok(())
+}
+
+/// `UnsafeRow`s of so many columns. Gives how many they are.
+fn put_each<'r>(
+    graph: &mut KryoGraph,
+    num_fields: usize,
+    rows: impl Iterator<Item = &'r [u8]>,
+) -> Result<u32> {
+    let own = |number: usize| i32::try_from(number).map_err(|_| bail_out("rows of 2 GiB"));
     let columns = own(num_fields)?;
-    let mut count = 0_u32;
+    let mut count = 0;
     for row in rows {
         graph.object(UNSAFE_ROW);
         graph.own_int(own(row.len())?);
@@ -140,8 +193,31 @@ fn put_rows<'r>(
         graph.raw(row);
         count += 1;
     }
-    graph.set_length(length, count);
+    Ok(count)
+}
+
+/// A `Set[String]`.
+fn put_set(graph: &mut KryoGraph, catalog: &Catalog, texts: &[String]) -> Result<()> {
+    // Each size has a class up to four. Scala 2.12 has one more for larger ones.
+    const TRIE: &str = "scala.collection.immutable.HashSet$HashTrieSet";
+    graph.object(match texts.len() {
+        0 => "scala.collection.immutable.Set$EmptySet$",
+        1 => "scala.collection.immutable.Set$Set1",
+        2 => "scala.collection.immutable.Set$Set2",
+        3 => "scala.collection.immutable.Set$Set3",
+        4 => "scala.collection.immutable.Set$Set4",
+        _ if catalog.contains(TRIE) => TRIE,
+        _ => "scala.collection.immutable.HashSet",
+    });
+    graph.count(count(texts.len())?);
+    texts
+        .iter()
+        .for_each(|text| graph.any_text(text.as_bytes()));
     Ok(())
+}
+
+fn count(of: usize) -> Result<u32> {
+    u32::try_from(of).map_err(|_| bail_out("too many elements"))
 }
 
 #[cfg(test)]

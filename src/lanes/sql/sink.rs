@@ -257,7 +257,7 @@ impl JudgedOutput {
             }
             (OutputKind::Unit, _) => Box::new(Unit(lane.format, context)),
             (OutputKind::Files(judged), Output::Files(write)) => {
-                Box::new(FilesSink::new(judged, write, memory, context)?)
+                Box::new(FilesSink::new(judged, write, lane.format, memory, context)?)
             }
             (OutputKind::Sample(sampler), _) => {
                 let sample = sampler.task(partition).map_err(bail_out)?;

@@ -22,6 +22,7 @@ use self::commit::{AttemptDir, ask, write_failed};
 use self::names::{AttemptNames, directory, file_name};
 use self::settings::FileSettings;
 use super::failure::of_run;
+use super::result_format::ResultFormat;
 use super::sink::{Finished, Sink};
 use crate::blocks::FileName;
 use crate::config::declared;
@@ -89,6 +90,7 @@ pub(super) struct FilesSink<'a> {
     /// Of the columns of partitions, as Spark compares them.
     encoder: RowEncoder,
     written: Written,
+    format: ResultFormat,
     memory: Arc<dyn MemoryPool>,
     context: &'a TaskContext,
 }
@@ -104,6 +106,7 @@ impl<'a> FilesSink<'a> {
     pub(super) fn new(
         judged: &'a JudgedWrite,
         write: &'a FileWrite,
+        format: ResultFormat,
         memory: &Arc<dyn MemoryPool>,
         context: &'a TaskContext,
     ) -> Result<Self, TaskError> {
@@ -124,6 +127,7 @@ impl<'a> FilesSink<'a> {
                 partition_columns: write.partitions.len(),
                 ..Written::default()
             },
+            format,
             memory: Arc::clone(memory),
             context,
         })
@@ -269,7 +273,8 @@ impl Sink for FilesSink<'_> {
         self.written.directories.dedup();
         // Once the driver has agreed, there is no way back to the JVM.
         let catalog = &self.context.blocks.catalog;
-        let value = self.written.result(catalog, self.write.dynamic_overwrite);
+        let dynamic = self.write.dynamic_overwrite;
+        let value = self.format.written(catalog, &self.written, dynamic);
         let mut finished = Finished::result(value.map_err(of_run)?);
         let metrics = &self.context.metrics.output;
         let (bytes, rows) = (self.written.bytes, self.written.rows);
