@@ -55,5 +55,41 @@ class Held(hold.Hold):
         writer = rows.write.partitionBy("part") if command["partitioned"] else rows.write
         return self.timed(lambda: writer.parquet(directory))
 
+    def read_records(self, command):
+        """Aggregates of what a file of records says, or of one of its columns. Files are written once, by hand: writing is not measured."""
+        from pyspark.sql import functions as F
+
+        session, form = SparkSession(self.sc), command["form"]
+        path = os.path.join(self.scratch, f"records.{form}")
+        if not os.path.exists(path):
+            records(path, form, command["rows"])
+        schema = "id bigint, name string, price decimal(12,2), day date, at timestamp, score double, flag boolean, note string"
+        frame = session.read.schema(schema).options(header=True).format(form).load(path)
+        if command["columns"] == "one":
+            return self.timed(lambda: frame.agg(F.sum("price")).first()[0])
+        texts = command["columns"] == "texts"
+        if texts:
+            frame = session.read.text(path).select(F.from_json("value", schema).alias("r")).select("r.*")
+        of = [F.max("id"), F.max("name"), F.sum("price"), F.max("day"), F.max("at"), F.max("score"), F.count("flag"), F.max("note")]
+        return self.timed(lambda: frame.agg(*of).collect())
+
+
+def records(path, form, rows):
+    """A file of records of eight columns, some of them without a name."""
+    import json
+
+    names = ["id", "name", "price", "day", "at", "score", "flag", "note"]
+    with open(path, "w") as out:
+        if form == "csv":
+            out.write(",".join(names) + "\n")
+        for n in range(rows):
+            day = f"20{n % 30:02}-{n % 12 + 1:02}-{n % 28 + 1:02}"
+            values = [n, f"name {n % 97}" if n % 13 else None, round(n % 100_000 / 100, 2), day, f"{day}T{n % 24:02}:{n % 60:02}:00Z", n / 7, n % 3 == 0, f"quoted, {n}" if n % 5 == 0 else "a plain note of some words"]
+            if form == "json":
+                out.write(json.dumps({name: value for name, value in zip(names, values) if value is not None}) + "\n")
+            else:
+                texts = ["" if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+                out.write(",".join(f'"{text}"' if "," in text else text for text in texts) + "\n")
+
 
 hold.main(Held(*sys.argv[1:]))

@@ -340,6 +340,16 @@ def aggregation_buffers():
         seed("aggregation_buffers", buffer)
 
 
+def record_lines():
+    """Lines of CSV with quotes, of JSON with values of all kinds."""
+    lines = ['a,1,2,3.5,4.25,true,2020-01-02,2020-01-02 03:04:05Z,2020-01-02 03:04:05', '"a\\"b","",,"1,2",-Inf', '"a""b", x ,#', "#comment"]
+    names = ["string", "tinyint", "bigint", "float", "decimal(20,3)", "boolean", "date", "timestamp"]
+    values = ["a\u00e4\n", 1, -5, 1.5e3, 4.25, True, "2020-01-02", "2020-01-02 03:04:05+01:00"]
+    lines += [json.dumps(dict(zip(names, values))), json.dumps({"array<double>": [1.5, None], "map<string,array<double>>": {"k": [2]}}), '{"bigint":"x","float":"NaN"}']
+    for line in lines:
+        seed("record_line", line.encode())
+
+
 def cached_batches():
     for block in (fuzz.parent / "crates/rows/src/cached/fixtures").glob("*.bin"):
         for first in range(12):
@@ -549,6 +559,7 @@ hadoop()
 handshakes()
 rows()
 aggregation_buffers()
+record_lines()
 kryo_rows()
 cached_batches()
 parquet()

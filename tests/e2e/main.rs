@@ -45,6 +45,7 @@ mod sql_lane;
 mod sql_map_in_batch;
 mod sql_python;
 mod sql_random;
+mod sql_records;
 mod sql_schemas;
 mod sql_windows;
 mod sql_writes;

@@ -30,22 +30,18 @@ const DEFAULT: Application = Application {
 };
 
 /// What the jobs have that is not native, and a part of the reason.
-const REASONS: [(&str, &str); 4] = [
+const REASONS: [(&str, &str); 3] = [
     ("a function of Hive's", "HiveGenericUDF"),
     ("a simple function of Hive's", "HiveSimpleUDF"),
     ("a function of Scala's or Java's", "ScalaUDF"),
-    ("JSON", "JsonToStructs"),
 ];
 
 /// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
-const NOT_NATIVE: [&str; 11] = [
-    "CSVFileFormat::buildReader",
+const NOT_NATIVE: [&str; 8] = [
     "a write of ",
     "generated code without operators",
     "HiveGenericUDF",
     "HiveSimpleUDF",
-    "JsonFileFormat::buildReader",
-    "JsonToStructs",
     "PivotFirst",
     "RaiseError",
     "ScalaUDF",

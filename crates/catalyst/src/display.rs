@@ -240,6 +240,8 @@ impl fmt::Display for FileSourceScan {
             match &self.format {
                 FileFormat::Parquet(_) => "parquet",
                 FileFormat::Text(_) => "text",
+                FileFormat::Csv(_) => "csv",
+                FileFormat::Json(_) => "json",
             },
             names(&self.required_schema),
             names(&self.partition_schema),

@@ -74,10 +74,10 @@ impl<'g> Lineage<'_, 'g> {
             }
         };
         match found.0.format {
-            FileFormat::Text(_) => Ok(scan_tree(found)),
             FileFormat::Parquet(_) => {
                 Err(Unsupported::of_use("Parquet without its vectorized reader"))
             }
+            _ => Ok(scan_tree(found)),
         }
     }
 

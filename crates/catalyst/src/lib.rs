@@ -55,7 +55,8 @@ pub use aggregate_python::{AggregatePython, AggregateUdf, GroupFunction};
 pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use error::Unsupported;
 pub use expr::{
-    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, Lambda, SortOrder, list,
+    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, JsonText, Lambda,
+    SortOrder, list,
 };
 pub use generate::Generator;
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
@@ -68,7 +69,10 @@ pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,
 };
 pub use python::{ArrowSession, ArrowUdf, PythonArgument, PythonForm, PythonUdf};
-pub use scan::{FILE_FORMATS, FileFormat, FileSourceScan, ParquetOptions, TextOptions};
+pub use scan::{
+    CsvOptions, FILE_FORMATS, FileFormat, FileSourceScan, JsonForm, JsonOptions, Malformed,
+    ParquetOptions, PushedFilter, RecordOptions, RecordTimes, TextOptions,
+};
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};
 pub use stage::{CollectResult, Output, Settings, Stage};

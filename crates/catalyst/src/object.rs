@@ -43,6 +43,14 @@ pub(crate) struct Reader<'g> {
     pub(crate) legacy_time_parser: bool,
     /// Which Spark wrote it, major and minor; zeros if that is not known.
     pub(crate) spark: (u32, u32),
+    /// Name of the column that has malformed records, where an expression does not say it itself.
+    pub(crate) corrupt_record: String,
+    /// Whether fields that are null are left out of JSON that is written.
+    pub(crate) ignore_null_fields: bool,
+    /// Whether readers of CSV leave rows out by filters.
+    pub(crate) csv_filters: bool,
+    /// Whether readers of JSON leave rows out by filters.
+    pub(crate) json_filters: bool,
     /// How Kryo writes, if `spark.serializer` is Kryo.
     pub(crate) kryo: Option<KryoForm>,
     nodes: Cell<u32>,
@@ -57,6 +65,10 @@ impl<'g> Reader<'g> {
             zones: Zones::default(),
             legacy_time_parser: false,
             spark: (0, 0),
+            corrupt_record: String::new(),
+            ignore_null_fields: true,
+            csv_filters: true,
+            json_filters: true,
             kryo: None,
             nodes: Cell::new(0),
             depth: Cell::new(0),

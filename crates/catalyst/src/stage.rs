@@ -76,6 +76,14 @@ pub struct Settings {
     pub allow_precision_loss: bool,
     /// Whether `spark.sql.legacy.timeParserPolicy` is `LEGACY`.
     pub legacy_time_parser: bool,
+    /// `spark.sql.columnNameOfCorruptRecord`
+    pub corrupt_record: String,
+    /// `spark.sql.jsonGenerator.ignoreNullFields`
+    pub ignore_null_fields: bool,
+    /// `spark.sql.csv.filterPushdown.enabled`
+    pub csv_filters: bool,
+    /// `spark.sql.json.filterPushdown.enabled`
+    pub json_filters: bool,
     /// Time zones besides those of fixed offsets.
     pub zones: Zones,
     /// The driver's version of Spark, major and minor, where plans of several look the same; zeros if it is not known.
@@ -91,11 +99,29 @@ impl Settings {
     /// Name of the property that [`Self::legacy_time_parser`] is read from.
     pub const TIME_PARSER: &str = "spark.sql.legacy.timeParserPolicy";
 
+    /// Name of the property that [`Self::corrupt_record`] is read from.
+    pub const CORRUPT_RECORD: &str = "spark.sql.columnNameOfCorruptRecord";
+
+    /// Name of the property that [`Self::ignore_null_fields`] is read from.
+    pub const IGNORE_NULL_FIELDS: &str = "spark.sql.jsonGenerator.ignoreNullFields";
+
+    /// Name of the property that [`Self::csv_filters`] is read from.
+    pub const CSV_FILTERS: &str = "spark.sql.csv.filterPushdown.enabled";
+
+    /// Name of the property that [`Self::json_filters`] is read from.
+    pub const JSON_FILTERS: &str = "spark.sql.json.filterPushdown.enabled";
+
     /// From the properties of a task, without time zones.
     pub fn new<'a>(property: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let allow = property(Self::ALLOW_PRECISION_LOSS);
+        let unless_off = |name| property(name).is_none_or(|v| v.eq_ignore_ascii_case("true"));
         Self {
-            allow_precision_loss: allow.is_none_or(|v| v.eq_ignore_ascii_case("true")),
+            allow_precision_loss: unless_off(Self::ALLOW_PRECISION_LOSS),
+            corrupt_record: property(Self::CORRUPT_RECORD)
+                .unwrap_or("_corrupt_record")
+                .to_owned(),
+            ignore_null_fields: unless_off(Self::IGNORE_NULL_FIELDS),
+            csv_filters: unless_off(Self::CSV_FILTERS),
+            json_filters: unless_off(Self::JSON_FILTERS),
             legacy_time_parser: property(Self::TIME_PARSER)
                 .is_some_and(|policy| policy.eq_ignore_ascii_case("LEGACY")),
             zones: Zones::default(),
@@ -127,6 +153,10 @@ impl Stage {
         let mut reader = Reader::new(graph, settings.allow_precision_loss);
         reader.zones = settings.zones;
         reader.legacy_time_parser = settings.legacy_time_parser;
+        reader.corrupt_record = settings.corrupt_record;
+        reader.ignore_null_fields = settings.ignore_null_fields;
+        reader.csv_filters = settings.csv_filters;
+        reader.json_filters = settings.json_filters;
         reader.spark = settings.spark;
         reader.kryo = settings.kryo;
         let target = reader.object(target);

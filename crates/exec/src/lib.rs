@@ -22,6 +22,7 @@ mod metrics;
 mod plan;
 mod project;
 mod python;
+mod records;
 mod scan;
 pub mod schema;
 mod sort;
@@ -38,6 +39,7 @@ pub use exchange::{
 pub mod fuzzing {
     pub use crate::aggregate::fuzzing::aggregation_buffers;
     pub use crate::python::fuzzing::{python_results, python_stream};
+    pub use crate::records::fuzzing::record_line;
 }
 
 pub use plan::{NativeStage, TaskPlan};

@@ -22,12 +22,12 @@ use javaser::Limits;
 use javaser::arena::Graph;
 
 use super::{BlockStream, FileBytes, Make, NativeStage, Shared, Sources, TaskPlan};
-use catalyst::DataType;
 use catalyst::JoinType;
 use catalyst::Metric;
 use catalyst::{Attribute, Expr, ExprId};
 use catalyst::{Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead};
 use catalyst::{CollectResult, Output, Stage};
+use catalyst::{DataType, StructField};
 use catalyst::{Inputs, LeafInput, ShufflePartitionSpec, TaskInputs};
 use rows::RowEncoder;
 use rows::error::RunError;
@@ -50,6 +50,17 @@ pub(super) fn broadcast() -> Broadcast {
     let graph = Graph::parse(&value, &Limits::default()).unwrap();
     let node = graph.root().unwrap().node().unwrap();
     Broadcast { id: 5, node }
+}
+
+/// A field that may be null.
+pub(super) fn field(name: &str, data_type: DataType) -> StructField {
+    StructField {
+        name: name.to_owned(),
+        data_type,
+        nullable: true,
+        field_id: None,
+        exists_default: None,
+    }
 }
 
 pub(super) fn column(id: i64, data_type: DataType) -> Attribute {

@@ -44,6 +44,11 @@ fn carried(version: &str) -> Vec<Captured> {
     fixture(&format!("carried-{version}"))
 }
 
+/// Stages that read CSV and JSON, in files and out of texts.
+fn records(version: &str) -> Vec<Captured> {
+    fixture(&format!("records-{version}"))
+}
+
 fn fixture(name: &str) -> Vec<Captured> {
     let path = directory("fixtures").join(format!("{name}.jsonl.zst"));
     let text = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
@@ -162,6 +167,28 @@ fn check(version: &str) {
         }
     }
 }
+
+/// What is read of records, and why others are refused: options too.
+fn check_records(version: &str) {
+    let mut text = String::new();
+    for stage in records(version) {
+        let found = match stage.stage() {
+            Ok(decoded) => match NativeStage::new(Arc::new(decoded)) {
+                Ok(_) => stage.describe(),
+                Err(reason) => format!("not native: {reason}\n{}", stage.describe()),
+            },
+            Err(reason) => format!("no: {reason}"),
+        };
+        writeln!(text, "== {}\n{found}", stage.name).unwrap();
+    }
+    let golden = directory("golden").join(format!("records-{version}.txt"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, &text).unwrap();
+    }
+    assert_eq!(text, fs::read_to_string(&golden).unwrap());
+}
+
+testkit::each_version!(records_of, super::check_records);
 
 /// Why stages of a version that were decoded are not run natively, and how often.
 fn refused(version: &str) -> (usize, BTreeMap<String, Vec<String>>) {
@@ -303,6 +330,7 @@ fn carried_stages_are_the_same() {
 fn changed_bytes_do_no_harm() {
     let mut stages = captured(NEWEST);
     stages.extend(carried(NEWEST));
+    stages.extend(records(NEWEST));
     stages.retain(|stage| stage.raw.len() < 60_000);
     assert!(stages.len() > 100);
     let config = ProptestConfig::with_cases(2000);

@@ -17,6 +17,28 @@ declarations! { Sql:
         Is("true"),
     );
 
+    /// The column that has texts of malformed records of CSV and JSON; of the query's session.
+    CORRUPT_RECORD: Property<Text> =
+        Property::new(catalyst::Settings::CORRUPT_RECORD, Text, Is("_corrupt_record"));
+
+    /// Whether `to_json` leaves out fields that are null; of the query's session.
+    IGNORE_NULL_FIELDS: Property<Switch> =
+        Property::new(catalyst::Settings::IGNORE_NULL_FIELDS, Switch, Is("true"));
+
+    /// Whether readers of CSV leave rows out by conditions of queries; of the query's session. It only changes how many
+    /// rows a scan counts.
+    CSV_FILTERS: Property<Switch> =
+        Property::new(catalyst::Settings::CSV_FILTERS, Switch, Is("true"));
+
+    /// The same of JSON.
+    JSON_FILTERS: Property<Switch> =
+        Property::new(catalyst::Settings::JSON_FILTERS, Switch, Is("true"));
+
+    /// Whether texts are read and written as times as Spark 2 did; of the query's session.
+    TIME_PARSER: Property<Text> =
+        Property::new(catalyst::Settings::TIME_PARSER, Text, Is("EXCEPTION"))
+            .effect(Effect::NativeBut("with `LEGACY` what reads or writes times by patterns, and reads of CSV and JSON, are left to the JVM"));
+
     /// Whether dates and timestamps of times when there were two calendars are written to Parquet files; of the query's
     /// session. `LEGACY` leaves writes to the JVM.
     CALENDAR_IN_WRITE: Family<Text> = Family::new(

@@ -70,6 +70,30 @@ impl fmt::Display for Expr {
                 write!(f, "{value} INSET ({})", texts.join(", "))
             }
             ExprKind::GetStructField { child, ordinal } => write!(f, "{child}.{ordinal}"),
+            ExprKind::ToJson { child, form } => {
+                let super::JsonText {
+                    zone,
+                    date,
+                    timestamp,
+                    timestamp_ntz,
+                    ignore_nulls,
+                } = &**form;
+                let nulls = if *ignore_nulls { "without" } else { "with" };
+                write!(
+                    f,
+                    "StructsToJson[{zone} {date} {timestamp} {timestamp_ntz} {nulls} nulls]({child})"
+                )
+            }
+            ExprKind::FromJson {
+                child,
+                form,
+                malformed,
+                ..
+            } => write!(
+                f,
+                "JsonToStructs[{malformed:?} {}]({child}):{}",
+                form.times, self.data_type
+            ),
             ExprKind::CreateNamedStruct(values) => {
                 write!(f, "CreateNamedStruct({}):{}", list(values), self.data_type)
             }

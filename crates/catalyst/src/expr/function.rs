@@ -381,6 +381,8 @@ functions! {
 
     /// What stands before the `count`th delimiter.
     SubstringIndex Args::Fields(&["strExpr", "delimExpr", "countExpr"]), NONE, Result::String, Nullable::Any, ignored &["collationId"];
+    /// What a text has in JSON at a path.
+    GetJsonObject Args::Fields(&["json", "path"]), NONE, Result::String, Nullable::Always;
     /// Place of a word among words with commas between them.
     FindInSet PAIR, NONE, Result::Integer, Nullable::Any, ignored &["collationId"];
     /// Place of the second text in the first.

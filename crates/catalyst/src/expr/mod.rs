@@ -4,6 +4,7 @@ mod arithmetic;
 mod call;
 mod display;
 mod function;
+mod json;
 mod lambda;
 mod nested;
 mod read;
@@ -11,7 +12,10 @@ mod text;
 
 use javatime::TimeZone;
 
+pub use json::JsonText;
+
 use crate::literal::Literal;
+use crate::scan::{JsonForm, Malformed};
 use crate::types::DataType;
 
 pub(crate) use call::eval_context;
@@ -128,6 +132,24 @@ pub enum ExprKind {
     },
     /// A struct of these; its names are in [`Expr::data_type`].
     CreateNamedStruct(Vec<Expr>),
+    /// A struct, an array or a map of what a text says in JSON.
+    FromJson {
+        /// The text.
+        child: Box<Expr>,
+        /// How it is read.
+        form: Box<JsonForm>,
+        /// What becomes of a text that is not as the type wants it; it is never left out.
+        malformed: Malformed,
+        /// The field of a struct that has the text if it is malformed, if there is one of that name.
+        corrupt_record: String,
+    },
+    /// A struct, an array or a map as text in JSON.
+    ToJson {
+        /// The value.
+        child: Box<Expr>,
+        /// How it is written.
+        form: Box<JsonText>,
+    },
     /// The value of a subquery that ran before, which the driver put in.
     ScalarSubquery {
         /// Id of the subquery in the plan.
@@ -207,6 +229,8 @@ impl Expr {
             ExprKind::Alias { child, .. }
             | ExprKind::Cast { child, .. }
             | ExprKind::GetStructField { child, .. }
+            | ExprKind::FromJson { child, .. }
+            | ExprKind::ToJson { child, .. }
             | ExprKind::InSet { value: child, .. } => all.push(child),
             ExprKind::CaseWhen {
                 branches,

@@ -6,7 +6,7 @@ use javatime::TimeZone;
 use super::call::{call, function};
 use super::function::spec;
 use super::{
-    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, lambda, nested, text,
+    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, json, lambda, nested, text,
 };
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
@@ -61,6 +61,9 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "GetStructField" => struct_field(reader, object),
         "CreateNamedStruct" => named_struct(reader, object),
         "Like" => like(reader, object),
+        "StructsToJson" => json::to_json(reader, object),
+        "objects.Invoke" => json::invoke(reader, object),
+        "JsonToStructs" => json::from_json(reader, object),
         "GetArrayStructFields" => fields_of_elements(reader, object),
         "NamedLambdaVariable" => lambda::variable(reader, object).map(Expr::attribute),
         "Murmur3Hash" | "XxHash64" => hash(reader, object),

@@ -1,6 +1,9 @@
 //! File scans. Each format of files has a module that reads what Spark's class for it captured.
 
+mod csv;
+mod json;
 mod parquet;
+mod records;
 mod text;
 
 use std::fmt;
@@ -15,11 +18,20 @@ use crate::object::{Object, Reader};
 use crate::plan::{Broadcast, LeafId};
 use crate::types::{StructField, read_fields};
 use javaser::Closure;
+
+pub use csv::CsvOptions;
+pub use json::{JsonForm, JsonOptions};
 pub use parquet::ParquetOptions;
+pub use records::{Malformed, PushedFilter, RecordOptions, RecordTimes};
 pub use text::TextOptions;
 
 /// Formats of files that are read: their names, and Spark's classes that read them.
-pub const FILE_FORMATS: [(&str, &str); 2] = [("Parquet", parquet::CLASS), ("text", text::CLASS)];
+pub const FILE_FORMATS: [(&str, &str); 4] = [
+    ("Parquet", parquet::CLASS),
+    ("text", text::CLASS),
+    ("CSV", csv::CLASS),
+    ("JSON", json::CLASS),
+];
 
 /// What puts the values of partition columns behind what a format reads that does not know them itself.
 const WITH_PARTITION_VALUES: &str = "org.apache.spark.sql.execution.datasources.FileFormat$$anon$1";
@@ -31,6 +43,10 @@ pub enum FileFormat {
     Parquet(ParquetOptions),
     /// `TextFileFormat`
     Text(TextOptions),
+    /// `CSVFileFormat`
+    Csv(Box<CsvOptions>),
+    /// `JsonFileFormat`
+    Json(Box<JsonOptions>),
 }
 
 impl FileFormat {
@@ -40,6 +56,8 @@ impl FileFormat {
         match self {
             Self::Parquet(options) => &options.conf,
             Self::Text(options) => &options.conf,
+            Self::Csv(options) => &options.records.conf,
+            Self::Json(options) => &options.records.conf,
         }
     }
 
@@ -61,6 +79,8 @@ impl FileFormat {
         let inner = Closure::in_field(function, "dataReader$1")?;
         let format = match inner.name() {
             (text::CLASS, _) => Self::Text(text::read(reader, &inner)?),
+            (csv::CLASS, _) => Self::Csv(Box::new(csv::read(reader, &inner)?)),
+            (json::CLASS, _) => Self::Json(Box::new(json::read(reader, &inner)?)),
             _ => return Err(inner.unsupported()),
         };
         let partition_schema = read_fields(reader, function.object("partitionSchema$1")?)?;
@@ -89,6 +109,17 @@ impl fmt::Display for FileFormat {
                 }
                 flag(f, (options.whole_text, "wholetext"))
             }
+            Self::Csv(options) => {
+                let chars = [options.delimiter, options.quote, options.escape].map(char::from);
+                write!(
+                    f,
+                    "{} {} separated {chars:?}",
+                    options.records, options.times
+                )?;
+                flag(f, (options.header, "header"))?;
+                flag(f, (options.column_pruning, "columnPruning"))
+            }
+            Self::Json(options) => write!(f, "{} {}", options.records, options.form.times),
         }
     }
 }

@@ -2,16 +2,14 @@
 
 use javaser::Closure;
 
+use super::records::separator;
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
-use crate::object::{Object, Reader};
+use crate::object::Reader;
 use crate::plan::Broadcast;
 
 /// Spark's class.
 pub(super) const CLASS: &str = "sql.execution.datasources.text.TextFileFormat";
-
-/// Longest separator of lines that is believed. Spark itself checks that it is not empty.
-const MAX_SEPARATOR: usize = 1024;
 
 /// What `TextFileFormat` took from the session and from the options of the read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,18 +59,6 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<TextOption
     Ok(TextOptions {
         conf: super::read_broadcast(reader, *conf)?,
         whole_text: options.bool("wholeText")?,
-        line_separator: separator(options)?,
+        line_separator: separator(options, "lineSeparatorInRead")?,
     })
-}
-
-fn separator(options: Object<'_>) -> Result<Option<Vec<u8>>> {
-    let Some(value) = options.option("lineSeparatorInRead")? else {
-        return Ok(None);
-    };
-    let bytes = options.graph.byte_array(value);
-    let bytes = bytes.filter(|bytes| (1..=MAX_SEPARATOR).contains(&bytes.len()));
-    match bytes {
-        Some(bytes) => Ok(Some(bytes.to_vec())),
-        None => Err(options.missing("lineSeparatorInRead")),
-    }
 }

@@ -224,6 +224,12 @@ impl Lowering<'_> {
             F::Murmur3Hash { seed } => super::hash::murmur3(seed, &types(args)?, self.all(args)?),
             F::Md5 => super::hash::md5(&types(args)?, self.all(args)?),
             F::RLike => super::regex::rlike(&types(args)?, &self.all(args)?),
+            F::GetJsonObject => match types(args)?.as_slice() {
+                [ArrowType::Utf8View, ArrowType::Utf8View] => {
+                    super::json::get_json_object(self.all(args)?)
+                }
+                types => Err(super::refused(function, types)),
+            },
             F::SubstringIndex
             | F::FindInSet
             | F::StringInstr
@@ -436,6 +442,7 @@ fn may_fail(expr: &Expr) -> bool {
         | ExprKind::InSet { .. }
         | ExprKind::GetStructField { .. }
         | ExprKind::CreateNamedStruct(_) => false,
+        ExprKind::FromJson { .. } | ExprKind::ToJson { .. } => true,
         ExprKind::Cast { child, mode, .. } => {
             let wider = match (child.data_type.decimal(), expr.data_type.decimal()) {
                 (Some(from), Some(to)) => {

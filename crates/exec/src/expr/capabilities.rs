@@ -2,7 +2,7 @@
 
 use catalyst::Literal;
 use catalyst::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, Lambda};
-use catalyst::{DataType, Decimal, StructField};
+use catalyst::{DataType, Decimal, JsonForm, JsonText, Malformed, StructField};
 use javatime::{TimeZone, Zones};
 
 use super::lower;
@@ -486,6 +486,20 @@ fn others() -> Vec<Capability> {
         }]);
         add("CreateNamedStruct", &[&of], &fields, &|columns| {
             Some(ExprKind::CreateNamedStruct(columns))
+        });
+        add("JsonToStructs", &[&DataType::String], &fields, &|columns| {
+            Some(ExprKind::FromJson {
+                child: Box::new(first(columns)?),
+                form: Box::new(JsonForm::new(utc())),
+                malformed: Malformed::Null,
+                corrupt_record: String::new(),
+            })
+        });
+        add("StructsToJson", &[&fields], &DataType::String, &|columns| {
+            Some(ExprKind::ToJson {
+                child: Box::new(first(columns)?),
+                form: Box::new(JsonText::new(utc())),
+            })
         });
         add("GetStructField", &[&fields], &of, &|columns| {
             Some(ExprKind::GetStructField {

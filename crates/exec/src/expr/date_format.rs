@@ -35,6 +35,19 @@ pub(super) fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut rest = pattern;
     while let Some(first) = rest.chars().next() {
+        if first == '\'' {
+            // Two quotes are one.
+            let (text, behind) = rest.get(1..)?.split_once('\'')?;
+            if text.is_empty() || behind.starts_with('\'') {
+                return None;
+            }
+            pieces.extend(text.chars().map(Piece::Literal));
+            if pieces.len() > MAX_PIECES {
+                return None;
+            }
+            rest = behind;
+            continue;
+        }
         let run = rest.len() - rest.trim_start_matches(first).len();
         let count = run / first.len_utf8();
         rest = rest.get(run..)?;
@@ -148,9 +161,10 @@ mod tests {
         assert_eq!(write("yyyy-MM-dd", local).as_deref(), Some("1970-01-01"));
         assert_eq!(write("H:mm:ss.SSS", local).as_deref(), Some("1:02:03.045"));
         assert_eq!(write("y/M/d", local).as_deref(), Some("1970/1/1"));
+        assert_eq!(write("yyyy'T'H'h m'", local).as_deref(), Some("1970T1h m"));
         assert_eq!(write("", local).as_deref(), Some(""));
         for pattern in [
-            "yy", "MMM", "EEE", "yyyy'T'", "[yyyy]", "YYYY", "SSSSSSS", "ü",
+            "yy", "MMM", "EEE", "yyyy'T", "yyyy''", "[yyyy]", "YYYY", "SSSSSSS", "ü",
         ] {
             assert_eq!(pieces(pattern), None, "{pattern}");
         }

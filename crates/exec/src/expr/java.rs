@@ -273,7 +273,7 @@ pub(super) fn parse_double<T: std::str::FromStr + Special>(text: &str) -> Result
 }
 
 /// Values of floats that have names.
-pub(super) trait Special {
+pub(crate) trait Special {
     const NAN: Self;
     const ZERO: Self;
     const INFINITY: Self;

@@ -13,8 +13,11 @@ mod date_format;
 mod datetime;
 mod decimal;
 mod digits;
+pub(crate) mod from_text;
 mod hash;
 mod java;
+mod json;
+mod json_text;
 mod kernel;
 mod letters;
 mod like;
@@ -49,6 +52,8 @@ use rows::types::{column_name, schema_of};
 
 pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, functions_in};
 pub(crate) use hash::is_hashed;
+#[cfg(fuzzing)]
+pub(crate) use json::at_some_paths;
 pub use literal::scalar;
 pub use order::lower_sort;
 pub(crate) use order::order_key;
@@ -179,6 +184,18 @@ impl<'a> Lowering<'a> {
                         )?))
                     },
                 ))
+            }
+            ExprKind::FromJson {
+                child,
+                form,
+                malformed,
+                corrupt_record,
+            } => {
+                let reader = json::Reader::new(form, *malformed, corrupt_record, &expr.data_type)?;
+                json::from_json(self.expr(child)?, reader, to)
+            }
+            ExprKind::ToJson { child, form } => {
+                json::to_json(self.expr(child)?, form, &child.data_type)
             }
             ExprKind::HigherOrder {
                 function,

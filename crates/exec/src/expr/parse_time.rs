@@ -68,7 +68,7 @@ pub(super) fn lower(
                 // The fraction is cut off, also before the epoch.
                 Some(instant) if seconds => Ok(Some(instant / SECOND)),
                 Some(instant) => Ok(Some(instant)),
-                None if !ansi && is_nothing(text) => Ok(None),
+                None if !ansi && format.begins_with_number() && is_nothing(text) => Ok(None),
                 None => Err(bail_out("a text that may be a time")),
             }
         });
@@ -90,7 +90,7 @@ fn pattern(args: &Args) -> Result<Option<String>, Unsupported> {
 
 /// Whether no formatter, not even the lenient one of Spark 2, finds a number at the start of a text: it is empty, or
 /// begins with a letter (but for `N`, of `NaN`).
-fn is_nothing(text: &str) -> bool {
+pub(super) fn is_nothing(text: &str) -> bool {
     let first = text.bytes().next();
     first.is_none_or(|first| first.is_ascii_alphabetic() && !first.eq_ignore_ascii_case(&b'n'))
 }
@@ -98,11 +98,11 @@ fn is_nothing(text: &str) -> bool {
 /// A pattern to read by. Texts are read if each number has as many digits as the pattern has letters, and what a single
 /// letter stands for, one or two; whatever else Java takes is not.
 #[derive(Debug)]
-struct Format(Vec<Piece>);
+pub(super) struct Format(Vec<Piece>);
 
 impl Format {
     /// `None` for patterns that are not read.
-    fn new(pattern: &str) -> Option<Self> {
+    pub(super) fn new(pattern: &str) -> Option<Self> {
         let pieces = pieces(pattern)?;
         let mut letters = Vec::new();
         for (at, piece) in pieces.iter().enumerate() {
@@ -134,8 +134,13 @@ impl Format {
         (whole && once.len() == letters.len()).then_some(Self(pieces))
     }
 
+    /// Whether texts begin with a number.
+    pub(super) fn begins_with_number(&self) -> bool {
+        matches!(self.0.first(), Some(Piece::Number(..) | Piece::Fraction(_)))
+    }
+
     /// The local time that a text says.
-    fn read(&self, text: &str) -> Option<i64> {
+    pub(super) fn read(&self, text: &str) -> Option<i64> {
         let mut rest = text;
         let (mut date, mut seconds, mut micros) = ((1970, 1, 1), 0, 0);
         for piece in &self.0 {
@@ -267,6 +272,10 @@ mod tests {
         assert_eq!(of("yyyy-MM", "2024-10"), Some(day - 3 * DAY));
         let time = of("yyyy-MM-dd HH:mm:ss.SSS", "2024-10-04 01:02:03.5");
         assert_eq!(time, None);
+        let time = of("yyyy-MM-dd'T'HH:mm", "2024-10-04T01:02");
+        assert_eq!(time, Some(day + 3_720_000_000));
+        // Java does not mind the case.
+        assert_eq!(of("yyyy-MM-dd'T'HH:mm", "2024-10-04t01:02"), None);
         let time = of("yyyy-MM-dd HH:mm:ss.SSS", "2024-10-04 01:02:03.500");
         assert_eq!(time, Some(day + 3_723_500_000));
         for text in [
@@ -294,6 +303,9 @@ mod tests {
             "dMyyyy",
             "MM-dd",
             "yyyy HH",
+            "yyyy'",
+            "yyyy''MM",
+            "yyyy'T''M'",
         ] {
             assert!(Format::new(pattern).is_none(), "{pattern}");
         }

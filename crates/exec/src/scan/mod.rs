@@ -3,6 +3,8 @@
 
 mod files;
 mod parquet;
+mod record_filters;
+mod records;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -139,6 +141,8 @@ pub(super) fn scan(
     let format: Box<dyn FormatScan> = match &scan.format {
         FileFormat::Parquet(options) => Box::new(parquet::ParquetScan::new(scan, options, wanted)?),
         FileFormat::Text(options) => Box::new(text::TextScan::new(options, &wanted)?),
+        FileFormat::Csv(options) => Box::new(records::RecordScan::csv(scan, options, &wanted)?),
+        FileFormat::Json(options) => Box::new(records::RecordScan::json(scan, options, &wanted)?),
     };
     let leaf = scan.leaf;
     let scan = Arc::new(Scan {

@@ -14,7 +14,7 @@ use super::{Batch, Files, FormatScan, PartReader, Wanted};
 use crate::lower::Result;
 
 /// Bytes of text after which a batch is put out, however few rows it has.
-const BATCH_BYTES: usize = 8 << 20;
+pub(super) const BATCH_BYTES: usize = 8 << 20;
 
 /// A scan of text files.
 #[derive(Debug)]
@@ -42,33 +42,73 @@ impl TextScan {
             has_column,
         })
     }
+}
 
-    /// How the file is packed.
-    fn compression(
-        &self,
-        part: &PartitionedFile,
-        files: &Files<'_>,
-    ) -> DataFusionResult<Compression> {
-        if files.hadoop_setting(textfile::CODECS)?.is_some() {
-            return Err(bail_out(textfile::CODECS));
-        }
-        let limit = files.hadoop_setting(textfile::LINE_LENGTH)?;
-        if !self.whole_text && limit.is_some_and(|limit| textfile::limits_lines(&limit)) {
-            return Err(bail_out(textfile::LINE_LENGTH));
-        }
-        let compression = Compression::of(&part.path);
-        match compression {
-            Compression::Unsupported => return Err(bail_out("files of that compression")),
-            // Hadoop can begin within a file of bzip2. Of others Spark asks for no parts.
-            Compression::Gzip | Compression::Deflate | Compression::Bzip2
-                if part.start != 0 || part.length != part.file_size =>
-            {
-                return Err(bail_out("a part of a compressed file"));
-            }
-            _ => {}
-        }
-        Ok(compression)
+/// The bytes of a part of a file of text, unpacked.
+pub(super) struct Input {
+    pub(super) input: Box<dyn Read + Send>,
+    pub(super) compression: Compression,
+}
+
+/// Opens a part of a file of text. `lines` says whether it is read in lines.
+pub(super) fn open(
+    part: &PartitionedFile,
+    files: &Files<'_>,
+    lines: bool,
+) -> DataFusionResult<Input> {
+    let compression = compression(part, files, lines)?;
+    let start = length(part.start)?;
+    let end = start.saturating_add(length(part.length)?);
+    let input = files.stream(part, start..end)?;
+    let input: Box<dyn Read + Send> = match compression {
+        Compression::None => input,
+        packed => packed.reader(input),
+    };
+    Ok(Input { input, compression })
+}
+
+/// The lines of a part of a file.
+pub(super) fn lines(
+    of: Input,
+    part: &PartitionedFile,
+    files: &Files<'_>,
+    delimiter: Delimiter,
+) -> DataFusionResult<Lines<Box<dyn Read + Send>>> {
+    let buffer = files.hadoop_setting(textfile::BUFFER_SIZE)?;
+    let buffer = textfile::buffer_size(buffer.as_deref());
+    let start = length(part.start)?;
+    let end = match of.compression {
+        Compression::None => start.saturating_add(length(part.length)?),
+        _ => u64::MAX,
+    };
+    Ok(Lines::new(of.input, delimiter, start, end, buffer))
+}
+
+/// How the file is packed.
+fn compression(
+    part: &PartitionedFile,
+    files: &Files<'_>,
+    lines: bool,
+) -> DataFusionResult<Compression> {
+    if files.hadoop_setting(textfile::CODECS)?.is_some() {
+        return Err(bail_out(textfile::CODECS));
     }
+    let limit = files.hadoop_setting(textfile::LINE_LENGTH)?;
+    if lines && limit.is_some_and(|limit| textfile::limits_lines(&limit)) {
+        return Err(bail_out(textfile::LINE_LENGTH));
+    }
+    let compression = Compression::of(&part.path);
+    match compression {
+        Compression::Unsupported => return Err(bail_out("files of that compression")),
+        // Hadoop can begin within a file of bzip2. Of others Spark asks for no parts.
+        Compression::Gzip | Compression::Deflate | Compression::Bzip2
+            if part.start != 0 || part.length != part.file_size =>
+        {
+            return Err(bail_out("a part of a compressed file"));
+        }
+        _ => {}
+    }
+    Ok(compression)
 }
 
 impl FormatScan for TextScan {
@@ -78,31 +118,10 @@ impl FormatScan for TextScan {
         files: &Files<'_>,
         batch_size: usize,
     ) -> DataFusionResult<Box<dyn PartReader>> {
-        let compression = self.compression(part, files)?;
-        let start = length(part.start)?;
-        let end = start.saturating_add(length(part.length)?);
-        let input = files.stream(part, start..end)?;
-        let input: Box<dyn Read + Send> = match compression {
-            Compression::None => input,
-            packed => packed.reader(input),
-        };
-        let rows = match (self.whole_text, compression) {
-            (true, _) => Rows::Whole(Some(input)),
-            (false, compression) => {
-                let buffer = files.hadoop_setting(textfile::BUFFER_SIZE)?;
-                let buffer = textfile::buffer_size(buffer.as_deref());
-                let end = match compression {
-                    Compression::None => end,
-                    _ => u64::MAX,
-                };
-                Rows::Lines(Lines::new(
-                    input,
-                    self.delimiter.clone(),
-                    start,
-                    end,
-                    buffer,
-                ))
-            }
+        let input = open(part, files, !self.whole_text)?;
+        let rows = match self.whole_text {
+            true => Rows::Whole(Some(input.input)),
+            false => Rows::Lines(lines(input, part, files, self.delimiter.clone())?),
         };
         Ok(Box::new(TextReader {
             rows,
@@ -181,7 +200,7 @@ impl PartReader for TextReader {
 }
 
 /// What went wrong with the bytes of a file.
-fn failure(error: io::Error) -> DataFusionError {
+pub(super) fn failure(error: io::Error) -> DataFusionError {
     match error.downcast::<DataFusionError>() {
         Ok(error) => error,
         Err(_) => bail_out("a file that cannot be read"),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use catalyst::{
     DataType, FileFormat, FileSourceScan, Inputs, LeafInput, Literal, Operator, OperatorKind,
-    PartitionedFile, StructField, TaskInputs, TextOptions,
+    PartitionedFile, TaskInputs, TextOptions,
 };
 use rows::error::RunError;
 
@@ -27,16 +27,6 @@ fn write(name: &str, content: &[u8]) -> Written {
     let path = std::env::temp_dir().join(format!("{}-{name}", std::process::id()));
     std::fs::write(&path, content).unwrap();
     Written(path, i64::try_from(content.len()).unwrap())
-}
-
-fn field(name: &str, data_type: DataType) -> StructField {
-    StructField {
-        name: name.to_owned(),
-        data_type,
-        nullable: true,
-        field_id: None,
-        exists_default: None,
-    }
 }
 
 /// A scan of these columns; text is what `read` finds in files, a date comes from their paths.

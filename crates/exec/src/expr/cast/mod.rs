@@ -6,7 +6,7 @@ pub(super) mod numeric;
 pub(super) mod parse;
 pub(super) mod text;
 pub(super) mod time;
-mod timestamp;
+pub(super) mod timestamp;
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ pub(super) fn to_binary(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, 
 }
 
 /// What a text is: a value, none (`Ok(None)`), or something that only Spark knows.
-pub(super) type Parsed<T> = Result<Option<T>, ()>;
+pub(crate) type Parsed<T> = Result<Option<T>, ()>;
 
 fn primitive<T: ArrowPrimitiveType>(
     casting: &Casting<'_>,

@@ -123,7 +123,7 @@ fn local(parts: [i32; 7]) -> Parsed<i64> {
 }
 
 /// The instant of a text. Times of today, and zones with rules in the text, are left to Spark.
-pub(super) fn parse(text: &str, zone: &Zone) -> Parsed<i64> {
+pub(in super::super) fn parse(text: &str, zone: &Zone) -> Parsed<i64> {
     let Some(stamp) = parts(trim_all(text.as_bytes()))? else {
         return Ok(None);
     };
@@ -133,7 +133,7 @@ pub(super) fn parse(text: &str, zone: &Zone) -> Parsed<i64> {
 }
 
 /// The local time of a text, whose zone says nothing. One without a date is none.
-pub(super) fn parse_local(text: &str) -> Parsed<i64> {
+pub(in super::super) fn parse_local(text: &str) -> Parsed<i64> {
     let Some(stamp) = parts(trim_all(text.as_bytes()))? else {
         return Ok(None);
     };

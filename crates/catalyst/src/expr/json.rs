@@ -1,0 +1,206 @@
+//! Functions of JSON.
+
+use javatime::TimeZone;
+
+use super::{Expr, ExprKind};
+use crate::error::{Result, Unsupported};
+use crate::object::{Object, Reader};
+use crate::scan::{JsonForm, Malformed};
+use crate::types::DataType;
+
+/// How values are written as JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JsonText {
+    /// The time zone of timestamps.
+    pub zone: TimeZone,
+    /// The pattern of dates.
+    pub date: String,
+    /// The pattern of timestamps.
+    pub timestamp: String,
+    /// The pattern of timestamps without a time zone.
+    pub timestamp_ntz: String,
+    /// Whether fields of structs that are null are left out.
+    pub ignore_nulls: bool,
+}
+
+impl JsonText {
+    /// The pattern of timestamps, if an option does not say another.
+    pub const TIMESTAMP: &str = "yyyy-MM-dd'T'HH:mm:ss[.SSS][XXX]";
+
+    /// Without options, in a time zone.
+    #[must_use]
+    pub fn new(zone: TimeZone) -> Self {
+        Self {
+            zone,
+            date: "yyyy-MM-dd".to_owned(),
+            timestamp: Self::TIMESTAMP.to_owned(),
+            timestamp_ntz: "yyyy-MM-dd'T'HH:mm:ss[.SSS]".to_owned(),
+            ignore_nulls: true,
+        }
+    }
+}
+
+/// `from_json`
+#[inline(never)]
+pub(super) fn from_json(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&[
+        "schema",
+        "options",
+        "child",
+        "timeZoneId",
+        "nullableSchema",
+        "nameOfCorruptRecord",
+        "variantAllowDuplicateKeys",
+        "converter",
+        "parser",
+        "evaluator",
+    ])?;
+    if reader.legacy_time_parser {
+        return Err(Unsupported::of_use("formats of Spark 2"));
+    }
+    let data_type = DataType::read(reader, object.value("nullableSchema")?)?;
+    let name = match object.get("nameOfCorruptRecord") {
+        Some(_) => object.text("nameOfCorruptRecord")?.into_owned(),
+        None => reader.corrupt_record.clone(),
+    };
+    form(reader, object, data_type, name)
+}
+
+#[inline(never)]
+fn form(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    data_type: DataType,
+    name: String,
+) -> Result<Expr> {
+    let zone = super::read::zone(reader, object)?;
+    let zone = zone.ok_or_else(|| object.missing("timeZoneId"))?;
+    let (form, malformed) = options(reader, object, zone)?;
+    Ok(Expr {
+        kind: ExprKind::FromJson {
+            child: Box::new(Expr::read(reader, object.value("child")?)?),
+            form: Box::new(form),
+            malformed,
+            corrupt_record: name,
+        },
+        data_type,
+        nullable: true,
+    })
+}
+
+/// What the options say, as `JSONOptions` reads them.
+fn options(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    zone: TimeZone,
+) -> Result<(JsonForm, Malformed)> {
+    let mut form = JsonForm::new(zone);
+    let mut malformed = Malformed::Null;
+    for (key, value) in given(reader, object)? {
+        match key.as_str() {
+            "mode" if value.eq_ignore_ascii_case("PERMISSIVE") => malformed = Malformed::Null,
+            "mode" if value.eq_ignore_ascii_case("FAILFAST") => malformed = Malformed::Fail,
+            "dateformat" => form.times.date = Some(value),
+            "timestampformat" => form.times.timestamp = Some(value),
+            "timestampntzformat" => form.times.timestamp_ntz = Some(value),
+            "allownonnumericnumbers" => {
+                form.non_numeric_numbers = value.eq_ignore_ascii_case("true");
+            }
+            // They let in what is no JSON, which is not read here.
+            "allowcomments"
+            | "allowunquotedfieldnames"
+            | "allowsinglequotes"
+            | "allownumericleadingzeros"
+            | "allowbackslashescapinganycharacter"
+            | "allowunquotedcontrolchars" => {}
+            other => return Err(Unsupported::of_use(format!("from_json with {other}"))),
+        }
+    }
+    Ok((form, malformed))
+}
+
+/// Options that were given, by their names in lower case.
+fn given(reader: &Reader<'_>, object: Object<'_>) -> Result<Vec<(String, String)>> {
+    let text = |of| {
+        reader
+            .graph
+            .str(of)
+            .ok_or_else(|| object.missing("options"))
+    };
+    let pairs = object.pairs("options")?.into_iter();
+    pairs
+        .map(|(key, value)| Ok((text(key)?.to_ascii_lowercase(), text(value)?.into_owned())))
+        .collect()
+}
+
+/// `to_json` of Spark 3.
+#[inline(never)]
+pub(super) fn to_json(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&[
+        "options",
+        "child",
+        "timeZoneId",
+        "writer",
+        "gen",
+        "inputSchema",
+        "converter",
+    ])?;
+    let child = Expr::read(reader, object.value("child")?)?;
+    written(reader, object, child)
+}
+
+/// `to_json` of Spark 4: a method of an object that has the options.
+#[inline(never)]
+pub(super) fn invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    let target = object.object("targetObject")?;
+    let literal = target.name() == "Literal";
+    let evaluator = literal.then(|| target.object("value")).transpose()?;
+    let evaluator = evaluator.filter(|of| of.name() == "StructsToJsonEvaluator");
+    let Some(evaluator) =
+        evaluator.filter(|_| object.text("functionName").is_ok_and(|of| of == "evaluate"))
+    else {
+        return Err(Unsupported::Class("Invoke".to_owned()));
+    };
+    evaluator.only(&[
+        "options",
+        "inputSchema",
+        "timeZoneId",
+        "writer",
+        "gen",
+        "converter",
+    ])?;
+    let arguments = object.elements("arguments")?;
+    let [child] = arguments.as_slice() else {
+        return Err(object.missing("arguments"));
+    };
+    let child = Expr::read(reader, *child)?;
+    written(reader, evaluator, child)
+}
+
+/// A value as the options of an object say.
+#[inline(never)]
+fn written(reader: &Reader<'_>, object: Object<'_>, child: Expr) -> Result<Expr> {
+    if reader.legacy_time_parser {
+        return Err(Unsupported::of_use("formats of Spark 2"));
+    }
+    let zone = super::read::zone(reader, object)?;
+    let mut form = JsonText::new(zone.ok_or_else(|| object.missing("timeZoneId"))?);
+    form.ignore_nulls = reader.ignore_null_fields;
+    for (key, value) in given(reader, object)? {
+        match key.as_str() {
+            "dateformat" => form.date = value,
+            "timestampformat" => form.timestamp = value,
+            "timestampntzformat" => form.timestamp_ntz = value,
+            "ignorenullfields" => form.ignore_nulls = value.eq_ignore_ascii_case("true"),
+            other => return Err(Unsupported::of_use(format!("to_json with {other}"))),
+        }
+    }
+    Ok(Expr {
+        kind: ExprKind::ToJson {
+            child: Box::new(child),
+            form: Box::new(form),
+        },
+        data_type: DataType::String,
+        nullable: true,
+    })
+}

@@ -1,0 +1,61 @@
+//! Records in texts as values of columns: lines of CSV, and JSON. What of them is read in files is in `scan`, what
+//! functions read in `expr`.
+
+mod column;
+mod csv;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
+mod json;
+#[cfg(any(test, fuzzing))]
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use catalyst::StructField;
+use datafusion_common::Result as DataFusionResult;
+
+pub(crate) use column::Column;
+pub(crate) use csv::CsvRecords;
+pub(crate) use json::{JsonRecords, JsonValues};
+
+/// What became of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Became {
+    /// A row: each column has one more value.
+    Row,
+    /// A row too, with nulls for what could not be read.
+    Malformed,
+    /// Nothing: the text is blank.
+    Nothing,
+}
+
+/// A format of records.
+pub(crate) trait Records: Send {
+    /// Whether the first line of a file that is not empty has no record.
+    fn has_header(&self) -> bool {
+        false
+    }
+
+    /// Looks at a line at the start of a file. False if the names are still to come.
+    fn header(&mut self, _line: &[u8]) -> DataFusionResult<bool> {
+        Ok(true)
+    }
+
+    /// Reads a text into the columns. An error is a bail-out.
+    fn read(&mut self, text: &[u8]) -> DataFusionResult<Became>;
+
+    /// Whether Spark's reader asks a condition on these columns of the last row: it depends on which of them were there,
+    /// and could be read.
+    fn asks(&self, columns: &[usize]) -> bool;
+
+    fn columns(&mut self) -> &mut [Column];
+}
+
+/// The fields at these places.
+fn chosen(fields: &[StructField], places: &[usize]) -> Vec<StructField> {
+    let places = places.iter();
+    places
+        .filter_map(|place| fields.get(*place))
+        .cloned()
+        .collect()
+}

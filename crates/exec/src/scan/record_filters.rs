@@ -1,0 +1,192 @@
+//! Conditions by which Spark's readers of records leave rows out before they are rows: `OrderedFilters` and
+//! `JsonFilters`. The filter above the scan has the same conditions; these say how many rows the scan counts.
+
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Field, Schema};
+use catalyst::{Attribute, DataType, Expr, ExprKind, Function, PushedFilter, Unsupported};
+use datafusion_common::Result as DataFusionResult;
+use datafusion_common::cast::as_boolean_array;
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::Wanted;
+use crate::expr::lower;
+use crate::lower::Result;
+
+/// The conditions.
+#[derive(Debug, Default)]
+pub(super) struct Filters(Vec<Filter>);
+
+/// A condition.
+#[derive(Debug)]
+struct Filter {
+    condition: Arc<dyn PhysicalExpr>,
+    /// The columns that it is of, by their places.
+    columns: Vec<usize>,
+}
+
+impl Filters {
+    /// Finds what was pushed down among the conditions above the scan. `place` is where a column is read.
+    ///
+    /// # Errors
+    /// A condition is not there.
+    pub(super) fn new(
+        pushed: &[PushedFilter],
+        wanted: &Wanted<'_>,
+        place: &dyn Fn(&Attribute) -> Option<usize>,
+    ) -> Result<Self> {
+        let mut conditions = Vec::new();
+        if let Some(filter) = wanted.filter {
+            conjuncts(filter, &mut conditions);
+        }
+        let mut found = Vec::new();
+        for filter in pushed {
+            let is = |condition: &&Expr| {
+                let mut parts = Vec::new();
+                let known = shape(condition, wanted, &mut parts).is_some();
+                known && parts == filter.0
+            };
+            let at = conditions.iter().position(is);
+            let missing = || Unsupported::of_use("conditions in a scan that are not above it");
+            let condition = conditions.remove(at.ok_or_else(missing)?);
+            found.push(Filter::new(condition, place)?);
+        }
+        Ok(Self(found))
+    }
+
+    /// Notes which conditions a reader asks of a row, as `asks` says of their columns.
+    pub(super) fn ask(&self, asked: &mut Vec<Vec<bool>>, asks: impl Fn(&[usize]) -> bool) {
+        asked.resize_with(self.0.len(), Vec::new);
+        for (filter, asked) in self.0.iter().zip(asked) {
+            asked.push(asks(&filter.columns));
+        }
+    }
+
+    /// The rows that all conditions let through that were asked; `None` if nothing is to be asked.
+    pub(super) fn keep(
+        &self,
+        columns: &[ArrayRef],
+        rows: usize,
+        asked: &[Vec<bool>],
+    ) -> DataFusionResult<Option<Vec<bool>>> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let mut keep = vec![true; rows];
+        for (filter, asked) in self.0.iter().zip(asked) {
+            let values = filter.values(columns, rows)?;
+            let values = as_boolean_array(&values)?;
+            for (row, (keep, asked)) in keep.iter_mut().zip(asked).enumerate() {
+                *keep &= !asked || (values.is_valid(row) && values.value(row));
+            }
+        }
+        Ok(Some(keep))
+    }
+}
+
+impl Filter {
+    fn new(condition: &Expr, place: &dyn Fn(&Attribute) -> Option<usize>) -> Result<Self> {
+        let mut attributes: Vec<Attribute> = Vec::new();
+        attributes_of(condition, &mut attributes);
+        let columns: Option<Vec<usize>> = attributes.iter().map(place).collect();
+        let missing = || Unsupported::of_use("conditions in a scan of other columns");
+        Ok(Self {
+            condition: lower(condition, &attributes)?,
+            columns: columns.ok_or_else(missing)?,
+        })
+    }
+
+    fn values(&self, columns: &[ArrayRef], rows: usize) -> DataFusionResult<ArrayRef> {
+        let arrays = self
+            .columns
+            .iter()
+            .filter_map(|column| columns.get(*column))
+            .cloned();
+        let arrays: Vec<ArrayRef> = arrays.collect();
+        let fields = arrays
+            .iter()
+            .map(|array| Field::new("c", array.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+        self.condition.evaluate(&batch)?.into_array(rows)
+    }
+}
+
+fn conjuncts<'a>(filter: &'a Expr, all: &mut Vec<&'a Expr>) {
+    match &filter.kind {
+        ExprKind::Call {
+            function: Function::And,
+            args,
+            ..
+        } => {
+            args.iter().for_each(|arg| conjuncts(arg, all));
+        }
+        _ => all.push(filter),
+    }
+}
+
+fn attributes_of(expr: &Expr, all: &mut Vec<Attribute>) {
+    match &expr.kind {
+        ExprKind::Attribute(of) if all.iter().all(|other| other.id != of.id) => {
+            all.push(of.clone())
+        }
+        ExprKind::Call { args, .. } => args.iter().for_each(|arg| attributes_of(arg, all)),
+        ExprKind::In { value, .. } | ExprKind::InSet { value, .. } => attributes_of(value, all),
+        _ => {}
+    }
+}
+
+/// What Spark would push down of a condition, as [`PushedFilter`] has it.
+fn shape(condition: &Expr, wanted: &Wanted<'_>, parts: &mut Vec<String>) -> Option<()> {
+    let column = |of: &Expr| match &of.kind {
+        ExprKind::Attribute(of) => (wanted.file_name)(of),
+        _ => None,
+    };
+    let is_literal = |of: &Expr| matches!(of.kind, ExprKind::Literal(_));
+    match &condition.kind {
+        ExprKind::Call { function, args, .. } => {
+            let (name, mirrored) = match function {
+                Function::And | Function::Or | Function::Not => {
+                    parts.push(function.name().to_owned());
+                    return args.iter().try_for_each(|arg| shape(arg, wanted, parts));
+                }
+                Function::IsNull | Function::IsNotNull => {
+                    let [arg] = args.as_slice() else { return None };
+                    parts.push(format!("{} {}", function.name(), column(arg)?));
+                    return Some(());
+                }
+                Function::EqualTo => ("EqualTo", Some("EqualTo")),
+                Function::EqualNullSafe => ("EqualNullSafe", Some("EqualNullSafe")),
+                Function::GreaterThan => ("GreaterThan", Some("LessThan")),
+                Function::GreaterThanOrEqual => ("GreaterThanOrEqual", Some("LessThanOrEqual")),
+                Function::LessThan => ("LessThan", Some("GreaterThan")),
+                Function::LessThanOrEqual => ("LessThanOrEqual", Some("GreaterThanOrEqual")),
+                Function::StartsWith => ("StringStartsWith", None),
+                Function::EndsWith => ("StringEndsWith", None),
+                Function::Contains => ("StringContains", None),
+                _ => return None,
+            };
+            let [left, right] = args.as_slice() else {
+                return None;
+            };
+            let (name, of) = match (column(left), column(right)) {
+                (Some(of), None) if is_literal(right) => (name, of),
+                (None, Some(of)) if is_literal(left) => (mirrored?, of),
+                _ => return None,
+            };
+            parts.push(format!("{name} {of}"));
+        }
+        // A condition itself.
+        ExprKind::Attribute(_) if condition.data_type == DataType::Boolean => {
+            parts.push(format!("EqualTo {}", column(condition)?));
+        }
+        ExprKind::In { value, list, .. } if list.iter().all(is_literal) => {
+            parts.push(format!("In {}", column(value)?));
+        }
+        ExprKind::InSet { value, .. } => parts.push(format!("In {}", column(value)?)),
+        _ => return None,
+    }
+    Some(())
+}
