@@ -261,7 +261,7 @@ def tables(run):
             path = f"{base}/{form}/part={part}"
             os.makedirs(path)
             lines = [write(record(n)) for n in range(part * 4000, part * 4000 + 4000)]
-            head = [COLUMNS.replace(" bigint", "").replace(" string", "")] if form == "csv" else []
+            head = [",".join(column.split()[0] for column in COLUMNS.split(", "))] if form == "csv" else []
             with open(f"{path}/data.{form}", "w", newline="") as out:
                 out.write("\n".join(head + lines) + ("\n" if part else ""))
             with gzip.open(f"{path}/data.{form}.gz", "wt", newline="") as out:
