@@ -66,12 +66,12 @@ class Held(hold.Hold):
         schema = "id bigint, name string, price decimal(12,2), day date, at timestamp, score double, flag boolean, note string"
         frame = session.read.schema(schema).options(header=True).format(form).load(path)
         if command["columns"] == "one":
-            return self.timed(lambda: frame.agg(F.sum("price")).first()[0])
+            return self.timed(lambda: str(frame.agg(F.sum("price")).first()))
         texts = command["columns"] == "texts"
         if texts:
             frame = session.read.text(path).select(F.from_json("value", schema).alias("r")).select("r.*")
         of = [F.max("id"), F.max("name"), F.sum("price"), F.max("day"), F.max("at"), F.max("score"), F.count("flag"), F.max("note")]
-        return self.timed(lambda: frame.agg(*of).collect())
+        return self.timed(lambda: str(frame.agg(*of).first()))
 
 
 def records(path, form, rows):
