@@ -253,7 +253,7 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
 /// What a `ParallelCollectionPartition` writes by itself under Kryo, if it does: the RDD's number, its own, and its
 /// elements.
 fn own_data(reader: &Reader<'_>, partition: Object<'_>) -> Option<(KryoForm, Vec<u8>)> {
-    let form = reader.kryo?;
+    let form = reader.settings.kryo?;
     let level = reader.graph.levels(partition.node).next_back()?;
     let bytes = level.block_bytes().into_owned();
     (!bytes.is_empty()).then_some((form, bytes))

@@ -6,6 +6,7 @@ use javaser::arena::{Graph, NodeId, Value};
 
 use crate::error::{Result, Unsupported};
 use crate::object::{Object, Reader, simple};
+use crate::stage::Settings;
 use crate::types::DataType;
 use crate::unsafe_row;
 
@@ -151,7 +152,7 @@ pub fn literals_of_row(
     row: NodeId,
     types: &[DataType],
 ) -> std::result::Result<Vec<Literal>, Unsupported> {
-    let reader = Reader::new(graph, true);
+    let reader = Reader::new(graph, Settings::default());
     read_row(&reader, reader.object(row), types)
 }
 

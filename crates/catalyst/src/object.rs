@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use javaser::arena::{Graph, NodeId, Value};
-use javaser::kryo::KryoForm;
-use javatime::Zones;
 
 use crate::error::{Result, Unsupported};
+use crate::stage::Settings;
 
 /// Deepest nesting of expressions and operators. Reading takes stack for each level.
 const MAX_DEPTH: u32 = 300;
@@ -35,41 +34,17 @@ const NOISE: &[&str] = &[
 #[derive(Debug)]
 pub(crate) struct Reader<'g> {
     pub(crate) graph: &'g Graph,
-    /// `spark.sql.decimalOperations.allowPrecisionLoss`, where an expression does not say it itself.
-    pub(crate) allow_precision_loss: bool,
-    /// The time zones that are known.
-    pub(crate) zones: Zones,
-    /// Whether dates are written and read by the formats of Spark 2.
-    pub(crate) legacy_time_parser: bool,
-    /// Which Spark wrote it, major and minor; zeros if that is not known.
-    pub(crate) spark: (u32, u32),
-    /// Name of the column that has malformed records, where an expression does not say it itself.
-    pub(crate) corrupt_record: String,
-    /// Whether fields that are null are left out of JSON that is written.
-    pub(crate) ignore_null_fields: bool,
-    /// Whether readers of CSV leave rows out by filters.
-    pub(crate) csv_filters: bool,
-    /// Whether readers of JSON leave rows out by filters.
-    pub(crate) json_filters: bool,
-    /// How Kryo writes, if `spark.serializer` is Kryo.
-    pub(crate) kryo: Option<KryoForm>,
+    /// What objects do not say themselves.
+    pub(crate) settings: Settings,
     nodes: Cell<u32>,
     depth: Cell<u32>,
 }
 
 impl<'g> Reader<'g> {
-    pub(crate) fn new(graph: &'g Graph, allow_precision_loss: bool) -> Self {
+    pub(crate) fn new(graph: &'g Graph, settings: Settings) -> Self {
         Self {
             graph,
-            allow_precision_loss,
-            zones: Zones::default(),
-            legacy_time_parser: false,
-            spark: (0, 0),
-            corrupt_record: String::new(),
-            ignore_null_fields: true,
-            csv_filters: true,
-            json_filters: true,
-            kryo: None,
+            settings,
             nodes: Cell::new(0),
             depth: Cell::new(0),
         }

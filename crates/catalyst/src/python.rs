@@ -154,7 +154,7 @@ pub(crate) fn chained(reader: &Reader<'_>, value: Value) -> Result<(Vec<NodeId>,
 /// # Errors
 /// The version is not known.
 pub(crate) fn groups_in_batches(reader: &Reader<'_>) -> Result<bool> {
-    match reader.spark {
+    match reader.settings.spark {
         (0, 0) => Err(Unsupported::of_use("groups for Python of any version")),
         version => Ok(version >= (4, 1)),
     }

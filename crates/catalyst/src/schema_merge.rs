@@ -6,6 +6,7 @@ use javaser::arena::{Graph, NodeId, Value};
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
 use crate::object::{Object, Reader};
+use crate::stage::Settings;
 use javaser::Closure;
 
 /// A stage of such a job.
@@ -42,7 +43,7 @@ impl SchemaMerge {
     /// # Errors
     /// [`Unsupported`] says why the stage is to be delegated.
     pub fn read(graph: &Graph, rdd: NodeId, function: NodeId) -> Result<Option<Self>> {
-        let reader = Reader::new(graph, true);
+        let reader = Reader::new(graph, Settings::default());
         let rdd = reader.object(rdd);
         let merge = Closure::in_field(rdd, "f")
             .ok()
@@ -95,7 +96,7 @@ impl SchemaMerge {
     /// # Errors
     /// [`Unsupported`] says why the task is to be delegated.
     pub fn files(&self, graph: &Graph, partition: NodeId) -> Result<Vec<SchemaFile>> {
-        let reader = Reader::new(graph, true);
+        let reader = Reader::new(graph, Settings::default());
         let partition = reader.object(partition);
         if partition.name() != "ParallelCollectionPartition" {
             return Err(Unsupported::Class(partition.name().to_owned()));

@@ -199,7 +199,7 @@ fn range(
     if partitioner.name() != "RangePartitioner" {
         return Err(Unsupported::Class(partitioner.name().to_owned()));
     }
-    if let Some(form) = reader.kryo {
+    if let Some(form) = reader.settings.kryo {
         return kryo_range(reader, partitioner, partitioning, form);
     }
     if !partitioner.bool("ascending")? {

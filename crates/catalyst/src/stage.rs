@@ -150,15 +150,7 @@ impl Stage {
         settings: Settings,
     ) -> std::result::Result<Self, Unsupported> {
         let graph = &*carried::unpacked(graph)?;
-        let mut reader = Reader::new(graph, settings.allow_precision_loss);
-        reader.zones = settings.zones;
-        reader.legacy_time_parser = settings.legacy_time_parser;
-        reader.corrupt_record = settings.corrupt_record;
-        reader.ignore_null_fields = settings.ignore_null_fields;
-        reader.csv_filters = settings.csv_filters;
-        reader.json_filters = settings.json_filters;
-        reader.spark = settings.spark;
-        reader.kryo = settings.kryo;
+        let reader = Reader::new(graph, settings);
         let target = reader.object(target);
         let rdd = reader.object(rdd);
         let mut lineage = Lineage::new(&reader);
@@ -174,7 +166,7 @@ impl Stage {
             root: tree.operator,
             inputs: tree.inputs,
             output,
-            kryo: reader.kryo,
+            kryo: reader.settings.kryo,
         })
     }
 
@@ -195,8 +187,11 @@ impl Stage {
         graph: &Graph,
         partition: NodeId,
     ) -> std::result::Result<TaskInputs, Unsupported> {
-        let mut reader = Reader::new(graph, true);
-        reader.kryo = self.kryo;
+        let settings = Settings {
+            kryo: self.kryo,
+            ..Settings::default()
+        };
+        let reader = Reader::new(graph, settings);
         inputs::bind(
             &reader,
             &self.inputs,

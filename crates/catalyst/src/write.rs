@@ -124,7 +124,7 @@ impl<'g> Lineage<'_, 'g> {
         let columns = read_attributes(reader, captured.description.elements("allColumns")?)?;
         let write = FileWrite::read(reader, captured, &columns)?;
         let zone = captured.description.text("timeZoneId")?;
-        let zone = TimeZone::new(&zone, &reader.zones);
+        let zone = TimeZone::new(&zone, &reader.settings.zones);
         let mut tree = match captured.rows.name() {
             // Stands for a plan without partitions.
             "ParallelCollectionRDD" => {

@@ -391,7 +391,7 @@ impl Fields<'_, '_> {
             ));
         }
         let between = match (name, self.object.flag("legacyCalculation")) {
-            ("Percentile", _) => match self.reader.spark {
+            ("Percentile", _) => match self.reader.settings.spark {
                 (0, 0) => {
                     return Err(Unsupported::of_use("percentiles of an unknown Spark"));
                 }

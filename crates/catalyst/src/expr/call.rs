@@ -143,7 +143,7 @@ pub(super) fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> 
         Arguments::All(args) => args,
         Arguments::Whole(expr) => return Ok(expr),
     };
-    let mut loss = reader.allow_precision_loss;
+    let mut loss = reader.settings.allow_precision_loss;
     let mode = mode_of(object, spec, &mut known, &mut loss)?;
     let time_zone = if spec.zoned {
         known.push("timeZoneId");
@@ -159,7 +159,7 @@ pub(super) fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> 
             | Function::ToUnixTimestamp
             | Function::GetTimestamp
     );
-    if formatted && reader.legacy_time_parser {
+    if formatted && reader.settings.legacy_time_parser {
         return Err(Unsupported::of_use("formats of Spark 2"));
     }
     if let ResultType::MakeDecimal = spec.result {
@@ -271,7 +271,7 @@ fn zone_argument(reader: &Reader<'_>, function: Function, args: &[Expr]) -> Opti
         (Function::FromUTCTimestamp | Function::ToUTCTimestamp, [_, id]) => match &id.kind {
             ExprKind::Literal(Literal::String(id)) => {
                 let id = std::str::from_utf8(id).ok()?;
-                Some(TimeZone::new(id, &reader.zones))
+                Some(TimeZone::new(id, &reader.settings.zones))
             }
             _ => None,
         },

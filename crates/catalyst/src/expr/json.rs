@@ -55,37 +55,32 @@ pub(super) fn from_json(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr>
         "parser",
         "evaluator",
     ])?;
-    if reader.legacy_time_parser {
-        return Err(Unsupported::of_use("formats of Spark 2"));
-    }
+    let zone = zone(reader, object)?;
     let data_type = DataType::read(reader, object.value("nullableSchema")?)?;
-    let name = match object.get("nameOfCorruptRecord") {
+    let corrupt_record = match object.get("nameOfCorruptRecord") {
         Some(_) => object.text("nameOfCorruptRecord")?.into_owned(),
-        None => reader.corrupt_record.clone(),
+        None => reader.settings.corrupt_record.clone(),
     };
-    form(reader, object, data_type, name)
-}
-
-#[inline(never)]
-fn form(
-    reader: &Reader<'_>,
-    object: Object<'_>,
-    data_type: DataType,
-    name: String,
-) -> Result<Expr> {
-    let zone = super::read::zone(reader, object)?;
-    let zone = zone.ok_or_else(|| object.missing("timeZoneId"))?;
     let (form, malformed) = options(reader, object, zone)?;
     Ok(Expr {
         kind: ExprKind::FromJson {
             child: Box::new(Expr::read(reader, object.value("child")?)?),
             form: Box::new(form),
             malformed,
-            corrupt_record: name,
+            corrupt_record,
         },
         data_type,
         nullable: true,
     })
+}
+
+/// The time zone of a function whose times are as Spark 3 reads and writes them.
+fn zone(reader: &Reader<'_>, object: Object<'_>) -> Result<TimeZone> {
+    if reader.settings.legacy_time_parser {
+        return Err(Unsupported::of_use("formats of Spark 2"));
+    }
+    let zone = super::read::zone(reader, object)?;
+    zone.ok_or_else(|| object.missing("timeZoneId"))
 }
 
 /// What the options say, as `JSONOptions` reads them.
@@ -180,12 +175,8 @@ pub(super) fn invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
 /// A value as the options of an object say.
 #[inline(never)]
 fn written(reader: &Reader<'_>, object: Object<'_>, child: Expr) -> Result<Expr> {
-    if reader.legacy_time_parser {
-        return Err(Unsupported::of_use("formats of Spark 2"));
-    }
-    let zone = super::read::zone(reader, object)?;
-    let mut form = JsonText::new(zone.ok_or_else(|| object.missing("timeZoneId"))?);
-    form.ignore_nulls = reader.ignore_null_fields;
+    let mut form = JsonText::new(zone(reader, object)?);
+    form.ignore_nulls = reader.settings.ignore_null_fields;
     for (key, value) in given(reader, object)? {
         match key.as_str() {
             "dateformat" => form.date = value,

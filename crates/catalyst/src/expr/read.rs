@@ -219,7 +219,7 @@ pub(crate) fn eval_mode(object: Object<'_>) -> Result<EvalMode> {
 pub(super) fn zone(reader: &Reader<'_>, object: Object<'_>) -> Result<Option<TimeZone>> {
     let zone = object.option("timeZoneId")?;
     let id = zone.and_then(|zone| object.graph.str(zone));
-    Ok(id.map(|id| TimeZone::new(&id, &reader.zones)))
+    Ok(id.map(|id| TimeZone::new(&id, &reader.settings.zones)))
 }
 
 pub(super) fn data_type(reader: &Reader<'_>, object: Object<'_>) -> Result<DataType> {

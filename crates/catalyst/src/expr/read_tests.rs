@@ -4,6 +4,7 @@ use javaser::Limits;
 use javaser::arena::Graph;
 
 use super::*;
+use crate::stage::Settings;
 
 /// An object's head in a Java object stream: a class with fields of type `Object`, whose values follow.
 fn head(class: &str, fields: &[&str]) -> Vec<u8> {
@@ -45,7 +46,10 @@ fn nested(class: &str, fields: &[&str], levels: usize) -> Result<Expr> {
         }
     }
     let graph = Graph::parse(&stream, &Limits::default()).unwrap();
-    Expr::read(&Reader::new(&graph, true), graph.root().unwrap())
+    Expr::read(
+        &Reader::new(&graph, Settings::default()),
+        graph.root().unwrap(),
+    )
 }
 
 #[test]

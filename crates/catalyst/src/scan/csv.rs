@@ -3,7 +3,7 @@
 use javaser::Closure;
 use javaser::arena::Value;
 
-use super::records::{Captured, RecordOptions, RecordTimes};
+use super::records::{Captured, RecordOptions, RecordTimes, size};
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
 use crate::object::{Object, Reader};
@@ -65,7 +65,7 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
     if !options.text("charset")?.eq_ignore_ascii_case("UTF-8") {
         return Err(Unsupported::of_use("CSV in another encoding than UTF-8"));
     }
-    let records = captured.records(reader.csv_filters)?;
+    let records = captured.records(reader.settings.csv_filters)?;
     let [data, required] = captured.schemas.as_slice() else {
         return Err(function.unsupported());
     };
@@ -99,7 +99,7 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
     }
     let max_chars = match options.int("maxCharsPerColumn")? {
         -1 => None,
-        most => Some(size(options, most)?),
+        _ => Some(size(options, "maxCharsPerColumn")?),
     };
     Ok(CsvOptions {
         data_schema,
@@ -120,7 +120,7 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
         nan: options.text("nanValue")?.into_owned(),
         infinity: options.text("positiveInf")?.into_owned(),
         negative_infinity: options.text("negativeInf")?.into_owned(),
-        max_columns: size(options, options.int("maxColumns")?)?,
+        max_columns: size(options, "maxColumns")?,
         max_chars,
         times: captured.times(reader)?,
         records,
@@ -133,8 +133,4 @@ fn character(options: Object<'_>, field: &str) -> Result<u8> {
     };
     let character = u8::try_from(unit).ok().filter(u8::is_ascii);
     character.ok_or_else(|| Unsupported::of_use("CSV with quotes beyond ASCII"))
-}
-
-fn size(options: Object<'_>, of: i32) -> Result<usize> {
-    usize::try_from(of).map_err(|_| options.missing("a size"))
 }

@@ -3,10 +3,10 @@
 use javaser::Closure;
 use javatime::TimeZone;
 
-use super::records::{Captured, RecordOptions, RecordTimes, option_text};
+use super::records::{Captured, RecordOptions, RecordTimes, option_text, size};
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
-use crate::object::{Object, Reader};
+use crate::object::Reader;
 
 /// Spark's class.
 pub(super) const CLASS: &str = "sql.execution.datasources.json.JsonFileFormat";
@@ -68,7 +68,7 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<JsonOption
         return Err(Unsupported::of_use("JSON in another encoding than UTF-8"));
     }
     Ok(JsonOptions {
-        records: captured.records(reader.json_filters)?,
+        records: captured.records(reader.settings.json_filters)?,
         form: JsonForm {
             times: captured.times(reader)?,
             non_numeric_numbers: options.bool("allowNonNumericNumbers")?,
@@ -77,8 +77,4 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<JsonOption
             max_text: size(options, "maxStringLen")?,
         },
     })
-}
-
-fn size(options: Object<'_>, field: &str) -> Result<usize> {
-    usize::try_from(options.int(field)?).map_err(|_| options.missing(field))
 }

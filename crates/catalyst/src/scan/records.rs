@@ -142,7 +142,7 @@ impl<'g> Captured<'g> {
     /// How texts are read as times.
     pub(super) fn times(&self, reader: &Reader<'_>) -> Result<RecordTimes> {
         let options = self.options;
-        if reader.legacy_time_parser || has(options, "enableDateTimeParsingFallback")? {
+        if reader.settings.legacy_time_parser || has(options, "enableDateTimeParsingFallback")? {
             return Err(Unsupported::of_use("times as Spark 2 reads them"));
         }
         Ok(RecordTimes {
@@ -183,6 +183,11 @@ impl PushedFilter {
         let mut columns = parts.filter_map(|part| part.split_once(' '));
         columns.any(|(_, name)| name == column)
     }
+}
+
+/// A size in a field.
+pub(super) fn size(options: Object<'_>, field: &str) -> Result<usize> {
+    usize::try_from(options.int(field)?).map_err(|_| options.missing(field))
 }
 
 /// The separator of lines in a field, an `Option[Array[Byte]]`.
@@ -242,7 +247,7 @@ fn zone(reader: &Reader<'_>, options: Object<'_>) -> Result<TimeZone> {
         }
         _ => return Err(unknown()),
     };
-    Ok(TimeZone::new(&id, &reader.zones))
+    Ok(TimeZone::new(&id, &reader.settings.zones))
 }
 
 fn pushed(reader: &Reader<'_>, value: Value) -> Result<Vec<String>> {
