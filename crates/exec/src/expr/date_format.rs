@@ -42,9 +42,6 @@ pub(super) fn pieces(pattern: &str) -> Option<Vec<Piece>> {
                 return None;
             }
             pieces.extend(text.chars().map(Piece::Literal));
-            if pieces.len() > MAX_PIECES {
-                return None;
-            }
             rest = behind;
             continue;
         }
@@ -62,11 +59,8 @@ pub(super) fn pieces(pattern: &str) -> Option<Vec<Piece>> {
             }
             _ => return None,
         }
-        if pieces.len() > MAX_PIECES {
-            return None;
-        }
     }
-    Some(pieces)
+    (pieces.len() <= MAX_PIECES).then_some(pieces)
 }
 
 /// Lowers `DateFormatClass`.

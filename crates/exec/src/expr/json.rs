@@ -6,23 +6,21 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, NullBufferBuilder, StringViewBuilder, StructArray};
 use arrow::datatypes::DataType as ArrowType;
 use catalyst::{DataType, JsonForm, JsonText, Malformed, StructField, Unsupported};
-use datafusion_common::{DataFusionError, Result as RunResult, ScalarValue};
+use datafusion_common::{Result as RunResult, ScalarValue};
 use datafusion_physical_expr::PhysicalExpr;
-use jiter::{Jiter, JiterError, Peek};
+use jiter::{Jiter, Peek};
 use rows::error::bail_out;
 
 use super::datetime::nothing;
 use super::java::JavaDouble;
-use super::json_text::{JsonWriter, quote};
+use super::json_text::{JsonWriter, quote, separate};
 use super::kernel::{Arg, Kernel, nth, single};
 use super::known;
+use crate::records::jackson::{MAX_DEPTH, is_blank, no_json, skip};
 use crate::records::{Became, Column, JsonRecords, JsonValues, Records};
 
 type Args = Vec<Arc<dyn PhysicalExpr>>;
 type Lowered = Result<Arc<dyn PhysicalExpr>, Unsupported>;
-
-/// Depth up to which values are written.
-const MAX_DEPTH: usize = 200;
 
 /// Most characters of a number.
 const MAX_NUMBER: usize = 1000;
@@ -84,8 +82,7 @@ impl Reader {
         if !matches!(self.of, DataType::Struct(_)) {
             return Ok(Box::new(JsonValues::new(&self.form, &self.of)?));
         }
-        let all: Vec<usize> = (0..self.fields.len()).collect();
-        Ok(Box::new(JsonRecords::new(&self.form, &self.fields, &all)?))
+        Ok(Box::new(JsonRecords::new(&self.form, &self.fields)?))
     }
 
     fn read_all(&self, to: &ArrowType, arg: &Arg, rows: usize) -> RunResult<ArrayRef> {
@@ -239,7 +236,7 @@ fn steps(path: &str) -> Option<Vec<Step>> {
 
 /// Writes what a text has at a path. False if it has nothing there.
 fn at_path(text: &str, steps: &[Step], out: &mut String, tape: &mut Vec<u8>) -> RunResult<bool> {
-    if text.bytes().all(|byte| b" \t\r\n".contains(&byte)) && !steps.is_empty() {
+    if is_blank(text.as_bytes()) && !steps.is_empty() {
         return Ok(false);
     }
     let mut jiter = Jiter::with_tape(text.as_bytes(), std::mem::take(tape));
@@ -254,6 +251,7 @@ fn at_path(text: &str, steps: &[Step], out: &mut String, tape: &mut Vec<u8>) -> 
 #[cfg(fuzzing)]
 pub(crate) fn at_some_paths(text: &str) {
     for path in ["$", "$.a", "$[1].b[0]", "$['c']"] {
+        // They are constants.
         let steps = steps(path).expect("a path");
         let _ = at_path(text, &steps, &mut String::new(), &mut Vec::new());
     }
@@ -278,7 +276,7 @@ fn find(jiter: &mut Jiter<'_>, peek: Peek, steps: &[Step], out: &mut String) -> 
                 let peek = jiter.peek().map_err(no_json)?;
                 match wanted && peek != Peek::Null {
                     true => found = find(jiter, peek, behind, out)?,
-                    false => skip(jiter, peek)?,
+                    false => skip(jiter, peek, MAX_NUMBER)?,
                 }
                 key = jiter.next_key().map_err(no_json)?;
             }
@@ -289,33 +287,15 @@ fn find(jiter: &mut Jiter<'_>, peek: Peek, steps: &[Step], out: &mut String) -> 
             while let Some(peek) = next {
                 match at == *index {
                     true => found = find(jiter, peek, behind, out)?,
-                    false => skip(jiter, peek)?,
+                    false => skip(jiter, peek, MAX_NUMBER)?,
                 }
                 at += 1;
                 next = jiter.array_step().map_err(no_json)?;
             }
         }
-        _ => skip(jiter, peek)?,
+        _ => skip(jiter, peek, MAX_NUMBER)?,
     }
     Ok(found)
-}
-
-fn skip(jiter: &mut Jiter<'_>, peek: Peek) -> RunResult<()> {
-    let start = jiter.current_index();
-    jiter.known_skip(peek).map_err(no_json)?;
-    // Jackson has limits for numbers, names and texts.
-    match jiter.slice_to_current(start).len() <= MAX_NUMBER {
-        true => Ok(()),
-        false => check_numbers(jiter.slice_to_current(start)),
-    }
-}
-
-fn check_numbers(text: &[u8]) -> RunResult<()> {
-    let mut runs = text.split(|byte| !(byte.is_ascii_digit() || b"+-.eE".contains(byte)));
-    match runs.any(|run| run.len() > MAX_NUMBER) || text.len() > 50_000 {
-        true => Err(bail_out("JSON with long numbers or names")),
-        false => Ok(()),
-    }
 }
 
 /// Writes a value as Jackson's generator does: without blanks.
@@ -337,7 +317,7 @@ fn copy(jiter: &mut Jiter<'_>, peek: Peek, depth: usize, out: &mut String) -> Ru
             let mut next = jiter.known_array().map_err(no_json)?;
             let mut first = true;
             while let Some(peek) = next {
-                separate(&mut first, out);
+                separate(std::mem::take(&mut first), out);
                 copy(jiter, peek, inner, out)?;
                 next = jiter.array_step().map_err(no_json)?;
             }
@@ -348,7 +328,7 @@ fn copy(jiter: &mut Jiter<'_>, peek: Peek, depth: usize, out: &mut String) -> Ru
             let mut key = jiter.known_object().map_err(no_json)?;
             let mut first = true;
             while let Some(of) = key {
-                separate(&mut first, out);
+                separate(std::mem::take(&mut first), out);
                 quoted(of, out)?;
                 out.push(':');
                 let peek = jiter.peek().map_err(no_json)?;
@@ -361,12 +341,6 @@ fn copy(jiter: &mut Jiter<'_>, peek: Peek, depth: usize, out: &mut String) -> Ru
         _ => return Err(bail_out("text that is no JSON")),
     }
     Ok(())
-}
-
-fn separate(first: &mut bool, out: &mut String) {
-    if !std::mem::take(first) {
-        out.push(',');
-    }
 }
 
 /// A text as Jackson's `UTF8JsonGenerator` writes it.
@@ -394,10 +368,6 @@ fn number(text: &[u8], out: &mut String) -> RunResult<()> {
     let value = JavaDouble::of(value).filter(|_| value.is_finite());
     out.push_str(&value.ok_or_else(unknown)?.text());
     Ok(())
-}
-
-fn no_json(_: JiterError) -> DataFusionError {
-    bail_out("text that is no JSON")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use javatime::Zone;
 use javatime::calendar::{DAY, SECOND};
 use rows::error::bail_out;
 
-use super::cast::text::decimal;
+use super::cast::text::{self, decimal};
 use super::date_format::{Piece, pieces, write_pieces};
 use super::from_text::TimeTypes;
 use super::java::JavaDouble;
@@ -270,25 +270,19 @@ fn put(out: &mut String, number: impl std::fmt::Display) {
     let _ = write!(out, "{number}");
 }
 
-fn separate(first: bool, out: &mut String) {
+/// What stands between an element and the one before it, if it is not the first.
+pub(super) fn separate(first: bool, out: &mut String) {
     if !first {
         out.push(',');
     }
 }
 
+/// A float; one that is no number of JSON is a text.
 fn float(value: f64, out: &mut String, digits: impl Fn() -> Option<JavaDouble>) -> RunResult<()> {
-    if value.is_nan() {
-        out.push_str("\"NaN\"");
-    } else if value.is_infinite() {
-        out.push_str(if value > 0.0 {
-            "\"Infinity\""
-        } else {
-            "\"-Infinity\""
-        });
-    } else {
-        let digits = digits().ok_or_else(|| bail_out("a float that Javas write differently"))?;
-        out.push_str(&digits.text());
-    }
+    let quote = if value.is_finite() { "" } else { "\"" };
+    out.push_str(quote);
+    text::float(value, out, digits)?;
+    out.push_str(quote);
     Ok(())
 }
 

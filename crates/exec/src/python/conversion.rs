@@ -16,6 +16,7 @@ use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
 use super::is_simple;
+use crate::expr::from_text::TimeTypes;
 
 /// The type of a column that goes to Python; timestamps are seen in a time zone.
 ///
@@ -73,13 +74,7 @@ pub(super) fn type_for_python(
 
 /// Whether there are timestamps in a type whose fields depend on the time zone.
 pub(super) fn has_timestamps(of: &DataType) -> bool {
-    match of {
-        DataType::Timestamp => true,
-        DataType::Array { element, .. } => has_timestamps(element),
-        DataType::Struct(fields) => fields.iter().any(|field| has_timestamps(&field.data_type)),
-        DataType::Map { key, value, .. } => has_timestamps(key) || has_timestamps(value),
-        _ => false,
-    }
+    TimeTypes::of(std::iter::once(of)).timestamp
 }
 
 fn other() -> DataFusionError {

@@ -54,7 +54,7 @@ pub(crate) struct Ends {
 pub(crate) struct Fields {
     names: Vec<Box<str>>,
     pub(crate) columns: Vec<Column>,
-    /// Those that the record at hand has said already.
+    /// Those that the record at hand has said, and that could be read.
     pub(crate) seen: Vec<bool>,
     /// Where the next name is expected: records of a file often have their names in one order.
     next: usize,

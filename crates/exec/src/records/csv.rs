@@ -75,12 +75,12 @@ impl CsvRecords {
             let field = required.get(*place).ok_or_else(unknown)?;
             check(field)?;
             columns.push(Column::new(&field.data_type, false)?);
-            types.push(field.data_type.clone());
+            types.push(&field.data_type);
             let place = all.get(*place).and_then(|place| places.get_mut(*place));
             *place.ok_or_else(unknown)? = Some(column);
         }
         Ok(Self {
-            times: Times::new(&options.times, types.iter())?,
+            times: Times::new(&options.times, types.into_iter())?,
             values: (!pruned).then_some(data.len()),
             unread: options.column_pruning && required.is_empty(),
             read: vec![true; columns.len()],
@@ -98,25 +98,22 @@ impl CsvRecords {
     }
 
     /// That the names of a file are those of the columns, if anybody wants that.
-    fn check_header(&mut self, line: &[u8], names: &[String]) -> DataFusionResult<()> {
+    fn check_header(&mut self, line: &[u8]) -> DataFusionResult<()> {
         if self.options.enforce_schema {
             return Ok(());
         }
+        let other = || bail_out("names of CSV that are not those of columns");
         let mut tokens = Tokens::new(line, &self.options)?;
-        let mut found = Vec::new();
+        let mut names = self.options.data_schema.iter().map(|field| &field.name);
         while let Some(token) = tokens.next(&mut self.unescaped)? {
-            match token {
-                Token::Text(text) => found.push(text.into_owned()),
-                _ => return Err(bail_out("names of CSV that are not those of columns")),
+            match (token, names.next()) {
+                (Token::Text(text), Some(name)) if *text == *name.as_bytes() => {}
+                _ => return Err(other()),
             }
         }
-        match found
-            .iter()
-            .map(Vec::as_slice)
-            .eq(names.iter().map(String::as_bytes))
-        {
-            true => Ok(()),
-            false => Err(bail_out("names of CSV that are not those of columns")),
+        match names.next() {
+            None => Ok(()),
+            Some(_) => Err(other()),
         }
     }
 
@@ -164,13 +161,7 @@ impl Records for CsvRecords {
         if self.is_nothing(line) {
             return Ok(false);
         }
-        let names: Vec<String> = self
-            .options
-            .data_schema
-            .iter()
-            .map(|f| f.name.clone())
-            .collect();
-        self.check_header(line, &names)?;
+        self.check_header(line)?;
         Ok(true)
     }
 

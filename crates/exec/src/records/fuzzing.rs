@@ -12,7 +12,6 @@ pub fn record_line(data: &[u8]) {
         crate::expr::at_some_paths(text);
     }
     let fields = fields();
-    let all: Vec<usize> = (0..fields.len()).collect();
     let flat: Vec<usize> = (0..FLAT).collect();
     let mut csv = csv(fields.get(..FLAT).unwrap_or_default());
     csv.times.zone = TimeZone::new("+01:00", &Zones::default());
@@ -48,7 +47,7 @@ pub fn record_line(data: &[u8]) {
         max_text: 1 << 20,
     };
     check(
-        &mut JsonRecords::new(&json, &fields, &all).expect("columns"),
+        &mut JsonRecords::new(&json, &fields).expect("columns"),
         data,
     );
 }

@@ -5,26 +5,19 @@ use std::collections::HashSet;
 
 use catalyst::{DataType, JsonForm, StructField, Unsupported};
 use datafusion_common::Result as DataFusionResult;
-use jiter::{Jiter, JiterError, Peek};
+use jiter::{Jiter, Peek};
 use rows::error::bail_out;
 
 use super::column::{Column, Fields, Values};
-use super::{Became, Records, chosen};
+use super::jackson::{MAX_DEPTH, MAX_NAME, is_blank, no_json, skip};
+use super::{Became, Records};
 use crate::expr::from_text::{self, Parsed, Times};
 use crate::lower::Result;
-
-/// Depth up to which the library reads.
-const MAX_DEPTH: usize = 200;
-
-/// Jackson's longest name.
-const MAX_NAME: usize = 50_000;
 
 /// Reads objects.
 pub(crate) struct JsonRecords {
     reader: ValueReader,
     fields: Fields,
-    /// Of each column of the record at hand, whether its value could be read.
-    read: Vec<bool>,
     /// What the library unescapes in.
     tape: Vec<u8>,
 }
@@ -43,14 +36,11 @@ enum Found {
 }
 
 impl JsonRecords {
-    /// Judges the columns. `required` are those that Spark's reader reads, `parsed` those that are wanted here, by
-    /// their places in it.
-    pub(crate) fn new(form: &JsonForm, required: &[StructField], parsed: &[usize]) -> Result<Self> {
-        let fields = chosen(required, parsed);
+    /// Judges the columns.
+    pub(crate) fn new(form: &JsonForm, fields: &[StructField]) -> Result<Self> {
         Ok(Self {
             reader: ValueReader::new(form, fields.iter().map(|field| &field.data_type))?,
-            read: vec![false; fields.len()],
-            fields: Fields::new(&fields)?,
+            fields: Fields::new(fields)?,
             tape: Vec::new(),
         })
     }
@@ -58,27 +48,21 @@ impl JsonRecords {
     fn object(&mut self, jiter: &mut Jiter<'_>) -> DataFusionResult<bool> {
         let mut well = true;
         self.fields.begin();
-        self.read.fill(false);
         let mut name = jiter.next_object().map_err(no_json)?;
         while let Some(key) = name {
             let place = find(&mut self.fields, key)?;
             let peek = jiter.peek().map_err(no_json)?;
             match place {
-                None => self.reader.skip(jiter, peek)?,
-                Some(place) => match self.reader.field(&mut self.fields, place, jiter, peek)? {
-                    Found::Value => {
-                        if let Some(read) = self.read.get_mut(place) {
-                            *read = true;
-                        }
-                    }
+                None => skip(jiter, peek, self.reader.form.max_number)?,
+                Some(place) => {
                     // Stays null.
-                    Found::Other => {
+                    if let Found::Other = self.reader.field(&mut self.fields, place, jiter, peek)? {
                         well = false;
                         if let Some(seen) = self.fields.seen.get_mut(place) {
                             *seen = false;
                         }
                     }
-                },
+                }
             }
             name = jiter.next_key().map_err(no_json)?;
         }
@@ -104,8 +88,8 @@ impl Records for JsonRecords {
 
     fn asks(&self, columns: &[usize]) -> bool {
         // When it has read all, in whatever order they come.
-        let mut read = columns.iter().map(|column| self.read.get(*column));
-        read.all(|read| read.is_some_and(|read| *read))
+        let mut seen = columns.iter().map(|column| self.fields.seen.get(*column));
+        seen.all(|seen| seen.is_some_and(|seen| *seen))
     }
 
     fn columns(&mut self) -> &mut [Column] {
@@ -157,11 +141,6 @@ impl Records for JsonValues {
     fn columns(&mut self) -> &mut [Column] {
         &mut self.values
     }
-}
-
-/// Whether a text has no token.
-fn is_blank(text: &[u8]) -> bool {
-    text.iter().all(|byte| b" \t\r\n".contains(byte))
 }
 
 /// The field of a name, which must not have come before.
@@ -259,7 +238,7 @@ impl ValueReader {
                     let place = find(fields, key)?;
                     let peek = jiter.peek().map_err(no_json)?;
                     match place.and_then(|place| fields.columns.get_mut(place)) {
-                        None => self.skip(jiter, peek)?,
+                        None => skip(jiter, peek, self.form.max_number)?,
                         Some(column) => self.inner(column, jiter, peek)?,
                     }
                     name = jiter.next_key().map_err(no_json)?;
@@ -294,7 +273,7 @@ impl ValueReader {
                 if matches!(column.values, Values::Text(_)) {
                     return Err(bail_out("JSON that is kept as text"));
                 }
-                self.skip(jiter, peek)?;
+                skip(jiter, peek, self.form.max_number)?;
                 false
             }
             peek if peek.is_num() => {
@@ -358,21 +337,6 @@ impl ValueReader {
             _ => None,
         }
     }
-
-    /// Passes over a value. Jackson looks how long numbers are there too.
-    fn skip(&self, jiter: &mut Jiter<'_>, peek: Peek) -> DataFusionResult<()> {
-        let start = jiter.current_index();
-        jiter.known_skip(peek).map_err(no_json)?;
-        let text = jiter.slice_to_current(start);
-        if text.len() <= self.form.max_number.min(MAX_NAME) {
-            return Ok(());
-        }
-        let mut runs = text.split(|byte| !(byte.is_ascii_digit() || b"+-.eE".contains(byte)));
-        if runs.any(|run| run.len() > self.form.max_number) || text.len() > MAX_NAME {
-            return Err(bail_out("JSON with long numbers"));
-        }
-        Ok(())
-    }
 }
 
 /// Gives a value on. False if there is none.
@@ -434,9 +398,4 @@ fn number(column: &mut Column, text: &str) -> DataFusionResult<bool> {
         _ => return Ok(false),
     }
     Ok(true)
-}
-
-/// What the library says of a text that is no JSON for it; it may be for Jackson.
-fn no_json(_: JiterError) -> datafusion_common::DataFusionError {
-    bail_out("text that is no JSON")
 }

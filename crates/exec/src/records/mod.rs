@@ -5,13 +5,13 @@ mod column;
 mod csv;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
+pub(crate) mod jackson;
 mod json;
 #[cfg(any(test, fuzzing))]
 mod samples;
 #[cfg(test)]
 mod tests;
 
-use catalyst::StructField;
 use datafusion_common::Result as DataFusionResult;
 
 pub(crate) use column::Column;
@@ -44,18 +44,9 @@ pub(crate) trait Records: Send {
     /// Reads a text into the columns. An error is a bail-out.
     fn read(&mut self, text: &[u8]) -> DataFusionResult<Became>;
 
-    /// Whether Spark's reader asks a condition on these columns of the last row: it depends on which of them were there,
-    /// and could be read.
+    /// Whether Spark's reader asks a condition on these columns of the last row: it depends on which of them were
+    /// there, and could be read.
     fn asks(&self, columns: &[usize]) -> bool;
 
     fn columns(&mut self) -> &mut [Column];
-}
-
-/// The fields at these places.
-fn chosen(fields: &[StructField], places: &[usize]) -> Vec<StructField> {
-    let places = places.iter();
-    places
-        .filter_map(|place| fields.get(*place))
-        .cloned()
-        .collect()
 }

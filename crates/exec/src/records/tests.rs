@@ -222,21 +222,21 @@ fn objects_of_json_are_rows() {
         ("null", "left"),
     ];
     for (line, expected) in lines {
-        let mut records = JsonRecords::new(&json(), &fields, &[0, 1, 2]).unwrap();
+        let mut records = JsonRecords::new(&json(), &fields).unwrap();
         assert_eq!(read(&mut records, line), expected, "{line}");
     }
     let shallow = JsonForm {
         max_depth: 10,
         ..json()
     };
-    assert!(JsonRecords::new(&shallow, &fields, &[0]).is_err());
+    assert!(JsonRecords::new(&shallow, &fields).is_err());
 }
 
 #[test]
 fn values_of_json_are_taken_by_type() {
     let of = |data_type: DataType, value: &str| {
         let fields = [field("v", data_type)];
-        let mut records = JsonRecords::new(&json(), &fields, &[0]).unwrap();
+        let mut records = JsonRecords::new(&json(), &fields).unwrap();
         read(&mut records, &format!("{{\"v\":{value}}}"))
     };
     assert_eq!(of(DataType::Double, "1"), "1.0");

@@ -141,8 +141,14 @@ pub(super) fn scan(
     let format: Box<dyn FormatScan> = match &scan.format {
         FileFormat::Parquet(options) => Box::new(parquet::ParquetScan::new(scan, options, wanted)?),
         FileFormat::Text(options) => Box::new(text::TextScan::new(options, &wanted)?),
-        FileFormat::Csv(options) => Box::new(records::RecordScan::csv(scan, options, &wanted)?),
-        FileFormat::Json(options) => Box::new(records::RecordScan::json(scan, options, &wanted)?),
+        FileFormat::Csv(options) => {
+            let format = records::Format::Csv(options.clone());
+            Box::new(records::RecordScan::new(scan, format, &wanted)?)
+        }
+        FileFormat::Json(options) => {
+            let format = records::Format::Json(options.clone());
+            Box::new(records::RecordScan::new(scan, format, &wanted)?)
+        }
     };
     let leaf = scan.leaf;
     let scan = Arc::new(Scan {

@@ -1,18 +1,21 @@
 //! Conditions by which Spark's readers of records leave rows out before they are rows: `OrderedFilters` and
 //! `JsonFilters`. The filter above the scan has the same conditions; these say how many rows the scan counts.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Field, Schema};
+use arrow::array::{Array as _, ArrayRef};
+use arrow::datatypes::SchemaRef;
 use catalyst::{Attribute, DataType, Expr, ExprKind, Function, PushedFilter, Unsupported};
 use datafusion_common::Result as DataFusionResult;
 use datafusion_common::cast::as_boolean_array;
 use datafusion_physical_expr::PhysicalExpr;
+use rows::types::schema_of;
 
 use super::Wanted;
+use crate::exec::batch_of;
 use crate::expr::lower;
-use crate::lower::Result;
+use crate::lower::{Result, references};
 
 /// The conditions.
 #[derive(Debug, Default)]
@@ -24,6 +27,8 @@ struct Filter {
     condition: Arc<dyn PhysicalExpr>,
     /// The columns that it is of, by their places.
     columns: Vec<usize>,
+    /// What these columns are.
+    schema: SchemaRef,
 }
 
 impl Filters {
@@ -50,7 +55,7 @@ impl Filters {
             let at = conditions.iter().position(is);
             let missing = || Unsupported::of_use("conditions in a scan that are not above it");
             let condition = conditions.remove(at.ok_or_else(missing)?);
-            found.push(Filter::new(condition, place)?);
+            found.push(Filter::new(condition, wanted.output, place)?);
         }
         Ok(Self(found))
     }
@@ -86,30 +91,30 @@ impl Filters {
 }
 
 impl Filter {
-    fn new(condition: &Expr, place: &dyn Fn(&Attribute) -> Option<usize>) -> Result<Self> {
-        let mut attributes: Vec<Attribute> = Vec::new();
-        attributes_of(condition, &mut attributes);
+    fn new(
+        condition: &Expr,
+        output: &[Attribute],
+        place: &dyn Fn(&Attribute) -> Option<usize>,
+    ) -> Result<Self> {
+        let mut ids = HashSet::new();
+        references(condition, &mut ids);
+        let attributes = output
+            .iter()
+            .filter(|attribute| ids.contains(&attribute.id));
+        let attributes: Vec<Attribute> = attributes.cloned().collect();
         let columns: Option<Vec<usize>> = attributes.iter().map(place).collect();
         let missing = || Unsupported::of_use("conditions in a scan of other columns");
         Ok(Self {
             condition: lower(condition, &attributes)?,
             columns: columns.ok_or_else(missing)?,
+            schema: schema_of(&attributes)?,
         })
     }
 
     fn values(&self, columns: &[ArrayRef], rows: usize) -> DataFusionResult<ArrayRef> {
-        let arrays = self
-            .columns
-            .iter()
-            .filter_map(|column| columns.get(*column))
-            .cloned();
-        let arrays: Vec<ArrayRef> = arrays.collect();
-        let fields = arrays
-            .iter()
-            .map(|array| Field::new("c", array.data_type().clone(), true));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+        let arrays = self.columns.iter();
+        let arrays = arrays.filter_map(|column| columns.get(*column).cloned());
+        let batch = batch_of(&self.schema, arrays.collect(), rows)?;
         self.condition.evaluate(&batch)?.into_array(rows)
     }
 }
@@ -124,17 +129,6 @@ fn conjuncts<'a>(filter: &'a Expr, all: &mut Vec<&'a Expr>) {
             args.iter().for_each(|arg| conjuncts(arg, all));
         }
         _ => all.push(filter),
-    }
-}
-
-fn attributes_of(expr: &Expr, all: &mut Vec<Attribute>) {
-    match &expr.kind {
-        ExprKind::Attribute(of) if all.iter().all(|other| other.id != of.id) => {
-            all.push(of.clone())
-        }
-        ExprKind::Call { args, .. } => args.iter().for_each(|arg| attributes_of(arg, all)),
-        ExprKind::In { value, .. } | ExprKind::InSet { value, .. } => attributes_of(value, all),
-        _ => {}
     }
 }
 

@@ -11,18 +11,18 @@ use catalyst::{
 };
 use datafusion_common::Result as DataFusionResult;
 use rows::error::bail_out;
-use textfile::{Delimiter, Lines};
+use textfile::Lines;
 
 use super::files::length;
 use super::record_filters::Filters;
-use super::text::{BATCH_BYTES, failure, lines, open};
+use super::text::{BATCH_BYTES, delimiter, failure, lines, open};
 use super::{Batch, Files, FormatScan, PartReader, Wanted};
 use crate::lower::Result;
 use crate::records::{Became, Column, CsvRecords, JsonRecords, Records};
 
 /// The formats.
 #[derive(Debug)]
-enum Format {
+pub(super) enum Format {
     Csv(Box<CsvOptions>),
     Json(Box<JsonOptions>),
 }
@@ -38,7 +38,11 @@ impl Format {
     fn reader(&self, required: &[StructField], parsed: &[usize]) -> Result<Box<dyn Records>> {
         Ok(match self {
             Self::Csv(options) => Box::new(CsvRecords::new(options, required, parsed)?),
-            Self::Json(options) => Box::new(JsonRecords::new(&options.form, required, parsed)?),
+            Self::Json(options) => {
+                let fields = parsed.iter().filter_map(|place| required.get(*place));
+                let fields: Vec<_> = fields.cloned().collect();
+                Box::new(JsonRecords::new(&options.form, &fields)?)
+            }
         })
     }
 }
@@ -66,26 +70,8 @@ enum Source {
 }
 
 impl RecordScan {
-    /// A scan of CSV.
-    pub(super) fn csv(
-        scan: &FileSourceScan,
-        options: &CsvOptions,
-        wanted: &Wanted<'_>,
-    ) -> Result<Self> {
-        Self::new(scan, Format::Csv(Box::new(options.clone())), wanted)
-    }
-
-    /// A scan of JSON.
-    pub(super) fn json(
-        scan: &FileSourceScan,
-        options: &JsonOptions,
-        wanted: &Wanted<'_>,
-    ) -> Result<Self> {
-        Self::new(scan, Format::Json(Box::new(options.clone())), wanted)
-    }
-
     /// Judges the scan.
-    fn new(scan: &FileSourceScan, format: Format, wanted: &Wanted<'_>) -> Result<Self> {
+    pub(super) fn new(scan: &FileSourceScan, format: Format, wanted: &Wanted<'_>) -> Result<Self> {
         let options = format.records();
         let is_record = |field: &&StructField| field.name == options.corrupt_record;
         let fields = scan.required_schema.iter();
@@ -139,10 +125,7 @@ impl FormatScan for RecordScan {
         batch_size: usize,
     ) -> DataFusionResult<Box<dyn PartReader>> {
         let options = self.format.records();
-        let delimiter = match &options.line_separator {
-            None => Delimiter::Newline,
-            Some(bytes) => Delimiter::Bytes(bytes.clone().into()),
-        };
+        let delimiter = delimiter(options.line_separator.as_deref());
         let lines = lines(open(part, files, true)?, part, files, delimiter)?;
         let records = self.format.reader(&self.required, &self.parsed);
         let records = records.map_err(|why| bail_out(why.to_string()))?;
@@ -152,6 +135,7 @@ impl FormatScan for RecordScan {
             lines,
             records,
             malformed: options.malformed,
+            tells: self.output.contains(&Source::Record),
             output: self.output.clone(),
             filters: Arc::clone(&self.filters),
             batch_size,
@@ -166,6 +150,8 @@ struct RecordReader {
     records: Box<dyn Records>,
     malformed: Malformed,
     output: Vec<Source>,
+    /// Whether texts of malformed records are put out.
+    tells: bool,
     filters: Arc<Filters>,
     batch_size: usize,
     /// Whether the names of columns are still to come.
@@ -204,7 +190,7 @@ impl RecordReader {
                 Malformed::Fail => return Err(bail_out("a malformed record")),
             }
         }
-        if self.output.contains(&Source::Record) {
+        if self.tells {
             match became {
                 Became::Malformed => {
                     let text = std::str::from_utf8(line);

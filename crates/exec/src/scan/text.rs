@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewBuilder};
+use bytes::Bytes;
 use catalyst::{DataType, PartitionedFile, TextOptions, Unsupported};
 use datafusion_common::{DataFusionError, Result as DataFusionResult};
 use rows::error::bail_out;
@@ -34,13 +35,18 @@ impl TextScan {
             _ => return Err(Unsupported::of_use("text of other columns than one")),
         };
         Ok(Self {
-            delimiter: match &options.line_separator {
-                None => Delimiter::Newline,
-                Some(bytes) => Delimiter::Bytes(bytes.clone().into()),
-            },
+            delimiter: delimiter(options.line_separator.as_deref()),
             whole_text: options.whole_text,
             has_column,
         })
+    }
+}
+
+/// What ends lines.
+pub(super) fn delimiter(separator: Option<&[u8]>) -> Delimiter {
+    match separator {
+        None => Delimiter::Newline,
+        Some(bytes) => Delimiter::Bytes(Bytes::copy_from_slice(bytes)),
     }
 }
 

@@ -103,7 +103,12 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
     })
 }
 
-fn float(value: f64, text: &mut String, digits: impl Fn() -> Option<JavaDouble>) -> RunResult<()> {
+/// A float, as Java's `toString`.
+pub(in super::super) fn float(
+    value: f64,
+    text: &mut String,
+    digits: impl Fn() -> Option<JavaDouble>,
+) -> RunResult<()> {
     if value.is_nan() {
         text.push_str("NaN");
     } else if value.is_infinite() {
