@@ -5,14 +5,24 @@ usage: held.py NAME SCRATCH"""
 import os
 import shutil
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "tests", "jobs"))
 
 import hold
 from pyspark.sql import SparkSession
+from support import digest
 
 
 class Held(hold.Hold):
+    def query(self, command):
+        """Seconds of a query and a fingerprint of its rows: in any order, floating-point numbers to ten digits, for sums depend on the order of what comes."""
+        started = time.monotonic()
+        found = self.spark.sql(command["query"]).collect()
+        seconds = time.monotonic() - started
+        rows = sorted([f"{cell:.10g}" if isinstance(cell, float) else str(cell) for cell in row] for row in found)
+        return {"seconds": seconds, "rows": len(rows), "digest": digest(rows)}
+
     def py_functions(self, command):
         """Sums of what a function of Python makes of many rows: of one number, of a number and a text, of a number over Arrow, of a series."""
         from pyspark.sql import functions as F

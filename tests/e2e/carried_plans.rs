@@ -1,6 +1,7 @@
 //! Stages of generated code that carry their operators (`jars/firesteel-plan.jar`): with Spark's default settings TPC-H
-//! runs natively, random queries have plain Spark's answers, and nothing else changes.
+//! and TPC-DS run natively, random queries have plain Spark's answers, and nothing else changes.
 
+use std::path::Path;
 use std::process::Command;
 
 use testkit::{Distribution, NEWEST, OLDEST, each_version};
@@ -22,11 +23,60 @@ const TPCH: Application = Application {
     ..GENERATED
 };
 
+const TPCDS: Application = Application {
+    name: "tpcds",
+    program: "spark-submit",
+    seconds: 1800,
+    arguments: |distribution, work| tpcds_arguments(distribution, work, &[]),
+    stdin: None,
+    lanes: None,
+    sources: &["jobs/sql_tpcds.py", "jobs/support.py", "jobs/make_tpcds.py"],
+};
+
+/// Of TPC-DS, what runs where not all of it does: unions below joins, `INTERSECT`, `EXCEPT`, windows, full outer joins,
+/// rollups.
+const TPCDS_SHORT: Application = Application {
+    name: "tpcds-short",
+    arguments: |distribution, work| {
+        let queries = [
+            "q02", "q05", "q14a", "q38", "q51", "q67", "q76", "q87", "q97",
+        ];
+        tpcds_arguments(distribution, work, &queries)
+    },
+    ..TPCDS
+};
+
+const CARRIED_TPCDS: Application = Application {
+    arguments: |distribution, work| [carried(), (TPCDS.arguments)(distribution, work)].concat(),
+    ..TPCDS
+};
+
+const CARRIED_TPCDS_SHORT: Application = Application {
+    arguments: |distribution, work| {
+        [carried(), (TPCDS_SHORT.arguments)(distribution, work)].concat()
+    },
+    ..TPCDS_SHORT
+};
+
 const QUERIES: Application = Application {
     name: "carried-random",
     arguments: |_, work| [carried(), sql_random::arguments(work, &[])].concat(),
     ..RANDOM
 };
+
+fn tpcds_arguments(distribution: &Distribution, work: &Path, queries: &[&str]) -> Vec<String> {
+    let jobs = places::jobs();
+    let paths = [
+        jobs.join("support.py"),
+        jobs.join("sql_tpcds.py"),
+        work.join("result.json"),
+        places::tpcds(distribution),
+    ];
+    let mut arguments = vec!["--py-files".to_owned()];
+    arguments.extend(paths.map(|path| path.display().to_string()));
+    arguments.extend(queries.iter().map(|query| (*query).to_owned()));
+    arguments
+}
 
 /// What a user sets.
 pub(crate) fn carried() -> Vec<String> {
@@ -52,6 +102,23 @@ fn tpch(version: &'static str) {
     check_native(&reports);
     let tasks = ended(&reports, "sql");
     assert!(tasks >= 180, "{tasks} tasks ran natively: {reports:#?}");
+}
+
+fn tpcds(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let (plain, carried, least) = match places::everything() {
+        true => (&TPCDS, &CARRIED_TPCDS, 1200),
+        false => (&TPCDS_SHORT, &CARRIED_TPCDS_SHORT, 120),
+    };
+    let Some(outcome) = equal_sides(plain, carried, version) else {
+        return;
+    };
+    let reports = reports(&outcome, version);
+    check_native(&reports);
+    let tasks = ended(&reports, "sql");
+    assert!(tasks >= least, "{tasks} tasks ran natively: {reports:#?}");
 }
 
 fn random(version: &'static str) {
@@ -95,5 +162,6 @@ fn unchanged(version: &'static str) {
 }
 
 each_version!(tpch_with_carried_plans_is_native, super::tpch);
+each_version!(tpcds_with_carried_plans_is_native, super::tpcds);
 each_version!(random_queries_with_carried_plans, super::random);
 each_version!(plain_spark_stays_as_it_is, super::unchanged);

@@ -72,15 +72,25 @@ pub(crate) fn fingerprint(sources: &[&str]) -> u64 {
 
 /// TPC-H tables at a small scale, made on first use.
 pub(crate) fn tpch(distribution: &Distribution) -> PathBuf {
+    made(distribution, &["make_tpch.py", "0.01", "4"])
+}
+
+/// TPC-DS tables at a small scale and its queries, made on first use.
+pub(crate) fn tpcds(distribution: &Distribution) -> PathBuf {
+    made(distribution, &["make_tpcds.py", "0.01"])
+}
+
+/// The directory that a job with arguments makes and prints.
+fn made(distribution: &Distribution, command: &[&str]) -> PathBuf {
     let output = Command::new(&distribution.python)
-        .arg(jobs().join("make_tpch.py"))
-        .args(["0.01", "4"])
+        .current_dir(jobs())
+        .args(command)
         .stderr(Stdio::inherit())
         .output()
         .unwrap();
     assert!(
         output.status.success(),
-        "make_tpch.py failed: {}",
+        "{command:?} failed: {}",
         output.status
     );
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())

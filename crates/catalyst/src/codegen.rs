@@ -29,12 +29,26 @@ const MAX_PARENTS: usize = 1000;
 struct Sources<'g> {
     rdds: IntoIter<Object<'g>>,
     broadcasts: IntoIter<Broadcast>,
+    /// How many broadcasts the code asks for that an operator hands each of its rows on to.
+    above: usize,
 }
 
 impl<'g> Sources<'g> {
     fn next_rdd(&mut self) -> Result<Object<'g>> {
         let rdd = self.rdds.next();
         rdd.ok_or_else(|| Unsupported::of_use("generated code without input"))
+    }
+
+    /// The broadcasts of the joins above, if there are as many.
+    fn peek_above(&self) -> Option<Vec<Broadcast>> {
+        let next = self.broadcasts.as_slice().get(..self.above)?;
+        Some(next.to_vec())
+    }
+
+    fn take_above(&mut self) -> Option<Vec<Broadcast>> {
+        let next = self.peek_above()?;
+        self.broadcasts.by_ref().take(self.above).for_each(drop);
+        Some(next)
     }
 }
 
@@ -69,6 +83,7 @@ impl<'g> Lineage<'_, 'g> {
         let mut sources = Sources {
             rdds: self.inputs_of_code(child)?.into_iter(),
             broadcasts: broadcasts.into_iter(),
+            above: 0,
         };
         let mut tree = self.code(root.object("child")?, &mut sources)?;
         if sources.rdds.next().is_some() || sources.broadcasts.next().is_some() {
@@ -133,7 +148,9 @@ impl<'g> Lineage<'_, 'g> {
             }
             "BroadcastHashJoinExec" | "BroadcastNestedLoopJoinExec" => {
                 let (_, streamed) = broadcast_sides(plan)?;
+                sources.above += 1;
                 let streamed = self.code(streamed, sources)?;
+                sources.above -= 1;
                 // Code is written from the input up: each join asks for its broadcast after those below it.
                 let broadcast = sources.broadcasts.next();
                 let broadcast = broadcast
@@ -177,14 +194,21 @@ impl<'g> Lineage<'_, 'g> {
                 let Some(child) = plan.maybe("child") else {
                     return Err(Unsupported::Class(plan.name().to_owned()));
                 };
+                let above = sources.above;
+                // These keep their rows, and hand them on in code of its own.
+                if matches!(plan.name(), "HashAggregateExec" | "SortExec") {
+                    sources.above = 0;
+                }
                 let child = self.code(child, sources)?;
+                sources.above = above;
                 self.over(plan, child)
             }
         }
     }
 
     /// A union within generated code (4.3): the code has a part for each input, whose RDDs are united for it. Parts are
-    /// written one after the other, so broadcasts come in that order.
+    /// written one after the other, each with all that its rows are handed on to: the broadcasts of an input are followed
+    /// by those of the joins above the union, which come again with the next input.
     fn union_of_code(&mut self, plan: Object<'g>, sources: &mut Sources<'g>) -> Result<Tree> {
         let other = || Unsupported::of_use("a union of other inputs");
         let rdd = sources.rdds.next().ok_or_else(other)?;
@@ -196,16 +220,27 @@ impl<'g> Lineage<'_, 'g> {
             return Err(other());
         }
         let mut children = Vec::new();
+        let mut above: Option<Vec<Broadcast>> = None;
         for (parent, child) in parents.into_iter().zip(plans) {
+            // Those of the last input are left for the joins themselves.
+            if let Some(above) = &above
+                && sources.take_above().as_ref() != Some(above)
+            {
+                return Err(other());
+            }
             let mut own = Sources {
                 rdds: vec![self.reader.expect(parent)?].into_iter(),
                 broadcasts: std::mem::take(&mut sources.broadcasts),
+                above: sources.above,
             };
             children.push(self.code(self.reader.expect(child)?, &mut own)?);
             if own.rdds.next().is_some() {
                 return Err(other());
             }
             sources.broadcasts = own.broadcasts;
+            if above.is_none() {
+                above = Some(sources.peek_above().ok_or_else(other)?);
+            }
         }
         union_tree(children, of_operator(self.reader, plan)?)
     }
