@@ -56,7 +56,7 @@ pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use error::Unsupported;
 pub use expr::{
     Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, JsonText, Lambda,
-    SortOrder, list,
+    SortOrder, TimesText, list,
 };
 pub use generate::Generator;
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
@@ -78,4 +78,4 @@ pub use shuffle::{Partitioning, ShuffleWrite};
 pub use stage::{CollectResult, Output, Settings, Stage};
 pub use types::{DataType, Decimal, MAX_LONG_DIGITS, MAX_PRECISION, StructField};
 pub use window::{Bound, Frame, FrameUnit, RankLike, WindowExpression, WindowFunction, integer};
-pub use write::{FileWrite, PartitionColumn};
+pub use write::{CsvWrite, FileWrite, PartitionColumn, WrittenFormat};

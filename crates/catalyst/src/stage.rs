@@ -80,6 +80,8 @@ pub struct Settings {
     pub corrupt_record: String,
     /// `spark.sql.jsonGenerator.ignoreNullFields`
     pub ignore_null_fields: bool,
+    /// `spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv`
+    pub csv_nulls_are_empty: bool,
     /// `spark.sql.csv.filterPushdown.enabled`
     pub csv_filters: bool,
     /// `spark.sql.json.filterPushdown.enabled`
@@ -105,6 +107,9 @@ impl Settings {
     /// Name of the property that [`Self::ignore_null_fields`] is read from.
     pub const IGNORE_NULL_FIELDS: &str = "spark.sql.jsonGenerator.ignoreNullFields";
 
+    /// Name of the property that [`Self::csv_nulls_are_empty`] is read from.
+    pub const CSV_NULLS_ARE_EMPTY: &str = "spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv";
+
     /// Name of the property that [`Self::csv_filters`] is read from.
     pub const CSV_FILTERS: &str = "spark.sql.csv.filterPushdown.enabled";
 
@@ -120,6 +125,8 @@ impl Settings {
                 .unwrap_or("_corrupt_record")
                 .to_owned(),
             ignore_null_fields: unless_off(Self::IGNORE_NULL_FIELDS),
+            csv_nulls_are_empty: property(Self::CSV_NULLS_ARE_EMPTY)
+                .is_some_and(|value| value.eq_ignore_ascii_case("true")),
             csv_filters: unless_off(Self::CSV_FILTERS),
             json_filters: unless_off(Self::JSON_FILTERS),
             legacy_time_parser: property(Self::TIME_PARSER)

@@ -6,7 +6,7 @@
 mod compression;
 mod lines;
 
-pub use compression::Compression;
+pub use compression::{Compression, Packed};
 pub use lines::{Delimiter, Lines};
 
 /// Hadoop's property of codecs. Where it is set, names of files say something else than [`Compression`] knows.

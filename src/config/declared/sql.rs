@@ -25,6 +25,11 @@ declarations! { Sql:
     IGNORE_NULL_FIELDS: Property<Switch> =
         Property::new(catalyst::Settings::IGNORE_NULL_FIELDS, Switch, Is("true"));
 
+    /// Whether nulls are written to CSV as Spark 2 wrote them; of the query's session.
+    CSV_NULLS_ARE_EMPTY: Property<Switch> =
+        Property::new(catalyst::Settings::CSV_NULLS_ARE_EMPTY, Switch, Is("false"))
+            .effect(Effect::NativeBut("writes of CSV are left to the JVM if it is set"));
+
     /// Whether readers of CSV leave rows out by conditions of queries; of the query's session. It only changes how many
     /// rows a scan counts.
     CSV_FILTERS: Property<Switch> =

@@ -71,14 +71,13 @@ impl fmt::Display for Expr {
             }
             ExprKind::GetStructField { child, ordinal } => write!(f, "{child}.{ordinal}"),
             ExprKind::ToJson { child, form } => {
-                let super::JsonText {
+                let super::TimesText {
                     zone,
                     date,
                     timestamp,
                     timestamp_ntz,
-                    ignore_nulls,
-                } = &**form;
-                let nulls = if *ignore_nulls { "without" } else { "with" };
+                } = &form.times;
+                let nulls = if form.ignore_nulls { "without" } else { "with" };
                 write!(
                     f,
                     "StructsToJson[{zone} {date} {timestamp} {timestamp_ntz} {nulls} nulls]({child})"

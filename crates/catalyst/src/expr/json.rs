@@ -11,6 +11,15 @@ use crate::types::DataType;
 /// How values are written as JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonText {
+    /// How dates and timestamps are written.
+    pub times: TimesText,
+    /// Whether fields of structs that are null are left out.
+    pub ignore_nulls: bool,
+}
+
+/// How dates and timestamps are written as texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimesText {
     /// The time zone of timestamps.
     pub zone: TimeZone,
     /// The pattern of dates.
@@ -19,11 +28,9 @@ pub struct JsonText {
     pub timestamp: String,
     /// The pattern of timestamps without a time zone.
     pub timestamp_ntz: String,
-    /// Whether fields of structs that are null are left out.
-    pub ignore_nulls: bool,
 }
 
-impl JsonText {
+impl TimesText {
     /// The pattern of timestamps, if an option does not say another.
     pub const TIMESTAMP: &str = "yyyy-MM-dd'T'HH:mm:ss[.SSS][XXX]";
 
@@ -35,7 +42,6 @@ impl JsonText {
             date: "yyyy-MM-dd".to_owned(),
             timestamp: Self::TIMESTAMP.to_owned(),
             timestamp_ntz: "yyyy-MM-dd'T'HH:mm:ss[.SSS]".to_owned(),
-            ignore_nulls: true,
         }
     }
 }
@@ -175,13 +181,15 @@ pub(super) fn invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
 /// A value as the options of an object say.
 #[inline(never)]
 fn written(reader: &Reader<'_>, object: Object<'_>, child: Expr) -> Result<Expr> {
-    let mut form = JsonText::new(zone(reader, object)?);
-    form.ignore_nulls = reader.settings.ignore_null_fields;
+    let mut form = JsonText {
+        times: TimesText::new(zone(reader, object)?),
+        ignore_nulls: reader.settings.ignore_null_fields,
+    };
     for (key, value) in given(reader, object)? {
         match key.as_str() {
-            "dateformat" => form.date = value,
-            "timestampformat" => form.timestamp = value,
-            "timestampntzformat" => form.timestamp_ntz = value,
+            "dateformat" => form.times.date = value,
+            "timestampformat" => form.times.timestamp = value,
+            "timestampntzformat" => form.times.timestamp_ntz = value,
             "ignorenullfields" => form.ignore_nulls = value.eq_ignore_ascii_case("true"),
             other => return Err(Unsupported::of_use(format!("to_json with {other}"))),
         }

@@ -12,7 +12,7 @@ mod text;
 
 use javatime::TimeZone;
 
-pub use json::JsonText;
+pub use json::{JsonText, TimesText};
 
 use crate::literal::Literal;
 use crate::scan::{JsonForm, Malformed};

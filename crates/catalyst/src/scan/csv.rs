@@ -79,23 +79,13 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
     };
     let mut data_schema = data.clone();
     data_schema.retain(|field| field.name != records.corrupt_record);
-    let delimiter = options.text("delimiter")?;
-    let [delimiter] = delimiter.as_bytes() else {
-        return Err(Unsupported::of_use(
-            "CSV with separators of several characters",
-        ));
-    };
-    let (quote, escape) = (character(options, "quote")?, character(options, "escape")?);
+    let (delimiter, quote, escape) = characters(options)?;
     // The default says that an escape escapes itself, where it is none of quotes.
     if let Some(other) = options.option("charToEscapeQuoteEscaping")? {
         let other = reader.expect(other)?.value("value")?;
         if other != Value::Char(escape.into()) || quote == escape {
             return Err(Unsupported::of_use("CSV with an escape of escapes"));
         }
-    }
-    let special = [b'\n', b'\r', 0, quote, escape];
-    if !delimiter.is_ascii() || special.contains(delimiter) {
-        return Err(Unsupported::of_use("CSV with special separators"));
     }
     let max_chars = match options.int("maxCharsPerColumn")? {
         -1 => None,
@@ -104,7 +94,7 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
     Ok(CsvOptions {
         data_schema,
         column_pruning,
-        delimiter: *delimiter,
+        delimiter,
         quote,
         escape,
         comment: match options.bool("isCommentSet")? {
@@ -127,7 +117,24 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
     })
 }
 
-fn character(options: Object<'_>, field: &str) -> Result<u8> {
+/// What is between values, what quotes them, and what escapes a quote in them.
+pub(crate) fn characters(options: Object<'_>) -> Result<(u8, u8, u8)> {
+    let delimiter = options.text("delimiter")?;
+    let [delimiter] = delimiter.as_bytes() else {
+        return Err(Unsupported::of_use(
+            "CSV with separators of several characters",
+        ));
+    };
+    let (quote, escape) = (character(options, "quote")?, character(options, "escape")?);
+    let special = [b'\n', b'\r', 0, quote, escape];
+    if !delimiter.is_ascii() || special.contains(delimiter) {
+        return Err(Unsupported::of_use("CSV with special separators"));
+    }
+    Ok((*delimiter, quote, escape))
+}
+
+/// An ASCII character in a field.
+pub(crate) fn character(options: Object<'_>, field: &str) -> Result<u8> {
     let Value::Char(unit) = options.value(field)? else {
         return Err(options.missing(field));
     };

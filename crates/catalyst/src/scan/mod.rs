@@ -20,9 +20,11 @@ use crate::types::{StructField, read_fields};
 use javaser::Closure;
 
 pub use csv::CsvOptions;
+pub(crate) use csv::{character as csv_character, characters as csv_characters};
 pub use json::{JsonForm, JsonOptions};
 pub use parquet::ParquetOptions;
 pub use records::{Malformed, PushedFilter, RecordOptions, RecordTimes};
+pub(crate) use records::{check_locale, option_text, zone};
 pub use text::TextOptions;
 
 /// Formats of files that are read: their names, and Spark's classes that read them.

@@ -109,10 +109,7 @@ impl<'g> Captured<'g> {
         if has(options, "singleVariantColumn")? || options.flag("explodeEmbeddedArray") {
             return Err(Unsupported::of_use("records as variants or in arrays"));
         }
-        let locale = options.object("locale")?;
-        if locale.text("language")? != "en" || locale.text("country")? != "US" {
-            return Err(Unsupported::of_use("records of another locale"));
-        }
+        check_locale(options)?;
         let malformed = match options.name_of("parseMode")? {
             "PermissiveMode" => Malformed::Null,
             "DropMalformedMode" => Malformed::Drop,
@@ -185,6 +182,15 @@ impl PushedFilter {
     }
 }
 
+/// Fails if the locale is not `Locale.US`.
+pub(crate) fn check_locale(options: Object<'_>) -> Result<()> {
+    let locale = options.object("locale")?;
+    if locale.text("language")? != "en" || locale.text("country")? != "US" {
+        return Err(Unsupported::of_use("records of another locale"));
+    }
+    Ok(())
+}
+
 /// A size in a field.
 pub(super) fn size(options: Object<'_>, field: &str) -> Result<usize> {
     usize::try_from(options.int(field)?).map_err(|_| options.missing(field))
@@ -204,7 +210,7 @@ pub(super) fn separator(options: Object<'_>, field: &str) -> Result<Option<Vec<u
 }
 
 /// The text in a field, an `Option[String]`.
-pub(super) fn option_text(options: Object<'_>, field: &str) -> Result<Option<String>> {
+pub(crate) fn option_text(options: Object<'_>, field: &str) -> Result<Option<String>> {
     let Some(value) = options.option(field)? else {
         return Ok(None);
     };
@@ -223,7 +229,7 @@ pub(super) fn has(options: Object<'_>, field: &str) -> Result<bool> {
 }
 
 /// A `java.time.ZoneId` in the form of `java.time.Ser`.
-fn zone(reader: &Reader<'_>, options: Object<'_>) -> Result<TimeZone> {
+pub(crate) fn zone(reader: &Reader<'_>, options: Object<'_>) -> Result<TimeZone> {
     let object = options.object("zoneId")?;
     let unknown = || options.missing("zoneId");
     let mut levels = object.graph.levels(object.node);

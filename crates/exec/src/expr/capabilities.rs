@@ -2,7 +2,7 @@
 
 use catalyst::Literal;
 use catalyst::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, Lambda};
-use catalyst::{DataType, Decimal, JsonForm, JsonText, Malformed, StructField};
+use catalyst::{DataType, Decimal, JsonForm, JsonText, Malformed, StructField, TimesText};
 use javatime::{TimeZone, Zones};
 
 use super::lower;
@@ -498,7 +498,10 @@ fn others() -> Vec<Capability> {
         add("StructsToJson", &[&fields], &DataType::String, &|columns| {
             Some(ExprKind::ToJson {
                 child: Box::new(first(columns)?),
-                form: Box::new(JsonText::new(utc())),
+                form: Box::new(JsonText {
+                    times: TimesText::new(utc()),
+                    ignore_nulls: true,
+                }),
             })
         });
         add("GetStructField", &[&fields], &of, &|columns| {

@@ -3,27 +3,18 @@
 use std::fmt::Write as _;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _};
-use arrow::datatypes::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType,
-};
+use arrow::datatypes::{Int32Type, Int64Type};
 use catalyst::{DataType, JsonText, StructField, Unsupported};
 use datafusion_common::Result as RunResult;
-use javatime::Zone;
-use javatime::calendar::{DAY, SECOND};
 use rows::error::bail_out;
 
-use super::cast::text::{self, decimal};
-use super::date_format::{Piece, pieces, write_pieces};
-use super::from_text::TimeTypes;
-use super::java::JavaDouble;
-use super::zone::zone_of;
+use super::value_text::{Atom, TimeTexts};
 
 /// Writes values of a type.
 #[derive(Debug)]
-pub(super) struct JsonWriter {
+pub(crate) struct JsonWriter {
     of: Form,
-    times: Times,
+    times: TimeTexts,
     ignore_nulls: bool,
 }
 
@@ -31,19 +22,7 @@ pub(super) struct JsonWriter {
 #[derive(Debug)]
 enum Form {
     Null,
-    Boolean,
-    Byte,
-    Short,
-    Integer,
-    Long,
-    Float,
-    Double,
-    /// Digits behind the point.
-    Decimal(i8),
-    Text,
-    Date,
-    Timestamp,
-    TimestampNtz,
+    Atom(Atom),
     List(Box<Self>),
     Map(Key, Box<Self>),
     /// Fields with their names as they are written.
@@ -58,21 +37,10 @@ enum Key {
     Long,
 }
 
-/// How times are written.
-#[derive(Debug)]
-struct Times {
-    zone: Zone,
-    date: Vec<Piece>,
-    timestamp: Vec<Piece>,
-    /// Whether the offset stands behind timestamps.
-    offset: bool,
-    timestamp_ntz: Vec<Piece>,
-}
-
 impl JsonWriter {
     /// # Errors
     /// Values of the type, or times in these patterns, are not written here.
-    pub(super) fn new(form: &JsonText, of: &DataType) -> Result<Self, Unsupported> {
+    pub(crate) fn new(form: &JsonText, of: &DataType) -> Result<Self, Unsupported> {
         let known = matches!(
             of,
             DataType::Struct(_) | DataType::Array { .. } | DataType::Map { .. }
@@ -82,14 +50,49 @@ impl JsonWriter {
         }
         Ok(Self {
             of: Form::new(of)?,
-            times: Times::new(form, of)?,
+            times: TimeTexts::new(&form.times, std::iter::once(of))?,
             ignore_nulls: form.ignore_nulls,
         })
     }
 
     /// Writes a value that is not null.
-    pub(super) fn write(&self, array: &ArrayRef, row: usize, out: &mut String) -> RunResult<()> {
+    pub(crate) fn write(&self, array: &ArrayRef, row: usize, out: &mut String) -> RunResult<()> {
         self.value(&self.of, array, row, out)
+    }
+
+    /// Writes a row, whose columns are the fields of the struct that is written.
+    pub(crate) fn write_row(
+        &self,
+        columns: &[&ArrayRef],
+        row: usize,
+        out: &mut String,
+    ) -> RunResult<()> {
+        match &self.of {
+            Form::Struct(fields) => self.fields(fields, columns.iter().copied(), row, out),
+            _ => Err(bail_out("a row that is no struct")),
+        }
+    }
+
+    fn fields<'a>(
+        &self,
+        fields: &[(String, Form)],
+        columns: impl Iterator<Item = &'a ArrayRef>,
+        row: usize,
+        out: &mut String,
+    ) -> RunResult<()> {
+        out.push('{');
+        let mut first = true;
+        for ((name, form), column) in fields.iter().zip(columns) {
+            if self.ignore_nulls && column.is_null(row) {
+                continue;
+            }
+            separate(std::mem::take(&mut first), out);
+            out.push_str(name);
+            out.push(':');
+            self.any(form, column, row, out)?;
+        }
+        out.push('}');
+        Ok(())
     }
 
     fn any(&self, form: &Form, array: &ArrayRef, row: usize, out: &mut String) -> RunResult<()> {
@@ -103,43 +106,7 @@ impl JsonWriter {
     fn value(&self, form: &Form, array: &ArrayRef, row: usize, out: &mut String) -> RunResult<()> {
         match form {
             Form::Null => out.push_str("null"),
-            Form::Boolean => {
-                let value = array.as_boolean().value(row);
-                out.push_str(if value { "true" } else { "false" });
-            }
-            Form::Byte => put(out, array.as_primitive::<Int8Type>().value(row)),
-            Form::Short => put(out, array.as_primitive::<Int16Type>().value(row)),
-            Form::Integer => put(out, array.as_primitive::<Int32Type>().value(row)),
-            Form::Long => put(out, array.as_primitive::<Int64Type>().value(row)),
-            Form::Float => {
-                let value = array.as_primitive::<Float32Type>().value(row);
-                float(f64::from(value), out, || JavaDouble::of_float(value))?;
-            }
-            Form::Double => {
-                let value = array.as_primitive::<Float64Type>().value(row);
-                float(value, out, || JavaDouble::of(value))?;
-            }
-            Form::Decimal(scale) => {
-                let digits = array.as_primitive::<Decimal128Type>().value(row);
-                decimal(digits, *scale, false, out);
-            }
-            Form::Text => quote(array.as_string_view().value(row), out),
-            Form::Date => {
-                let days = i64::from(array.as_primitive::<Date32Type>().value(row));
-                time(&self.times.date, days.checked_mul(DAY), out, None)?;
-            }
-            Form::Timestamp => {
-                let instant = array.as_primitive::<TimestampMicrosecondType>().value(row);
-                let local = self.times.zone.local(instant);
-                let offset = local
-                    .filter(|_| self.times.offset)
-                    .map(|local| local - instant);
-                time(&self.times.timestamp, local, out, offset)?;
-            }
-            Form::TimestampNtz => {
-                let local = array.as_primitive::<TimestampMicrosecondType>().value(row);
-                time(&self.times.timestamp_ntz, Some(local), out, None)?;
-            }
+            Form::Atom(atom) => self.atom(*atom, array, row, out)?,
             Form::List(element) => {
                 out.push('[');
                 let elements = array.as_list::<i32>().value(row);
@@ -172,18 +139,32 @@ impl JsonWriter {
                 out.push('}');
             }
             Form::Struct(fields) => {
-                out.push('{');
-                let mut first = true;
-                for ((name, form), column) in fields.iter().zip(array.as_struct().columns()) {
-                    if self.ignore_nulls && column.is_null(row) {
-                        continue;
-                    }
-                    separate(std::mem::take(&mut first), out);
-                    out.push_str(name);
-                    out.push(':');
-                    self.any(form, column, row, out)?;
+                let columns = array.as_struct().columns().iter();
+                self.fields(fields, columns, row, out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl JsonWriter {
+    fn atom(&self, atom: Atom, array: &ArrayRef, row: usize, out: &mut String) -> RunResult<()> {
+        match atom {
+            Atom::Text => quote(array.as_string_view().value(row), out),
+            Atom::Date | Atom::Timestamp | Atom::TimestampNtz => {
+                let mut text = String::new();
+                self.times.write(atom, array, row, &mut text)?;
+                quote(&text, out);
+            }
+            _ => {
+                let start = out.len();
+                self.times.write(atom, array, row, out)?;
+                // Floats that are no numbers of JSON are texts.
+                let is_float = matches!(atom, Atom::Float | Atom::Double);
+                if is_float && out.ends_with(|last: char| last.is_ascii_alphabetic()) {
+                    out.insert(start, '"');
+                    out.push('"');
                 }
-                out.push('}');
             }
         }
         Ok(())
@@ -194,18 +175,6 @@ impl Form {
     fn new(of: &DataType) -> Result<Self, Unsupported> {
         Ok(match of {
             DataType::Null => Self::Null,
-            DataType::Boolean => Self::Boolean,
-            DataType::Byte => Self::Byte,
-            DataType::Short => Self::Short,
-            DataType::Integer => Self::Integer,
-            DataType::Long => Self::Long,
-            DataType::Float => Self::Float,
-            DataType::Double => Self::Double,
-            DataType::Decimal(of) => Self::Decimal(of.scale),
-            DataType::String => Self::Text,
-            DataType::Date => Self::Date,
-            DataType::Timestamp => Self::Timestamp,
-            DataType::TimestampNtz => Self::TimestampNtz,
             DataType::Array { element, .. } => Self::List(Box::new(Self::new(element)?)),
             DataType::Map { key, value, .. } => {
                 let key = match **key {
@@ -222,9 +191,10 @@ impl Form {
                 Self::Struct(fields.iter().map(Self::field).collect::<Result<_, _>>()?)
             }
             other => {
-                return Err(Unsupported::of_use(format!(
-                    "values of type {other} in JSON"
-                )));
+                let atom = Atom::of(other).ok_or_else(|| {
+                    Unsupported::of_use(format!("values of type {other} in JSON"))
+                })?;
+                Self::Atom(atom)
             }
         })
     }
@@ -239,78 +209,11 @@ impl Form {
     }
 }
 
-impl Times {
-    /// For values of a type.
-    fn new(form: &JsonText, of: &DataType) -> Result<Self, Unsupported> {
-        let of = TimeTypes::of(std::iter::once(of));
-        // Whatever is optional is written.
-        let known = |is_needed: bool, pattern: &str| {
-            let unknown = || Unsupported::of_use(format!("the date format {pattern}"));
-            match is_needed {
-                true => pieces(&pattern.replace("[.SSS]", ".SSS")).ok_or_else(unknown),
-                false => Ok(Vec::new()),
-            }
-        };
-        let offset = form.timestamp == JsonText::TIMESTAMP;
-        let timestamp = form.timestamp.strip_suffix("[XXX]").filter(|_| offset);
-        Ok(Self {
-            zone: match of.timestamp {
-                true => zone_of(Some(&form.zone))?,
-                false => Zone::UTC,
-            },
-            date: known(of.date, &form.date)?,
-            timestamp: known(of.timestamp, timestamp.unwrap_or(&form.timestamp))?,
-            offset,
-            timestamp_ntz: known(of.timestamp_ntz, &form.timestamp_ntz)?,
-        })
-    }
-}
-
-fn put(out: &mut String, number: impl std::fmt::Display) {
-    let _ = write!(out, "{number}");
-}
-
 /// What stands between an element and the one before it, if it is not the first.
 pub(super) fn separate(first: bool, out: &mut String) {
     if !first {
         out.push(',');
     }
-}
-
-/// A float; one that is no number of JSON is a text.
-fn float(value: f64, out: &mut String, digits: impl Fn() -> Option<JavaDouble>) -> RunResult<()> {
-    let quote = if value.is_finite() { "" } else { "\"" };
-    out.push_str(quote);
-    text::float(value, out, digits)?;
-    out.push_str(quote);
-    Ok(())
-}
-
-/// A time in quotes, with the offset from UTC in microseconds behind it.
-fn time(
-    pieces: &[Piece],
-    local: Option<i64>,
-    out: &mut String,
-    offset: Option<i64>,
-) -> RunResult<()> {
-    let unknown = || bail_out("a date whose year has not four digits as text");
-    let local = local.ok_or_else(unknown)?;
-    let mut text = String::new();
-    write_pieces(pieces, local, &mut text).ok_or_else(unknown)?;
-    // Seconds of offsets, which were long ago, are written by some versions.
-    if offset.is_some_and(|offset| offset % (60 * SECOND) != 0) {
-        return Err(bail_out("an offset from UTC with seconds"));
-    }
-    match offset.map(|offset| offset / SECOND / 60) {
-        None => {}
-        Some(0) => text.push('Z'),
-        Some(minutes) => {
-            let (sign, minutes) = (if minutes < 0 { '-' } else { '+' }, minutes.abs());
-            let _ = write!(text, "{sign}{:02}:{:02}", minutes / 60, minutes % 60);
-        }
-    }
-    quote(&text, out);
-    Ok(())
 }
 
 /// A text in quotes, as Jackson's generators write it.
@@ -337,6 +240,7 @@ pub(super) fn quote(text: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use arrow::array::{Int32Array, StringViewArray, StructArray, TimestampMicrosecondArray};
+    use catalyst::TimesText;
     use javatime::{TimeZone, Zones};
     use rows::types::ToArrow as _;
     use std::sync::Arc;
@@ -368,28 +272,20 @@ mod tests {
             writer.write(&array, row, &mut out).unwrap();
             out
         };
-        let mut form = JsonText::new(TimeZone::new("+05:30", &Zones::default()));
+        let mut form = JsonText {
+            times: TimesText::new(TimeZone::new("+05:30", &Zones::default())),
+            ignore_nulls: true,
+        };
         let text =
             "{\"a\":1,\"b\\\"\":\"x\\u0001\u{1f600}\",\"t\":\"1970-01-01T05:30:01.500+05:30\"}";
         assert_eq!(write(&form, 0), text);
         assert_eq!(write(&form, 1), "{}");
         form.ignore_nulls = false;
-        form.timestamp = "yyyy".to_owned();
+        form.times.timestamp = "yyyy".to_owned();
         assert_eq!(write(&form, 1), "{\"a\":null,\"b\\\"\":null,\"t\":null}");
-        form.timestamp = "yyyy[XXX]".to_owned();
+        form.times.timestamp = "yyyy[XXX]".to_owned();
         assert!(JsonWriter::new(&form, &of).is_err());
-        assert!(JsonWriter::new(&JsonText::new(form.zone), &DataType::Integer).is_err());
-    }
-
-    #[test]
-    fn offsets_are_written_in_minutes() {
-        let of = |offset: i64| {
-            let mut out = String::new();
-            let written = time(&[], Some(0), &mut out, Some(offset * SECOND));
-            written.ok().map(|()| out)
-        };
-        assert_eq!(of(0).as_deref(), Some("\"Z\""));
-        assert_eq!(of(-3600 * 3 - 1800).as_deref(), Some("\"-03:30\""));
-        assert_eq!(of(2048), None);
+        form.times.timestamp = "yyyy".to_owned();
+        assert!(JsonWriter::new(&form, &DataType::Integer).is_err());
     }
 }

@@ -17,7 +17,7 @@ pub(crate) mod from_text;
 mod hash;
 mod java;
 mod json;
-mod json_text;
+pub(crate) mod json_text;
 mod kernel;
 mod letters;
 mod like;
@@ -32,6 +32,7 @@ mod regex;
 mod search;
 mod spans;
 mod strings;
+pub(crate) mod value_text;
 mod zone;
 
 use std::sync::Arc;

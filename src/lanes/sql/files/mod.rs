@@ -1,9 +1,10 @@
-//! Rows to Parquet files: Spark's `FileFormatDataWriter`s.
+//! Rows to files: Spark's `FileFormatDataWriter`s.
 //!
 //! Nothing is visible before the driver has agreed to the attempt's commit; whatever goes wrong until then is left to
 //! the JVM, which runs the same attempt.
 
 mod commit;
+mod format;
 mod names;
 mod settings;
 
@@ -13,12 +14,12 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use catalyst::{FileWrite, Unsupported};
-use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool};
-use exec::write::{ParquetFormat, ParquetWriter};
+use datafusion_execution::memory_pool::MemoryPool;
 use rows::RowEncoder;
 use rows::written::Written;
 
 use self::commit::{AttemptDir, ask, write_failed};
+use self::format::{FileWriter, Format};
 use self::names::{AttemptNames, directory, file_name};
 use self::settings::FileSettings;
 use super::failure::of_run;
@@ -26,7 +27,7 @@ use super::result_format::ResultFormat;
 use super::sink::{Finished, Sink};
 use crate::blocks::FileName;
 use crate::config::declared;
-use crate::files::{LocalOutput, LocalOutputs};
+use crate::files::LocalOutputs;
 use crate::task::{TaskContext, TaskError};
 
 /// Most files of a task with the rows of one directory: `MAX_FILE_COUNTER`.
@@ -35,10 +36,8 @@ const MAX_FILES: u32 = 1_000_000;
 /// A write, judged once.
 #[derive(Debug)]
 pub(super) struct JudgedWrite {
-    format: ParquetFormat,
+    format: Format,
     outputs: LocalOutputs,
-    /// The end of the files' names: `.snappy.parquet`
-    extension: String,
     /// The directory of the job.
     job: PathBuf,
     /// Places of the files' columns.
@@ -53,7 +52,7 @@ impl JudgedWrite {
         spark_version: &str,
     ) -> Result<Self, Unsupported> {
         let FileSettings {
-            parquet,
+            format,
             outputs,
             path,
         } = FileSettings::new(write, session, spark_version)?;
@@ -68,9 +67,8 @@ impl JudgedWrite {
             job.push(staging.as_str());
         }
         Ok(Self {
-            format: ParquetFormat::new(&columns, &parquet)?,
+            format: Format::new(&columns, &write.format, &format)?,
             outputs,
-            extension: format!("{}.parquet", parquet.codec.extension()),
             job,
             places,
         })
@@ -83,7 +81,7 @@ pub(super) struct FilesSink<'a> {
     write: &'a FileWrite,
     attempt: AttemptDir,
     /// The file that is written, and how many rows it has.
-    file: Option<(ParquetWriter<'a, LocalOutput>, u64)>,
+    file: Option<(FileWriter<'a>, u64)>,
     /// The number of the file among those of its directory.
     number: u32,
     partition: Option<Partition>,
@@ -150,9 +148,8 @@ impl<'a> FilesSink<'a> {
             let room = usize::try_from(most - *rows).unwrap_or(usize::MAX);
             let count = batch.num_rows().min(room);
             let now = batch.slice(0, count);
-            let columns = self.judged.format.columns(&now, &self.judged.places);
-            let columns = columns.map_err(of_run)?;
-            writer.write(&columns).map_err(of_run)?;
+            let written = writer.write(&now, &self.judged.places);
+            written.map_err(of_run)?;
             *rows += count as u64;
             self.written.rows += i64::try_from(count).unwrap_or(i64::MAX);
             batch = batch.slice(count, batch.num_rows() - count);
@@ -168,7 +165,7 @@ impl<'a> FilesSink<'a> {
         if let Some(partition) = &self.partition {
             path.push(&partition.directory);
         }
-        let extension = &self.judged.extension;
+        let extension = self.judged.format.extension();
         let name = file_name(
             self.write,
             self.context.partition_id,
@@ -181,8 +178,8 @@ impl<'a> FilesSink<'a> {
             tracing::warn!("Could not make {}: {error}", path.display());
             TaskError::BailOut(format!("a file that cannot be made: {}", error.kind()))
         })?;
-        let memory = MemoryConsumer::new("a Parquet file").register(&self.memory);
-        let writer = self.judged.format.writer(out, memory).map_err(of_run)?;
+        let writer = self.judged.format.writer(out, &self.memory);
+        let writer = writer.map_err(of_run)?;
         self.file = Some((writer, 0));
         Ok(())
     }

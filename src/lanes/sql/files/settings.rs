@@ -1,8 +1,9 @@
 //! What a job's settings say of the files that it writes. Settings that change what is written are obeyed or refused
 //! by their names; those that change only how fast it goes are not looked at.
 
-use catalyst::{FileWrite, Unsupported};
+use catalyst::{FileWrite, Unsupported, WrittenFormat};
 use exec::write::{Codec, ParquetOptions, TimestampFormat};
+use textfile::Compression;
 
 use crate::config::declared::{self, Version};
 use crate::files::{FileError, FilePath, HadoopConf, LocalOutputs, WRITTEN_SCHEMES};
@@ -43,7 +44,23 @@ const OF_READERS: [&str; 4] = [
 ];
 
 /// Settings that have one of these values, or must not be set if there is none, and whether Spark always sets them.
-const EXPECTED: [(&str, bool, &[&str]); 6] = [
+type Expected = [(&'static str, bool, &'static [&'static str])];
+
+/// Those of all formats.
+const EXPECTED: &Expected = &[
+    (
+        "mapreduce.fileoutputcommitter.algorithm.version",
+        true,
+        &["1"],
+    ),
+    ("mapreduce.job.application.attempt.id", false, &["0"]),
+];
+
+/// Those of files of lines.
+const EXPECTED_OF_LINES: &Expected = &[(declared::OUTPUT_COMMITTER.key, false, &[])];
+
+/// Those of Parquet.
+const EXPECTED_OF_PARQUET: &Expected = &[
     ("parquet.writer.version", false, &["PARQUET_1_0", "v1"]),
     (
         declared::OUTPUT_COMMITTER.key,
@@ -51,12 +68,6 @@ const EXPECTED: [(&str, bool, &[&str]); 6] = [
         &["org.apache.parquet.hadoop.ParquetOutputCommitter"],
     ),
     (declared::LEGACY_PARQUET.key, true, &["false"]),
-    (
-        "mapreduce.fileoutputcommitter.algorithm.version",
-        true,
-        &["1"],
-    ),
-    ("mapreduce.job.application.attempt.id", false, &["0"]),
     (
         "org.apache.spark.sql.parquet.variant.shredding.attributes",
         false,
@@ -67,13 +78,25 @@ const EXPECTED: [(&str, bool, &[&str]); 6] = [
 /// `parquet.block.size` if it is not set.
 const USUAL_ROW_GROUP_BYTES: usize = 128 << 20;
 
+/// Whether files of lines are packed, and by which codec.
+const PACKED: &str = "mapreduce.output.fileoutputformat.compress";
+const PACKED_BY: &str = "mapreduce.output.fileoutputformat.compress.codec";
+
 /// How the files of a write are written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileSettings {
-    pub(super) parquet: ParquetOptions,
+    pub(super) format: FormatSettings,
     pub(super) outputs: LocalOutputs,
     /// Where the job writes.
     pub(super) path: FilePath,
+}
+
+/// What is in the files.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FormatSettings {
+    Parquet(Box<ParquetOptions>),
+    /// Lines of text, which are packed.
+    Lines(Compression),
 }
 
 impl FileSettings {
@@ -97,27 +120,16 @@ impl FileSettings {
         let of_files =
             |error: FileError| Unsupported::of_use(format!("a write: {}", error.reason()));
         crate::files::check_local(&conf).map_err(of_files)?;
-        check(&conf)?;
-        let columns = conf.get(COLUMNS);
-        let columns = columns.ok_or_else(|| refused(COLUMNS))?.into_owned();
-        if columns.contains("\"parquet.field.id\"") {
-            return Err(Unsupported::of_use("a write of columns with Parquet's ids"));
-        }
-        let version = declared::version_of(spark_version);
+        check(&conf, EXPECTED)?;
+        let format = match write.format {
+            WrittenFormat::Parquet => {
+                let options = parquet(&conf, session, spark_version)?;
+                FormatSettings::Parquet(Box::new(options))
+            }
+            _ => FormatSettings::Lines(compression(&conf)?),
+        };
         Ok(Self {
-            parquet: ParquetOptions {
-                codec: codec(&conf)?,
-                timestamps: timestamps(&conf)?,
-                refuses_ancient: refuses_ancient("datetime", &session, version)?,
-                refuses_ancient_int96: refuses_ancient("int96", &session, version)?,
-                dictionaries: conf.flag(DICTIONARIES, true),
-                row_group_bytes: match conf.text(ROW_GROUP_BYTES) {
-                    None => USUAL_ROW_GROUP_BYTES,
-                    Some(bytes) => bytes.parse().map_err(|_| refused(ROW_GROUP_BYTES))?,
-                },
-                spark_version: short(spark_version)?.to_owned(),
-                columns,
-            },
+            format,
             outputs: LocalOutputs::new(&conf).map_err(of_files)?,
             path,
         })
@@ -128,10 +140,10 @@ fn refused(key: &str) -> Unsupported {
     Unsupported::of_use(format!("a write with {key}"))
 }
 
-fn check(conf: &HadoopConf) -> Result<(), Unsupported> {
-    for (key, is_always_set, values) in EXPECTED {
+fn check(conf: &HadoopConf, expected: &Expected) -> Result<(), Unsupported> {
+    for (key, is_always_set, values) in expected {
         let Some(value) = conf.text(key) else {
-            match is_always_set {
+            match *is_always_set {
                 true => return Err(refused(key)),
                 false => continue,
             }
@@ -143,10 +155,54 @@ fn check(conf: &HadoopConf) -> Result<(), Unsupported> {
             return Err(refused(key));
         }
     }
+    Ok(())
+}
+
+/// How files of lines are packed.
+fn compression(conf: &HadoopConf) -> Result<Compression, Unsupported> {
+    check(conf, EXPECTED_OF_LINES)?;
+    if !conf.flag(PACKED, false) {
+        return Ok(Compression::None);
+    }
+    let codec = conf.text(PACKED_BY).ok_or_else(|| refused(PACKED_BY))?;
+    Compression::of_codec(&codec)
+        .ok_or_else(|| Unsupported::of_use(format!("a write with {PACKED_BY} {codec}")))
+}
+
+fn parquet<'a>(
+    conf: &HadoopConf,
+    session: impl Fn(&str) -> Option<&'a str>,
+    spark_version: &str,
+) -> Result<ParquetOptions, Unsupported> {
+    check(conf, EXPECTED_OF_PARQUET)?;
+    check_unknown(conf)?;
+    let columns = conf.get(COLUMNS);
+    let columns = columns.ok_or_else(|| refused(COLUMNS))?.into_owned();
+    if columns.contains("\"parquet.field.id\"") {
+        return Err(Unsupported::of_use("a write of columns with Parquet's ids"));
+    }
+    let version = declared::version_of(spark_version);
+    Ok(ParquetOptions {
+        codec: codec(conf)?,
+        timestamps: timestamps(conf)?,
+        refuses_ancient: refuses_ancient("datetime", &session, version)?,
+        refuses_ancient_int96: refuses_ancient("int96", &session, version)?,
+        dictionaries: conf.flag(DICTIONARIES, true),
+        row_group_bytes: match conf.text(ROW_GROUP_BYTES) {
+            None => USUAL_ROW_GROUP_BYTES,
+            Some(bytes) => bytes.parse().map_err(|_| refused(ROW_GROUP_BYTES))?,
+        },
+        spark_version: short(spark_version)?.to_owned(),
+        columns,
+    })
+}
+
+/// Fails if Parquet has a setting that is not known.
+fn check_unknown(conf: &HadoopConf) -> Result<(), Unsupported> {
     let is_known = |key: &str| {
         OBEYED.contains(&key)
             || NO_MATTER.contains(&key)
-            || EXPECTED.iter().any(|(known, ..)| *known == key)
+            || EXPECTED_OF_PARQUET.iter().any(|(known, ..)| *known == key)
             || OF_READERS.iter().any(|begin| key.starts_with(begin))
     };
     let mut unknown: Vec<_> = conf
@@ -261,6 +317,7 @@ mod tests {
             hadoop.extend([0xff; 4]);
         }
         let write = FileWrite {
+            format: WrittenFormat::Parquet,
             job_id: "job".to_owned(),
             path: path.to_owned(),
             dynamic_overwrite: false,
@@ -276,17 +333,21 @@ mod tests {
 
     #[test]
     fn spark_s_own_settings_are_taken() {
-        let usual = settings(&[]).unwrap();
-        assert_eq!(usual.parquet.codec, Codec::Snappy);
-        assert_eq!(usual.parquet.timestamps, TimestampFormat::Int96);
-        assert_eq!(usual.parquet.spark_version, "4.0.5");
-        assert!(!usual.parquet.refuses_ancient);
+        let parquet = |settings: FileSettings| match settings.format {
+            FormatSettings::Parquet(options) => options,
+            FormatSettings::Lines(_) => panic!("lines"),
+        };
+        let usual = parquet(settings(&[]).unwrap());
+        assert_eq!(usual.codec, Codec::Snappy);
+        assert_eq!(usual.timestamps, TimestampFormat::Int96);
+        assert_eq!(usual.spark_version, "4.0.5");
+        assert!(!usual.refuses_ancient);
         let other = [
             ("parquet.block.size", "1000"),
             (CODEC, "zstd"),
             (DICTIONARIES, "false"),
         ];
-        let other = settings(&other).unwrap().parquet;
+        let other = parquet(settings(&other).unwrap());
         assert_eq!((other.row_group_bytes, other.codec), (1000, Codec::Zstd));
         assert!(!other.dictionaries);
         settings(&[

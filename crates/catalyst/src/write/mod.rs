@@ -4,6 +4,8 @@
 //! the driver finds it (`HadoopMapReduceCommitProtocol` over Hadoop's `FileOutputCommitter`). Columns go by their
 //! places: the attributes of the description are those of the analyzed plan.
 
+mod format;
+
 use javaser::Closure;
 use javatime::TimeZone;
 
@@ -17,14 +19,18 @@ use crate::object::{Object, Reader};
 use crate::plan::{Columns, Operator, OperatorKind};
 use crate::types::DataType;
 
+pub use format::{CsvWrite, WrittenFormat};
+
 /// The object that writes.
 const WRITER: &str = "sql.execution.datasources.FileFormatWriter";
 /// The package of all that a write is described with.
 const PACKAGE: &str = "org.apache.spark.sql.execution.datasources.";
 
-/// A `WriteJobDescription` of Parquet files with its `SQLHadoopMapReduceCommitProtocol`.
+/// A `WriteJobDescription` with its `SQLHadoopMapReduceCommitProtocol`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileWrite {
+    /// What the files are.
+    pub format: WrittenFormat,
     /// `jobId` of the committer: part of the files' names.
     pub job_id: String,
     /// The directory that is written to, as Hadoop's `Path.toString` writes it.
@@ -163,7 +169,7 @@ impl FileWrite {
             "timeZoneId",
             "statsTrackers",
         ])?;
-        check_format(*description)?;
+        check_places(*description)?;
         let of_spark = format!("{PACKAGE}SQLHadoopMapReduceCommitProtocol");
         if committer.class() != of_spark {
             return Err(Unsupported::Class(committer.name().to_owned()));
@@ -187,6 +193,7 @@ impl FileWrite {
         });
         let max_records = description.long("maxRecordsPerFile")?;
         Ok(Self {
+            format: WrittenFormat::read(reader, *description)?,
             job_id: committer.text("jobId")?.into_owned(),
             path: committer.text("path")?.into_owned(),
             dynamic_overwrite: committer.bool("dynamicPartitionOverwrite")?,
@@ -200,18 +207,8 @@ impl FileWrite {
     }
 }
 
-/// Parquet files that go where their partition says.
-fn check_format(description: Object<'_>) -> Result<()> {
-    let factory = description.object("outputWriterFactory")?;
-    let of_parquet = format!("{PACKAGE}parquet.ParquetUtils$$anon$");
-    if !factory.class().starts_with(&of_parquet) {
-        let format = factory.class().strip_prefix(PACKAGE);
-        let format = format.and_then(|class| class.split_once('.'));
-        return Err(match format {
-            Some((format, _)) => Unsupported::of_use(format!("a write of {format} files")),
-            None => Unsupported::Class(factory.name().to_owned()),
-        });
-    }
+/// Files that go where their partition says.
+fn check_places(description: Object<'_>) -> Result<()> {
     if description.option("bucketSpec")?.is_some() {
         return Err(Unsupported::of_use("a write of buckets"));
     }
