@@ -42,6 +42,7 @@ mod sql_expressions;
 mod sql_faults;
 mod sql_groups;
 mod sql_lane;
+mod sql_lines;
 mod sql_map_in_batch;
 mod sql_python;
 mod sql_random;

@@ -61,7 +61,7 @@ const CARRIED: Application = Application {
 /// What the job writes in ways that are left to the JVM.
 const DELEGATED: [&str; 8] = [
     "a write of buckets",
-    "a write of csv files",
+    "a write of orc files",
     "a write of partitions by a column of type double",
     "a write with mapreduce.fileoutputcommitter.algorithm.version",
     "a write with parquet.bloom.filter.enabled",

@@ -234,9 +234,9 @@ def others(run):
     """What is left to the JVM, and what fails."""
     spark = run.spark
     rows = spark.range(0, 40, 1, 2).selectExpr("id", "CAST(id AS string) AS s")
-    path = run.path("csv")
-    rows.write.csv(path)
-    run.answers["csv"] = files(path)
+    path = run.path("orc")
+    rows.write.orc(path)
+    run.answers["orc"] = files(path)
     spark.sql("CREATE TABLE buckets USING parquet CLUSTERED BY (id) INTO 3 BUCKETS AS SELECT id, 'x' AS s FROM range(0, 20, 1, 1)")
     run.answers["buckets"] = spark.table("buckets").count()
     run.write("Bloom filters", rows, **{"parquet.bloom.filter.enabled#id": "true"})

@@ -101,15 +101,15 @@ impl Reader {
                     .columns()
                     .iter_mut()
                     .try_for_each(Column::push_null)?,
-                Became::Malformed if self.malformed != Malformed::Null => {
+                became if became.is_malformed() && self.malformed != Malformed::Null => {
                     return Err(bail_out("a malformed record"));
                 }
-                Became::Malformed | Became::Row => {}
+                Became::Malformed | Became::Broken | Became::Row => {}
             }
             valid.append(became != Became::Nothing);
             match became {
                 _ if self.corrupt_record.is_none() => {}
-                Became::Malformed => corrupt.try_append_value(texts.value(at))?,
+                became if became.is_malformed() => corrupt.try_append_value(texts.value(at))?,
                 _ => corrupt.append_null(),
             }
         }

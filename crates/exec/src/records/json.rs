@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use catalyst::{DataType, JsonForm, StructField, Unsupported};
 use datafusion_common::Result as DataFusionResult;
-use jiter::{Jiter, Peek};
+use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 use rows::error::bail_out;
 
 use super::column::{Column, Fields, Values};
@@ -76,6 +76,15 @@ impl Records for JsonRecords {
         if is_blank(line) {
             return Ok(Became::Nothing);
         }
+        if is_no_object(line) {
+            let columns = self.fields.columns.iter_mut();
+            columns
+                .map(Column::push_null)
+                .collect::<DataFusionResult<()>>()?;
+            // Nothing of it was there.
+            self.fields.seen.fill(false);
+            return Ok(Became::Broken);
+        }
         let mut jiter = Jiter::with_tape(line, std::mem::take(&mut self.tape));
         let well = self.object(&mut jiter)?;
         jiter.finish().map_err(no_json)?;
@@ -94,6 +103,43 @@ impl Records for JsonRecords {
 
     fn columns(&mut self) -> &mut [Column] {
         &mut self.fields.columns
+    }
+}
+
+/// Whether Jackson certainly finds no object in a text: it begins with a word, a number or a text, or it is an object
+/// without its end. What else is none is for Jackson to say.
+fn is_no_object(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    // Jackson finds out encodings by zeros.
+    if text.iter().take(4).any(|byte| *byte == 0) {
+        return false;
+    }
+    match (text.first(), text.last()) {
+        (Some(b'{'), Some(b'}')) => false,
+        (Some(b'{'), _) => {
+            let mut jiter = Jiter::new(text);
+            let peek = jiter.peek();
+            let ended = peek.and_then(|peek| jiter.known_skip(peek));
+            ended.is_err_and(|error| is_end(&error))
+        }
+        (Some(b'"' | b'-'), _) => true,
+        (Some(first), _) => first.is_ascii_alphanumeric(),
+        (None, _) => false,
+    }
+}
+
+/// Whether a text ended too early.
+fn is_end(error: &JiterError) -> bool {
+    use JsonErrorType as Of;
+    match &error.error_type {
+        JiterErrorType::JsonError(of) => matches!(
+            of,
+            Of::EofWhileParsingList
+                | Of::EofWhileParsingObject
+                | Of::EofWhileParsingString
+                | Of::EofWhileParsingValue
+        ),
+        JiterErrorType::WrongType { .. } => false,
     }
 }
 

@@ -25,8 +25,17 @@ pub(crate) enum Became {
     Row,
     /// A row too, with nulls for what could not be read.
     Malformed,
+    /// A row of nulls: the text is no record at all.
+    Broken,
     /// Nothing: the text is blank.
     Nothing,
+}
+
+impl Became {
+    /// Whether the text is not as the columns want it.
+    pub(crate) fn is_malformed(self) -> bool {
+        matches!(self, Self::Malformed | Self::Broken)
+    }
 }
 
 /// A format of records.

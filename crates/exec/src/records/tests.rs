@@ -47,6 +47,7 @@ fn read(records: &mut dyn Records, line: &str) -> String {
     let values = values.collect::<Vec<_>>().join("|");
     match became {
         Became::Malformed => format!("{values} malformed"),
+        Became::Broken => format!("{values} broken"),
         _ => values,
     }
 }
@@ -211,7 +212,19 @@ fn objects_of_json_are_rows() {
         (r#"{"a":1.0,"b":null}"#, "null|null|null malformed"),
         (r#"{"a":9223372036854775808}"#, "null|null|null malformed"),
         (r#"{"a":1,"a":2}"#, "left"),
-        (r#"{"a":1"#, "left"),
+        (r#"{"a":1"#, "null|null|null broken"),
+        (r#"{"a":1,"c":{"k":"#, "null|null|null broken"),
+        (r#"{"a":"x"#, "null|null|null broken"),
+        (r#"{"a":tr"#, "null|null|null broken"),
+        (r#"{"a":{}"#, "left"),
+        (r#"{"a":x"#, "left"),
+        ("{'a':1", "left"),
+        ("{\0a", "left"),
+        ("no JSON at all", "null|null|null broken"),
+        ("-1", "null|null|null broken"),
+        ("\"{}\"", "null|null|null broken"),
+        ("/* {} */", "left"),
+        ("\u{feff}{}", "left"),
         (r#"{"a":1} x"#, "left"),
         (r#"{"a":01}"#, "left"),
         (r#"{"a":-0}"#, "left"),
@@ -219,7 +232,7 @@ fn objects_of_json_are_rows() {
         (r#"{"b":{"x":"u"}}"#, "left"),
         (r#"{"c":{"k":1,"k":2}}"#, "left"),
         ("[]", "left"),
-        ("null", "left"),
+        ("null", "null|null|null broken"),
     ];
     for (line, expected) in lines {
         let mut records = JsonRecords::new(&json(), &fields).unwrap();

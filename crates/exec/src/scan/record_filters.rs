@@ -60,6 +60,11 @@ impl Filters {
         Ok(Self(found))
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Notes which conditions a reader asks of a row, as `asks` says of their columns.
     pub(super) fn ask(&self, asked: &mut Vec<Vec<bool>>, asks: impl Fn(&[usize]) -> bool) {
         asked.resize_with(self.0.len(), Vec::new);

@@ -183,7 +183,11 @@ impl RecordReader {
         if became == Became::Nothing {
             return Ok(());
         }
-        if became == Became::Malformed {
+        // Spark asks filters while it reads, and may leave the record out before it meets what is wrong.
+        if became == Became::Broken && !self.filters.is_empty() {
+            return Err(bail_out("text that is no JSON"));
+        }
+        if became.is_malformed() {
             match self.malformed {
                 Malformed::Null => {}
                 Malformed::Drop => reading.dropped.push(reading.rows),
@@ -191,13 +195,13 @@ impl RecordReader {
             }
         }
         if self.tells {
-            match became {
-                Became::Malformed => {
+            match became.is_malformed() {
+                true => {
                     let text = std::str::from_utf8(line);
                     let text = text.map_err(|_| bail_out("text that is not UTF-8"))?;
                     reading.texts.try_append_value(text)?;
                 }
-                _ => reading.texts.append_null(),
+                false => reading.texts.append_null(),
             }
         }
         let records = &self.records;
