@@ -44,7 +44,8 @@ fn job(work: &Path) -> Vec<String> {
 fn check(outcome: &Outcome, version: &str) {
     let known = [
         Reason::Start(&[
-            "JsonInferSchema::infer",
+            "SampleExec",
+            "columns of JSON with ",
             "TextInputCSVDataSource$::inferFromDataset",
             "the date format ",
             "the path ",

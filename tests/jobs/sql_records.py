@@ -209,6 +209,35 @@ def functions(run):
     return found
 
 
+def schema(read):
+    """The columns that are found, or what was thrown."""
+    try:
+        return read().schema.simpleString()
+    except Exception as error:
+        return [type(error).__name__, sorted(set(condition(error)))]
+
+
+def columns(run):
+    """Which columns JSON has, for `spark.read.json` without a schema: of odd texts, each in a file and so a task of its own, and of some random ones together."""
+    found, base, chance = {}, sys.argv[2], random.Random(23)
+    for name in ["objects", "broken", "tokens", "times"]:
+        for options in [{}, {"primitivesAsString": True, "columnNameOfCorruptRecord": "bad"}, {"mode": "DROPMALFORMED", "dropFieldIfAllNull": True}]:
+            found[f"{name}, {options}"] = schema(lambda: run.spark.read.options(**options).json(f"{base}/{name}"))
+    documents = [[json.dumps(document(chance), ensure_ascii=chance.random() < 0.3) for _ in range(chance.randrange(1, 6))] for _ in range(80)]
+    objects = [[json.dumps({chance.choice(["a", "A", "b", "B", "aa", "\u00e4", "\U0001f600", "\uff21"]): document(chance, 1) for _ in range(3)}, ensure_ascii=False) for _ in range(chance.randrange(1, 6))] for _ in range(80)]
+    numbers = [[f'{{"n":{number}}}' for number in chance.sample(TOKENS, 3)] for _ in range(60)]
+    path = directory("found", ["\n".join(texts) for texts in documents + objects + numbers], "json")
+    for number in range(len(documents + objects + numbers)):
+        found[f"found in {number}"] = schema(lambda: run.spark.read.json(f"{path}/{number:04}.json"))
+    run.spark.conf.set("spark.sql.caseSensitive", "true")
+    for number in range(80, 160, 2):
+        found[f"found in {number}, letters count"] = schema(lambda: run.spark.read.json(f"{path}/{number:04}.json"))
+    run.spark.conf.unset("spark.sql.caseSensitive")
+    for options in [{"prefersDecimal": True}, {"inferTimestamp": True}, {"samplingRatio": 0.5}, {"encoding": "ISO-8859-1", "lineSep": "\n"}, {"encoding": "UTF-8"}, {"lineSep": ","}]:
+        found[f"objects, {options}"] = schema(lambda: run.spark.read.options(**options).json(f"{base}/objects"))
+    return found
+
+
 VALUES = {
     "boolean": ["true", "NULL"], "tinyint": ["1Y", "-128Y"], "bigint": ["0L", "9223372036854775807L", "NULL"], "float": ["float(0.1)", "float('NaN')", "-float(0)", "float(16777216)", "float(1e10)"],
     "double": ["0.0D", "-0.0D", "1.5D", "double('Infinity')", "double('-Infinity')", "double('NaN')", "1e-7D", "123456789.125D", "1e22D"], "decimal(10,2)": ["0.00", "-12.50", "NULL"], "decimal(38,10)": ["0.0000000001", "0", "-9999999999999999999999999999.9999999999"],
@@ -317,6 +346,8 @@ def main():
         run.run(theme.__name__, theme, metrics="none")
     for theme in [json_lines, written]:
         run.run(theme.__name__, theme, metrics="unordered")
+    # Of files that are read twice, how much is free.
+    run.run("columns", columns, metrics="none")
     spark.conf.set("spark.sql.files.openCostInBytes", "1")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")
     run.run("tables", tables, metrics="unordered")

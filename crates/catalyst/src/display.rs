@@ -11,6 +11,7 @@ use crate::scan::{FileFormat, FileSourceScan};
 use crate::shuffle::{Partitioning, ShuffleWrite};
 use crate::stage::{Output, Stage};
 use crate::types::StructField;
+use crate::write::WrittenFormat;
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -278,7 +279,34 @@ impl fmt::Display for Output {
             Self::Files(write) => {
                 let data = list(write.data.iter().map(|(_, column)| &column.name));
                 let partitions = write.partitions.iter().map(|of| &of.attribute.name);
-                write!(f, "Files of {data} by {}", list(partitions))
+                write!(f, "Files of {data} by {}", list(partitions))?;
+                match &write.format {
+                    WrittenFormat::Parquet => Ok(()),
+                    WrittenFormat::Text { .. } => f.write_str(" as text"),
+                    WrittenFormat::Csv(_) => f.write_str(" as CSV"),
+                    WrittenFormat::Json { .. } => f.write_str(" as JSON"),
+                }
+            }
+            Self::JsonTypes(inference) => {
+                let crate::JsonInference {
+                    malformed,
+                    corrupt_record,
+                    primitives_as_string,
+                    case_sensitive,
+                    ..
+                } = &**inference;
+                write!(f, "JsonTypes malformed {malformed:?} in {corrupt_record}")?;
+                let set = if *primitives_as_string {
+                    " primitivesAsString"
+                } else {
+                    ""
+                };
+                let case = if *case_sensitive {
+                    " caseSensitive"
+                } else {
+                    ""
+                };
+                write!(f, "{set}{case}")
             }
             Self::RangeSample {
                 order, sample_size, ..

@@ -24,6 +24,7 @@ mod expr;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod generate;
+mod infer;
 mod inputs;
 mod join;
 mod leaves;
@@ -59,6 +60,7 @@ pub use expr::{
     SortOrder, TimesText, list,
 };
 pub use generate::Generator;
+pub use infer::JsonInference;
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
 pub use join::{BuildSide, EquiJoin, JoinType};
 pub use literal::{Literal, literals_of_row};

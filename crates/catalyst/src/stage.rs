@@ -8,6 +8,7 @@ use crate::carried;
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
 use crate::expr::{SortOrder, read_attributes, read_sort_orders};
+use crate::infer::{INFER, JsonInference};
 use crate::inputs::{self, Inputs, TaskInputs};
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::object::{Object, Reader};
@@ -49,6 +50,8 @@ pub enum Output {
     Unit,
     /// Writes files.
     Files(Box<FileWrite>),
+    /// `JsonInferSchema.infer`: the type of all texts of a partition.
+    JsonTypes(Box<JsonInference>),
     /// `RangePartitioner.sketch`: a sample of keys and the number of rows.
     RangeSample {
         /// The keys.
@@ -86,6 +89,8 @@ pub struct Settings {
     pub csv_filters: bool,
     /// `spark.sql.json.filterPushdown.enabled`
     pub json_filters: bool,
+    /// `spark.sql.caseSensitive`
+    pub case_sensitive: bool,
     /// Time zones besides those of fixed offsets.
     pub zones: Zones,
     /// The driver's version of Spark, major and minor, where plans of several look the same; zeros if it is not known.
@@ -110,6 +115,9 @@ impl Settings {
     /// Name of the property that [`Self::csv_nulls_are_empty`] is read from.
     pub const CSV_NULLS_ARE_EMPTY: &str = "spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv";
 
+    /// Name of the property that [`Self::case_sensitive`] is read from.
+    pub const CASE_SENSITIVE: &str = "spark.sql.caseSensitive";
+
     /// Name of the property that [`Self::csv_filters`] is read from.
     pub const CSV_FILTERS: &str = "spark.sql.csv.filterPushdown.enabled";
 
@@ -118,6 +126,7 @@ impl Settings {
 
     /// From the properties of a task, without time zones.
     pub fn new<'a>(property: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let if_on = |name| property(name).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let unless_off = |name| property(name).is_none_or(|v| v.eq_ignore_ascii_case("true"));
         Self {
             allow_precision_loss: unless_off(Self::ALLOW_PRECISION_LOSS),
@@ -125,8 +134,8 @@ impl Settings {
                 .unwrap_or("_corrupt_record")
                 .to_owned(),
             ignore_null_fields: unless_off(Self::IGNORE_NULL_FIELDS),
-            csv_nulls_are_empty: property(Self::CSV_NULLS_ARE_EMPTY)
-                .is_some_and(|value| value.eq_ignore_ascii_case("true")),
+            csv_nulls_are_empty: if_on(Self::CSV_NULLS_ARE_EMPTY),
+            case_sensitive: if_on(Self::CASE_SENSITIVE),
             csv_filters: unless_off(Self::CSV_FILTERS),
             json_filters: unless_off(Self::JSON_FILTERS),
             legacy_time_parser: property(Self::TIME_PARSER)
@@ -248,6 +257,10 @@ fn result<'g>(
     let outer = Closure::in_field(rdd, "f")?;
     let last = outer.inner(graph).ok_or_else(|| outer.unsupported())?;
     match (inner.name(), last.name()) {
+        (INFER, INFER) => {
+            let (tree, inference) = lineage.json_inference(&last, rdd)?;
+            Ok((tree, Output::JsonTypes(Box::new(inference))))
+        }
         (("rdd.RDD", "collect" | "toLocalIterator"), ("sql.execution.SparkPlan", _)) => {
             collect(lineage, &last, rdd, CollectResult::Array)
         }

@@ -25,6 +25,10 @@ declarations! { Sql:
     IGNORE_NULL_FIELDS: Property<Switch> =
         Property::new(catalyst::Settings::IGNORE_NULL_FIELDS, Switch, Is("true"));
 
+    /// Whether names of columns in other letters are others; of the query's session.
+    CASE_SENSITIVE: Property<Switch> =
+        Property::new(catalyst::Settings::CASE_SENSITIVE, Switch, Is("false"));
+
     /// Whether nulls are written to CSV as Spark 2 wrote them; of the query's session.
     CSV_NULLS_ARE_EMPTY: Property<Switch> =
         Property::new(catalyst::Settings::CSV_NULLS_ARE_EMPTY, Switch, Is("false"))

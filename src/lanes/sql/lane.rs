@@ -236,8 +236,13 @@ impl Shared {
         settings.kryo = self.format.kryo();
         let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
         let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
-        if self.verifier.is_some() && matches!(native.stage().output, Output::Files(_)) {
-            return Err("a write, which cannot be held against another one".to_owned());
+        let what = match native.stage().output {
+            Output::Files(_) => Some("a write, which cannot be held against another one"),
+            Output::JsonTypes(_) => Some("columns of JSON, which are not held against others"),
+            _ => None,
+        };
+        if let Some(what) = what.filter(|_| self.verifier.is_some()) {
+            return Err(what.to_owned());
         }
         if self.verifier.is_some() {
             self.check_format("results that are held against others")?;

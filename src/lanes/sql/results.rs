@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use catalyst::CollectResult;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use exec::RangeSample;
+use exec::{JsonTypes, RangeSample};
 use rows::RowEncoder;
 use rows::result::CollectRows;
 
@@ -159,5 +159,22 @@ impl Sink for Unit<'_> {
             .unit(&self.1.blocks.catalog)
             .map(Finished::result)
             .map_err(of_run)
+    }
+}
+
+/// `JsonInferSchema.infer`
+pub(super) struct InferredTypes<'a>(pub(super) JsonTypes<'a>, pub(super) &'a TaskContext);
+
+impl Sink for InferredTypes<'_> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
+        self.0.push(batch).map_err(of_run)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
+        let Self(types, context) = *self;
+        let columns = types.finish().map_err(of_run)?;
+        exec::schema::inferred(&context.blocks.catalog, &columns)
+            .map(Finished::result)
+            .map_err(|why| TaskError::BailOut(format!("columns: {why}")))
     }
 }

@@ -7,13 +7,13 @@ use catalyst::{
     Columns, DataType, MAX_LONG_DIGITS, Operator, OperatorKind, Output, Stage, Unsupported,
 };
 use datafusion_execution::memory_pool::MemoryPool;
-use exec::NativeStage;
+use exec::{JsonTypes, NativeStage};
 use exec::{Partitioner, RangeSampler};
 use rows::RowEncoder;
 
 use super::files::{FilesSink, JudgedWrite};
 use super::lane::Shared;
-use super::results::{Collected, Ordered, Sampled, Unit};
+use super::results::{Collected, InferredTypes, Ordered, Sampled, Unit};
 use super::verify::{DigestSink, Rules};
 use super::write::ShuffleSink;
 use crate::task::{TaskContext, TaskError, TaskValue};
@@ -152,6 +152,7 @@ enum OutputKind {
     TakeOrdered,
     Unit,
     Files(Box<JudgedWrite>),
+    JsonTypes,
     Sample(RangeSampler),
 }
 
@@ -172,6 +173,10 @@ impl JudgedOutput {
                 let write = JudgedWrite::new(write, session, spark_version)?;
                 OutputKind::Files(Box::new(write))
             }
+            Output::JsonTypes(_) if stage.kryo.is_some() => {
+                return Err(Unsupported::of_use("columns of JSON with spark.serializer"));
+            }
+            Output::JsonTypes(_) => OutputKind::JsonTypes,
             Output::RangeSample {
                 order,
                 sample_size,
@@ -258,6 +263,9 @@ impl JudgedOutput {
             (OutputKind::Unit, _) => Box::new(Unit(lane.format, context)),
             (OutputKind::Files(judged), Output::Files(write)) => {
                 Box::new(FilesSink::new(judged, write, lane.format, memory, context)?)
+            }
+            (OutputKind::JsonTypes, Output::JsonTypes(inference)) => {
+                Box::new(InferredTypes(JsonTypes::new(inference), context))
             }
             (OutputKind::Sample(sampler), _) => {
                 let sample = sampler.task(partition).map_err(bail_out)?;

@@ -34,6 +34,9 @@ impl TimesText {
     /// The pattern of timestamps, if an option does not say another.
     pub const TIMESTAMP: &str = "yyyy-MM-dd'T'HH:mm:ss[.SSS][XXX]";
 
+    /// The same from Spark 4.0 on. It differs where offsets have seconds.
+    pub const NEW_TIMESTAMP: &str = "yyyy-MM-dd'T'HH:mm:ss[.SSS][XXXXX]";
+
     /// Without options, in a time zone.
     #[must_use]
     pub fn new(zone: TimeZone) -> Self {

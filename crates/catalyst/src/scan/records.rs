@@ -110,12 +110,7 @@ impl<'g> Captured<'g> {
             return Err(Unsupported::of_use("records as variants or in arrays"));
         }
         check_locale(options)?;
-        let malformed = match options.name_of("parseMode")? {
-            "PermissiveMode" => Malformed::Null,
-            "DropMalformedMode" => Malformed::Drop,
-            "FailFastMode" => Malformed::Fail,
-            other => return Err(Unsupported::Class(other.to_owned())),
-        };
+        let malformed = malformed(options)?;
         let corrupt_record = options.text("columnNameOfCorruptRecord")?.into_owned();
         let filters = match applies {
             // Conditions on the text of malformed records are for above.
@@ -182,6 +177,16 @@ impl PushedFilter {
     }
 }
 
+/// What becomes of malformed records: `parseMode`.
+pub(crate) fn malformed(options: Object<'_>) -> Result<Malformed> {
+    match options.name_of("parseMode")? {
+        "PermissiveMode" => Ok(Malformed::Null),
+        "DropMalformedMode" => Ok(Malformed::Drop),
+        "FailFastMode" => Ok(Malformed::Fail),
+        other => Err(Unsupported::Class(other.to_owned())),
+    }
+}
+
 /// Fails if the locale is not `Locale.US`.
 pub(crate) fn check_locale(options: Object<'_>) -> Result<()> {
     let locale = options.object("locale")?;
@@ -192,7 +197,7 @@ pub(crate) fn check_locale(options: Object<'_>) -> Result<()> {
 }
 
 /// A size in a field.
-pub(super) fn size(options: Object<'_>, field: &str) -> Result<usize> {
+pub(crate) fn size(options: Object<'_>, field: &str) -> Result<usize> {
     usize::try_from(options.int(field)?).map_err(|_| options.missing(field))
 }
 

@@ -150,6 +150,14 @@ fn csv(reader: &Reader<'_>, options: Object<'_>) -> Result<WrittenFormat> {
         return Err(Unsupported::of_use("a write of CSV as Spark 2 wrote nulls"));
     }
     let (delimiter, quote, escape) = csv_characters(options)?;
+    let trim_leading = options.bool("ignoreLeadingWhiteSpaceFlagInWrite")?;
+    let trim_trailing = options.bool("ignoreTrailingWhiteSpaceFlagInWrite")?;
+    if trim_trailing && !trim_leading {
+        // The library cuts pieces off blank values.
+        return Err(Unsupported::of_use(
+            "a write of CSV trimmed at the end only",
+        ));
+    }
     let escape_of_escape = match options.option("charToEscapeQuoteEscaping")? {
         Some(of) => csv_character(reader.expect(of)?, "value")?,
         None if quote == escape => 0,
@@ -177,8 +185,8 @@ fn csv(reader: &Reader<'_>, options: Object<'_>) -> Result<WrittenFormat> {
         escape_of_escape,
         comment,
         header: options.bool("headerFlag")?,
-        trim_leading: options.bool("ignoreLeadingWhiteSpaceFlagInWrite")?,
-        trim_trailing: options.bool("ignoreTrailingWhiteSpaceFlagInWrite")?,
+        trim_leading,
+        trim_trailing,
         null_value: options.text("nullValue")?.into_owned(),
         empty_value: options.text("emptyValueInWrite")?.into_owned(),
         quote_all: options.bool("quoteAll")?,

@@ -98,15 +98,19 @@ impl TimeTexts {
                 false => Ok(Vec::new()),
             }
         };
-        let offset = form.timestamp == TimesText::TIMESTAMP;
-        let timestamp = form.timestamp.strip_suffix("[XXX]").filter(|_| offset);
+        let usual = [TimesText::TIMESTAMP, TimesText::NEW_TIMESTAMP];
+        let offset = usual.contains(&form.timestamp.as_str());
+        let timestamp = match form.timestamp.split_once("[X") {
+            Some((timestamp, _)) if offset => timestamp,
+            _ => form.timestamp.as_str(),
+        };
         Ok(Self {
             zone: match of.timestamp {
                 true => zone_of(Some(&form.zone))?,
                 false => Zone::UTC,
             },
             date: known(of.date, &form.date)?,
-            timestamp: known(of.timestamp, timestamp.unwrap_or(&form.timestamp))?,
+            timestamp: known(of.timestamp, timestamp)?,
             offset,
             timestamp_ntz: known(of.timestamp_ntz, &form.timestamp_ntz)?,
         })

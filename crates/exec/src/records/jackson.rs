@@ -1,7 +1,7 @@
 //! What all that reads JSON shares: limits of Jackson and of the crate that reads here.
 
 use datafusion_common::{DataFusionError, Result};
-use jiter::{Jiter, JiterError, Peek};
+use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 use rows::error::bail_out;
 
 /// Depth up to which the crate reads.
@@ -33,4 +33,19 @@ pub(crate) fn skip(jiter: &mut Jiter<'_>, peek: Peek, max_number: usize) -> Resu
 /// What the crate says of a text that is no JSON for it; it may be for Jackson.
 pub(crate) fn no_json(_: JiterError) -> DataFusionError {
     bail_out("text that is no JSON")
+}
+
+/// Whether a text ended too early.
+pub(crate) fn is_end(error: &JiterError) -> bool {
+    use JsonErrorType as Of;
+    match &error.error_type {
+        JiterErrorType::JsonError(of) => matches!(
+            of,
+            Of::EofWhileParsingList
+                | Of::EofWhileParsingObject
+                | Of::EofWhileParsingString
+                | Of::EofWhileParsingValue
+        ),
+        JiterErrorType::WrongType { .. } => false,
+    }
 }

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use catalyst::{DataType, JsonForm, StructField, Unsupported};
 use datafusion_common::Result as DataFusionResult;
-use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
+use jiter::{Jiter, Peek};
 use rows::error::bail_out;
 
 use super::column::{Column, Fields, Values};
-use super::jackson::{MAX_DEPTH, MAX_NAME, is_blank, no_json, skip};
+use super::jackson::{MAX_DEPTH, MAX_NAME, is_blank, is_end, no_json, skip};
 use super::{Became, Records};
 use crate::expr::from_text::{self, Parsed, Times};
 use crate::lower::Result;
@@ -125,21 +125,6 @@ fn is_no_object(text: &[u8]) -> bool {
         (Some(b'"' | b'-'), _) => true,
         (Some(first), _) => first.is_ascii_alphanumeric(),
         (None, _) => false,
-    }
-}
-
-/// Whether a text ended too early.
-fn is_end(error: &JiterError) -> bool {
-    use JsonErrorType as Of;
-    match &error.error_type {
-        JiterErrorType::JsonError(of) => matches!(
-            of,
-            Of::EofWhileParsingList
-                | Of::EofWhileParsingObject
-                | Of::EofWhileParsingString
-                | Of::EofWhileParsingValue
-        ),
-        JiterErrorType::WrongType { .. } => false,
     }
 }
 

@@ -5,6 +5,7 @@ mod column;
 mod csv;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
+mod infer;
 pub(crate) mod jackson;
 mod json;
 #[cfg(any(test, fuzzing))]
@@ -16,6 +17,7 @@ use datafusion_common::Result as DataFusionResult;
 
 pub(crate) use column::Column;
 pub(crate) use csv::CsvRecords;
+pub use infer::JsonTypes;
 pub(crate) use json::{JsonRecords, JsonValues};
 
 /// What became of a text.

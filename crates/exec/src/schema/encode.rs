@@ -26,6 +26,20 @@ pub fn result(catalog: &Catalog, schema: Option<&[StructField]>) -> Result<Vec<u
     types.writer.finish(root)
 }
 
+/// The result of a task: the columns of its texts.
+///
+/// # Errors
+/// As those of [`result`].
+pub fn inferred(catalog: &Catalog, columns: &[StructField]) -> Result<Vec<u8>, Error> {
+    let mut types = Types {
+        writer: Writer::new(catalog),
+        catalog,
+        metadata: None,
+    };
+    let root = types.structure(columns)?;
+    types.writer.finish(root)
+}
+
 /// `Metadata.empty`
 #[derive(Serialize)]
 #[serde(rename = "org.apache.spark.sql.types.Metadata")]

@@ -1,8 +1,9 @@
-//! The task of `SchemaMergeUtils.mergeSchemasInParallel` over Parquet files ([`SchemaMerge`](catalyst::SchemaMerge)):
-//! which columns the files of a partition have, as Spark writes the answer.
+//! Which columns files have, as Spark writes the answer: of Parquet files, the task of
+//! `SchemaMergeUtils.mergeSchemasInParallel` ([`SchemaMerge`](catalyst::SchemaMerge)), and of
+//! [texts of JSON](catalyst::JsonInference).
 
 mod encode;
 mod footer;
 
-pub use encode::result;
+pub use encode::{inferred, result};
 pub use footer::read;

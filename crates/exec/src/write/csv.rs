@@ -129,17 +129,12 @@ impl CsvLines {
             Some(text) if text.is_empty() || is_blank(text) => (options.empty_value.as_str(), true),
             Some(text) => (text, false),
         };
-        let mut origin = Origin {
+        let origin = Origin {
             stands_in,
             first: at == 0,
         };
         let mut value = String::new();
         let quoted = self.append(origin, options.quote_all, element, &mut value);
-        // Nothing is left of it.
-        if value.is_empty() && !stands_in {
-            origin.stands_in = false;
-            self.append(origin, quoted, &options.empty_value, &mut value);
-        }
         let quote = char::from(options.quote);
         if quoted {
             out.push(quote);
@@ -210,7 +205,8 @@ impl CsvLines {
                 value.push(char::from(options.escape_of_escape));
             }
             match c {
-                '\n' => self.line_end(value),
+                // Ends of lines of two characters stand for it.
+                '\n' if options.line_separator.len() > 1 => self.line_end(value),
                 c => value.push(c),
             }
         }
@@ -309,10 +305,13 @@ mod tests {
             ..options()
         };
         assert_eq!(line(&unescaped, &[Some("a\"b")]), "a\"b\n");
-        let odd = CsvWrite {
-            trim_leading: false,
+        let short = CsvWrite {
+            line_separator: b";".to_vec(),
             ..options()
         };
-        assert_eq!(line(&odd, &[Some("  "), Some("x")]), "\\\"\\\",x\n");
+        assert_eq!(
+            line(&short, &[Some("a\nb"), Some("c;")]),
+            "\"a\nb\",\"c;\";"
+        );
     }
 }

@@ -49,3 +49,18 @@ run("from_json.prefers", texts.select(F.from_json("value", SCHEMA, {"prefersDeci
 run("to_json", texts.select(F.to_json(F.struct("value", F.lit(1).alias("n"))), F.to_json(F.array("value"), {"ignoreNullFields": "false", "timestampFormat": "yyyy"})))
 run("to_json.pretty", texts.select(F.to_json(F.struct("value"), {"pretty": "true"})))
 run("get_json_object", texts.select(F.get_json_object("value", "$.a[0]")))
+
+
+def look(name, read):
+    """The job that finds out columns."""
+    spark.sparkContext.setJobDescription(name)
+    read()
+
+
+look("json.columns", lambda: spark.read.json(json))
+look("json.columns.options", lambda: spark.read.json(json, primitivesAsString=True, mode="DROPMALFORMED", columnNameOfCorruptRecord="bad"))
+look("json.columns.decimals", lambda: spark.read.json(json, prefersDecimal=True))
+for name, form, options in [("csv", "csv", {"header": True, "sep": ";", "quoteAll": True, "nullValue": "-", "dateFormat": "dd.MM.yyyy", "lineSep": "\r\n"}), ("json", "json", {"ignoreNullFields": False}), ("text", "text", {"lineSep": "|"}), ("csv.strange", "csv", {"encoding": "UTF-16"}), ("json.pretty", "json", {"pretty": True})]:
+    spark.sparkContext.setJobDescription(f"write.{name}")
+    frame = reader().json(json) if form != "text" else texts
+    frame.write.format(form).options(**options).mode("overwrite").save(f"{directory}/written")

@@ -53,8 +53,8 @@ impl Rules {
                 rows = facts.limited(u64::try_from(*limit).ok(), *take_from_end);
             }
             Output::TakeOrdered => keys_count = true,
-            // Writes are not run natively where attempts are compared.
-            Output::Unit | Output::Files(_) => {}
+            // These are not run natively where attempts are compared.
+            Output::Unit | Output::Files(_) | Output::JsonTypes(_) => {}
             Output::RangeSample { order, .. } => {
                 let exact = order
                     .iter()
