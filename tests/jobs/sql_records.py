@@ -35,7 +35,7 @@ OBJECTS = [
     '{"a":"x","b":1,"c":[1]}', '{"a":"x"}', "{}", "", "   ", "[]", '[{"a":"x"},{"a":"y"}]', "null", "1", '"x"', '{"a":"x"} ', '{"a":"x"} {"a":"y"}', '{"a":"x"}x', '{"a":"x"', '{"a":"x",}', "{'a':'x'}", '{a:"x"}', '{"A":"x","a":"y"}', '{"a":"x","a":"y"}', '{"b":"x","a":"y"}', '{"b":"x","b":3}', '{"d":{"e":[1,{"f":null}]},"a":"z"}', '{"a":1.5,"b":1.5}', '{"a":{"x": 1.50},"b":2}', '{"a":[1, 2],"b":2}', '{"a":true,"b":true}', '{"a":null,"b":null,"c":null}', '\ufeff{"a":"x"}', '{"a":"\\u0000"}', '{"":"x","a":"y"}', '{"a.b":"x"}', '{"c":["x"],"b":7}', '{"c":[1,"x",2],"b":7}', '/*c*/{"a":"x"}', '{"a":"' + "y" * 400 + '"}',
 ]
 # No objects: one that ends everywhere, and others.
-WHOLE = '{"a":"x\\u00e4\u20ac","b":12,"c":[1,{"z":null}],"d":{"e":[true,-1.5e3]}}'
+WHOLE = '{"a":"x\\u00e4\u20ac","b":12,"c":[1,{"z":null}],"d":{"e":[true,-1.5e3],"f":{"g":"h","i":1,"j":{}}},"m":{"k":{"l":2},"n":"o"}}'
 BROKEN = [WHOLE[:end] for end in range(1, len(WHOLE))] + ["hello", "hello {}", "x", "12 {", "-", "-x", '"{"', '"', "true", "tru", "nul", "None", "NaN", "Infinity", "-Infinity", "9" * 1200, "\u0000{", "{\u0000", "a\u0000b", "{'a':'x'", "{a:1", "{//", "/", '{"a":"\t', '{"a":01', '{"a":"\\x', "\ufeff{", "\u00e9", "{" * 50, '{"a":' * 300, "["]
 
 
@@ -165,13 +165,13 @@ def json_lines(run):
     found["dropped"] = answer(reader(run, "a string, b int, c array<int>", mode="DROPMALFORMED").json(path))
     found["told"] = answer(reader(run, "_corrupt_record string, a string, b int").json(path))
     broken = directory("broken", [f"{text}\n" for text in BROKEN], "json")
-    for schema in ["a string, b int, c array<int>, d struct<e:array<string>>", "_corrupt_record string, b int", "d string"]:
+    for schema in ["a string, b int, c array<int>, d struct<e:array<string>,f:struct<g:string,i:int>>, m map<string,struct<l:int>>", "_corrupt_record string, b int", "d string"]:
         found[f"broken, {schema}"] = answer(reader(run, schema).json(broken))
     found["broken and dropped"] = answer(reader(run, "a string, b int", mode="DROPMALFORMED").json(broken))
     found["broken, with a condition"] = answer(reader(run, "a string, b int").json(broken).where("b = 12 OR b IS NULL"))
     found["broken, with another"] = answer(reader(run, "a string, b int").json(broken).where("b > 12"))
     frame = run.spark.read.text(broken)
-    for schema in ["a string, b int, _corrupt_record string", "c array<int>", "map<string,string>"]:
+    for schema in ["a string, b int, _corrupt_record string", "d struct<e:array<string>,f:struct<g:string,i:int>>, m map<string,struct<l:int>>, a string", "c array<int>", "map<string,string>"]:
         found[f"broken texts, {schema}"] = answer(frame.select("value", F.from_json("value", schema)))
     found["names in another case"] = answer(reader(run, "A string, d struct<e:array<string>>").json(path))
     found["no utf-8"] = answer(reader(run, "a string", encoding="ISO-8859-1", lineSep="\n").json(path))

@@ -115,7 +115,8 @@ fn is_no_object(text: &[u8]) -> bool {
         return false;
     }
     match (text.first(), text.last()) {
-        (Some(b'{'), Some(b'}')) => false,
+        // Behind a name Jackson's parser goes on as if the text had ended well, and what came before may count.
+        (Some(b'{'), Some(b'}' | b'"' | b':')) => false,
         (Some(b'{'), _) => {
             let mut jiter = Jiter::new(text);
             let peek = jiter.peek();
