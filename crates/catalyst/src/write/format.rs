@@ -104,7 +104,7 @@ fn text(options: Object<'_>) -> Result<WrittenFormat> {
         .byte_array(options.value("lineSeparatorInWrite")?);
     let bytes = bytes.ok_or_else(missing)?;
     Ok(WrittenFormat::Text {
-        line_separator: separator(bytes.as_ref())?,
+        line_separator: separator(bytes)?,
     })
 }
 

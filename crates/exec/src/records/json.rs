@@ -77,10 +77,8 @@ impl Records for JsonRecords {
             return Ok(Became::Nothing);
         }
         if is_no_object(line) {
-            let columns = self.fields.columns.iter_mut();
-            columns
-                .map(Column::push_null)
-                .collect::<DataFusionResult<()>>()?;
+            let mut columns = self.fields.columns.iter_mut();
+            columns.try_for_each(Column::push_null)?;
             // Nothing of it was there.
             self.fields.seen.fill(false);
             return Ok(Became::Broken);

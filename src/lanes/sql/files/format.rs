@@ -25,7 +25,7 @@ pub(super) enum Format {
 /// A file in the making.
 pub(super) enum FileWriter<'f> {
     Parquet(&'f ParquetFormat, Box<ParquetWriter<'f, LocalOutput>>),
-    Lines(LineWriter<'f, LocalOutput>),
+    Lines(Box<LineWriter<'f, LocalOutput>>),
 }
 
 impl Format {
@@ -63,7 +63,7 @@ impl Format {
                 let memory = MemoryConsumer::new("a Parquet file").register(memory);
                 FileWriter::Parquet(format, Box::new(format.writer(out, memory)?))
             }
-            Self::Lines(format) => FileWriter::Lines(format.writer(out)),
+            Self::Lines(format) => FileWriter::Lines(Box::new(format.writer(out))),
         })
     }
 }
