@@ -44,8 +44,10 @@ fn job(work: &Path) -> Vec<String> {
 fn check(outcome: &Outcome, version: &str) {
     let known = [
         Reason::Start(&[
-            "SampleExec",
-            "columns of JSON with ",
+            // A directory of many files is listed by tasks.
+            "HadoopFSUtils$::parallelListLeafFilesInternal",
+            // With options, or of a sample.
+            "JsonInferSchema::infer",
             "TextInputCSVDataSource$::inferFromDataset",
             "the date format ",
             "the path ",

@@ -240,17 +240,11 @@ impl NativeTasks {
         }
         // One lane's reason says more than all of them: of the one that would be in charge.
         let properties = &description.properties;
-        let is_query = properties
+        let expected = match properties
             .iter()
-            .any(|(key, _)| key == declared::SQL_EXECUTION_ID.key);
-        // Some jobs of Spark SQL are of no query: they find out columns. The closure's name says less than why.
-        let names_closure = |of: LaneName| {
-            let mut reasons = reasons.iter();
-            reasons.any(|(lane, reason)| *lane == of && reason.contains("::"))
-        };
-        let expected = match names_closure(LaneName::Python) && !names_closure(LaneName::Sql) {
+            .any(|(key, _)| key == declared::SQL_EXECUTION_ID.key)
+        {
             true => LaneName::Sql,
-            false if is_query => LaneName::Sql,
             false => LaneName::Python,
         };
         reasons.sort_by_key(|(lane, _)| *lane != expected);

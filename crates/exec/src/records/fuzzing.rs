@@ -1,15 +1,19 @@
 //! Lines of CSV and JSON as the fuzz target sees them.
 
-use catalyst::{CsvOptions, DataType, Decimal, JsonForm, StructField};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringViewArray};
+use catalyst::{CsvOptions, DataType, Decimal, JsonForm, JsonInference, Malformed, StructField};
 use javatime::{TimeZone, Zones};
 
 use super::samples::csv;
-use super::{Became, CsvRecords, JsonRecords, Records};
+use super::{Became, CsvRecords, JsonRecords, JsonTypes, Records};
 
 /// A line of a file: each value that it makes is one of each column. And a text of which a query asks for a part.
 pub fn record_line(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         crate::expr::at_some_paths(text);
+        columns_of(text);
     }
     let fields = fields();
     let flat: Vec<usize> = (0..FLAT).collect();
@@ -50,6 +54,25 @@ pub fn record_line(data: &[u8]) {
         &mut JsonRecords::new(&json, &fields).expect("columns"),
         data,
     );
+}
+
+/// Finds out the columns of lines, of which each takes some text.
+fn columns_of(text: &str) {
+    let inference = JsonInference {
+        malformed: Malformed::Null,
+        corrupt_record: "_corrupt_record".to_owned(),
+        primitives_as_string: false,
+        case_sensitive: false,
+        max_number: 1000,
+        max_text: 1 << 20,
+    };
+    let lines: ArrayRef = Arc::new(StringViewArray::from_iter_values(text.lines()));
+    let lines = RecordBatch::try_from_iter([("value", lines)]).expect("a batch");
+    let mut types = JsonTypes::new(&inference);
+    if types.push(&lines).is_ok() {
+        let columns = types.finish();
+        assert!(columns.is_ok_and(|columns| columns.len() <= text.len() + 1));
+    }
 }
 
 fn check(records: &mut dyn Records, line: &[u8]) {
