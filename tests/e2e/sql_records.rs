@@ -44,8 +44,7 @@ fn job(work: &Path) -> Vec<String> {
 fn check(outcome: &Outcome, version: &str) {
     let known = [
         Reason::Start(&[
-            // A directory of many files is listed by tasks.
-            "HadoopFSUtils$::parallelListLeafFilesInternal",
+            "SampleExec",
             // With options, or of a sample.
             "JsonInferSchema::infer",
             "TextInputCSVDataSource$::inferFromDataset",

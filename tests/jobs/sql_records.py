@@ -220,6 +220,8 @@ def schema(read):
 def columns(run):
     """Which columns JSON has, for `spark.read.json` without a schema: of odd texts, each in a file and so a task of its own, and of some random ones together."""
     found, base, chance = {}, sys.argv[2], random.Random(23)
+    # Else tasks list the files, each of which is asked for by its name.
+    run.spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", "1000")
     for name in ["objects", "broken", "tokens", "times"]:
         for options in [{}, {"primitivesAsString": True, "columnNameOfCorruptRecord": "bad"}, {"mode": "DROPMALFORMED", "dropFieldIfAllNull": True}]:
             found[f"{name}, {options}"] = schema(lambda: run.spark.read.options(**options).json(f"{base}/{name}"))
