@@ -196,7 +196,10 @@ impl<'g> Lineage<'_, 'g> {
                 };
                 let above = sources.above;
                 // These keep their rows, and hand them on in code of its own.
-                if matches!(plan.name(), "HashAggregateExec" | "SortExec") {
+                if matches!(
+                    plan.name(),
+                    "HashAggregateExec" | "SortAggregateExec" | "SortExec"
+                ) {
                     sources.above = 0;
                 }
                 let child = self.code(child, sources)?;

@@ -24,7 +24,7 @@ pub(crate) use csv::{character as csv_character, characters as csv_characters};
 pub use json::{JsonForm, JsonOptions};
 pub use parquet::ParquetOptions;
 pub use records::{Malformed, PushedFilter, RecordOptions, RecordTimes};
-pub(crate) use records::{check_locale, malformed, option_text, size, zone};
+pub(crate) use records::{check_locale, check_one_row, malformed, option_text, size, zone};
 pub use text::TextOptions;
 
 /// Formats of files that are read: their names, and Spark's classes that read them.

@@ -106,9 +106,7 @@ impl<'g> Captured<'g> {
         if options.flag("archiveFormatEnabled") {
             return Err(Unsupported::of_use("files in archives"));
         }
-        if has(options, "singleVariantColumn")? || options.flag("explodeEmbeddedArray") {
-            return Err(Unsupported::of_use("records as variants or in arrays"));
-        }
+        check_one_row(options)?;
         check_locale(options)?;
         let malformed = malformed(options)?;
         let corrupt_record = options.text("columnNameOfCorruptRecord")?.into_owned();
@@ -175,6 +173,14 @@ impl PushedFilter {
         let mut columns = parts.filter_map(|part| part.split_once(' '));
         columns.any(|(_, name)| name == column)
     }
+}
+
+/// Fails if a record is not a row with a column for each of its values.
+pub(crate) fn check_one_row(options: Object<'_>) -> Result<()> {
+    if has(options, "singleVariantColumn")? || has(options, "explodeEmbeddedArray")? {
+        return Err(Unsupported::of_use("records as variants or in arrays"));
+    }
+    Ok(())
 }
 
 /// What becomes of malformed records: `parseMode`.
