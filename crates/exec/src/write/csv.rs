@@ -149,6 +149,7 @@ impl CsvLines {
     fn append(&self, origin: Origin, quoted: bool, element: &str, value: &mut String) -> bool {
         let options = &self.options;
         let bytes = element.as_bytes();
+        // What is blank is ASCII: a character begins behind it.
         let start = match options.trim_leading {
             true => bytes.iter().take_while(|byte| **byte <= b' ').count(),
             false => 0,
