@@ -210,8 +210,8 @@ impl<'g> Lineage<'_, 'g> {
     }
 
     /// A union within generated code (4.3): the code has a part for each input, whose RDDs are united for it. Parts are
-    /// written one after the other, each with all that its rows are handed on to: the broadcasts of an input are followed
-    /// by those of the joins above the union, which come again with the next input.
+    /// written one after the other, each with all that its rows are handed on to: the broadcasts of an input are
+    /// followed by those of the joins above the union, which come again with the next input.
     fn union_of_code(&mut self, plan: Object<'g>, sources: &mut Sources<'g>) -> Result<Tree> {
         let other = || Unsupported::of_use("a union of other inputs");
         let rdd = sources.rdds.next().ok_or_else(other)?;

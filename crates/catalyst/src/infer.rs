@@ -7,7 +7,7 @@ use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, ExprId};
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::object::Object;
-use crate::scan::{Malformed, check_one_row, malformed, option_text, size};
+use crate::scan::{Malformed, check_json_encoding, check_one_row, malformed, size};
 use crate::types::DataType;
 
 /// The closure and method of the job, and of what a task gives back.
@@ -71,10 +71,7 @@ impl<'g> Lineage<'_, 'g> {
             }
         }
         check_one_row(options)?;
-        let encoding = option_text(options, "encoding")?;
-        if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case("UTF-8")) {
-            return Err(Unsupported::of_use("JSON in another encoding than UTF-8"));
-        }
+        check_json_encoding(options)?;
         Ok(JsonInference {
             malformed: malformed(options)?,
             corrupt_record: options.text("columnNameOfCorruptRecord")?.into_owned(),

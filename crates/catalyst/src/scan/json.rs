@@ -6,7 +6,7 @@ use javatime::TimeZone;
 use super::records::{Captured, RecordOptions, RecordTimes, option_text, size};
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
-use crate::object::Reader;
+use crate::object::{Object, Reader};
 
 /// Spark's class.
 pub(super) const CLASS: &str = "sql.execution.datasources.json.JsonFileFormat";
@@ -63,10 +63,7 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<JsonOption
     }
     let captured = Captured::read(reader, function, &["JSONOptionsInRead", "JSONOptions"])?;
     let options = captured.options;
-    let encoding = option_text(options, "encoding")?;
-    if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case("UTF-8")) {
-        return Err(Unsupported::of_use("JSON in another encoding than UTF-8"));
-    }
+    check_encoding(options)?;
     Ok(JsonOptions {
         records: captured.records(reader.settings.json_filters)?,
         form: JsonForm {
@@ -77,4 +74,13 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<JsonOption
             max_text: size(options, "maxStringLen")?,
         },
     })
+}
+
+/// Fails if texts of JSON are read in another encoding than UTF-8.
+pub(crate) fn check_encoding(options: Object<'_>) -> Result<()> {
+    let encoding = option_text(options, "encoding")?;
+    match encoding.is_none_or(|encoding| encoding.eq_ignore_ascii_case("UTF-8")) {
+        true => Ok(()),
+        false => Err(Unsupported::of_use("JSON in another encoding than UTF-8")),
+    }
 }

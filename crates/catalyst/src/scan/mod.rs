@@ -21,10 +21,13 @@ use javaser::Closure;
 
 pub use csv::CsvOptions;
 pub(crate) use csv::{character as csv_character, characters as csv_characters};
+pub(crate) use json::check_encoding as check_json_encoding;
 pub use json::{JsonForm, JsonOptions};
 pub use parquet::ParquetOptions;
+pub(crate) use records::{
+    MAX_SEPARATOR, check_locale, check_one_row, malformed, option_text, size, zone,
+};
 pub use records::{Malformed, PushedFilter, RecordOptions, RecordTimes};
-pub(crate) use records::{check_locale, check_one_row, malformed, option_text, size, zone};
 pub use text::TextOptions;
 
 /// Formats of files that are read: their names, and Spark's classes that read them.

@@ -13,7 +13,7 @@ use crate::plan::Broadcast;
 use crate::types::{StructField, read_fields};
 
 /// Longest separator of lines that is believed. Spark itself checks that it is not empty.
-const MAX_SEPARATOR: usize = 1024;
+pub(crate) const MAX_SEPARATOR: usize = 1024;
 
 /// What readers of CSV and JSON took from the session and from the options of the read.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,10 +4,7 @@ use super::PACKAGE;
 use crate::error::{Result, Unsupported};
 use crate::expr::{JsonText, TimesText};
 use crate::object::{Object, Reader};
-use crate::scan::{check_locale, csv_character, csv_characters, option_text, zone};
-
-/// Longest separator of lines that is believed.
-const MAX_SEPARATOR: usize = 1024;
+use crate::scan::{MAX_SEPARATOR, check_locale, csv_character, csv_characters, option_text, zone};
 
 /// Ends of CSV files' names that no codec has.
 const EXTENSIONS: [&str; 3] = ["csv", "tsv", "txt"];
