@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """usage: scripts/dependencies.py: holds the dependencies against deny.toml.
 
-Licences, crates in several versions, and dependencies that no code names. `cargo deny check` reads the same file and
-knows advisories, too; it is not run here, for it takes longer to build than Firesteel's own code.
+Licences, crates in several versions, dependencies that no code names, and crates that the fuzz targets have in another
+version, which would be compiled twice. `cargo deny check` reads the same file and knows advisories, too; it is not run
+here, for it takes longer to build than Firesteel's own code.
 """
 
 import collections
@@ -104,6 +105,21 @@ def unused(package, node, rules):
             yield f"{package['name']} depends on {name}, which its code does not name"
 
 
+def locked(lock):
+    versions = collections.defaultdict(set)
+    for package in tomllib.loads(lock.read_text())["package"]:
+        versions[package["name"]].add(package["version"])
+    return versions
+
+
+def fuzzed_otherwise():
+    """What the fuzz targets' lock has in another version than the product's."""
+    product = locked(ROOT / "Cargo.lock")
+    for name, versions in sorted(locked(ROOT / "fuzz/Cargo.lock").items()):
+        for version in sorted(versions - product.get(name, versions)):
+            yield f"fuzz/Cargo.lock has {name} {version}: copy Cargo.lock there and run `cargo metadata` in fuzz"
+
+
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     found = metadata()
@@ -113,6 +129,7 @@ def main():
     linked = linked_into_the_product(found["resolve"], members)
     complaints = list(licences(packages, rules["licenses"]))
     complaints += duplicates(packages, linked, rules["bans"])
+    complaints += fuzzed_otherwise()
     for package in packages:
         if package["id"] in members:
             complaints += unused(package, nodes[package["id"]], rules.get("firesteel", {}))

@@ -5,7 +5,6 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${FIRESTEEL_CACHE:-$HOME/.cache/firesteel}
 python_packages=(setuptools wheel numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1)
 s3_server=('moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5)
-cargo_fuzz_version=0.13.2
 dist=$root/dist/firesteel
 
 # Compiled crates outlive the clone, so that a fresh clone at the same place builds in seconds. Clones at different places do not share
@@ -149,17 +148,6 @@ setup_services() {
         "$environment/bin/python" -m pip install --disable-pip-version-check --quiet "${s3_server[@]}"
         printf '%s\n' "${s3_server[*]}" >"$environment/.firesteel-packages"
     fi
-}
-
-# setup_fuzz: installs cargo-fuzz if it is not there; its directory goes to PATH. 1 if that fails.
-setup_fuzz() {
-    local installed=$cache/cargo-fuzz-$cargo_fuzz_version
-    if [[ ! -x $installed/bin/cargo-fuzz ]]; then
-        say "cargo-fuzz $cargo_fuzz_version in $installed"
-        # Not into the crates of this clone: it outlives them.
-        env -u CARGO_TARGET_DIR cargo install --locked --root "$installed" "cargo-fuzz@$cargo_fuzz_version" || return 1
-    fi
-    PATH=$installed/bin:$PATH
 }
 
 # build_native: compiles the binary and the shared library.

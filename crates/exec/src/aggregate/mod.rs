@@ -13,7 +13,7 @@ mod digest;
 mod extremum_by;
 mod first;
 #[cfg(fuzzing)]
-pub mod fuzzing;
+pub(crate) mod fuzzing;
 mod hll;
 mod minmax;
 mod moment;
