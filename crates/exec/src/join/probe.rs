@@ -158,7 +158,7 @@ impl Probe {
 
     /// A batch of which each row has at most one match, and all matches count.
     fn put_unique(&mut self, batch: &RecordBatch, found: &Matches) -> Result<()> {
-        let build_rows: UInt32Array = found.first().collect();
+        let build_rows: UInt32Array = found.unique().collect();
         let Emit::Pairs { streamed: true, .. } = self.plan.emit else {
             if build_rows.null_count() == 0 {
                 return self.put(batch, Streamed::All, &build_rows, None);

@@ -1,7 +1,9 @@
 //! What the table side of a broadcast join is sent as: `HashedRelation`s and arrays of rows.
 
+mod groups;
 mod kryo;
 mod read;
+mod slots;
 mod table;
 
 #[cfg(fuzzing)]

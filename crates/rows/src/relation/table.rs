@@ -11,12 +11,11 @@ use arrow::row::{RowConverter, Rows, SortField};
 use datafusion_common::Result;
 use twox_hash::XxHash64;
 
+use super::groups::{Grouped, Grouping, Groups};
+use super::slots::{NONE, Slots};
 use crate::error::bail_out;
 use crate::normalized;
 use catalyst::MAX_LONG_DIGITS;
-
-/// No row.
-const NONE: u32 = u32::MAX;
 
 /// A table over the keys of rows. Keys are equal as Spark's join keys are: NaN equals NaN, -0.0 equals 0.0, null equals
 /// nothing.
@@ -24,14 +23,14 @@ const NONE: u32 = u32::MAX;
 pub struct RelationTable {
     types: Vec<ArrowType>,
     keys: Keys,
-    /// For each row the next with the same key. Empty if there is none.
-    next: Vec<u32>,
+    /// Rows by groups of those with the same key; `None` if no two rows have the same.
+    groups: Option<Groups>,
     num_rows: usize,
 }
 
 #[derive(Debug)]
 enum Keys {
-    /// One number, in a range that is not much larger than their count: the first row of each.
+    /// One number, in a range that is not much larger than their count: the head of each.
     Dense { min: i64, heads: Vec<u32> },
     /// One number.
     Long(Slots<i64>),
@@ -46,21 +45,7 @@ enum Keys {
     },
 }
 
-/// Slots of a hash table: keys and their first rows. At most three quarters of them are used.
-#[derive(Debug)]
-struct Slots<K> {
-    slots: Vec<(K, u32)>,
-    shift: u32,
-    used: usize,
-}
-
-/// What a slot holds of a key.
-trait SlotKey: Copy + Default + PartialEq {
-    /// Of which the high bits are the place of its slot.
-    fn hash(self) -> u64;
-}
-
-/// For each row of the streamed side the first row of the table with its key.
+/// For each row of the streamed side the row of the table with its key, or the group of such rows.
 #[derive(Debug, Clone)]
 pub struct Matches {
     heads: Vec<u32>,
@@ -70,8 +55,8 @@ pub struct Matches {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MatchCursor {
     row: usize,
-    /// The next row of the table for `row`, if some of its pairs were given.
-    build: Option<u32>,
+    /// How many pairs of `row` were given.
+    given: usize,
 }
 
 impl RelationTable {
@@ -89,13 +74,9 @@ impl RelationTable {
         let types: Vec<_> = keys.iter().map(|key| key.data_type().clone()).collect();
         let valid = valid_rows(keys);
         let is_valid = |row: usize| valid.as_ref().is_none_or(|valid| valid.is_valid(row));
-        // From the last, so that rows with the same key come in their order.
-        let rows = (0..num_rows).rev().filter(|row| is_valid(*row));
-        let mut chain = Chain {
-            next: vec![NONE; num_rows],
-            unique: true,
-        };
-        let keys = match &keys
+        let rows = (0..num_rows).filter(|row| is_valid(*row));
+        let mut grouping = Grouping::new(num_rows);
+        let mut keys = match &keys
             .iter()
             .map(numbers)
             .collect::<Option<Vec<_>>>()
@@ -108,7 +89,7 @@ impl RelationTable {
                         for row in rows {
                             let place = one.get(row).map(|key| key.wrapping_sub(min) as usize);
                             if let Some(head) = place.and_then(|place| heads.get_mut(place)) {
-                                chain.push(head, row);
+                                grouping.push(head, row);
                             }
                         }
                         Keys::Dense { min, heads }
@@ -117,7 +98,7 @@ impl RelationTable {
                         let mut slots = Slots::new(num_rows);
                         for row in rows {
                             if let Some(key) = one.get(row) {
-                                chain.push(slots.entry(*key, |_| true), row);
+                                grouping.push(slots.entry(*key, |_| true), row);
                             }
                         }
                         Keys::Long(slots)
@@ -128,7 +109,7 @@ impl RelationTable {
                 let mut slots = Slots::new(num_rows);
                 for row in rows {
                     if let (Some(one), Some(two)) = (one.get(row), two.get(row)) {
-                        chain.push(slots.entry([*one, *two], |_| true), row);
+                        grouping.push(slots.entry([*one, *two], |_| true), row);
                     }
                 }
                 Keys::Pair(slots)
@@ -141,8 +122,11 @@ impl RelationTable {
                 let mut slots = Slots::new(num_rows);
                 for row in rows {
                     let key = converted.row(row);
-                    let same = |head: u32| converted.row(head as usize) == key;
-                    chain.push(slots.entry(high_half(key.as_ref()), same), row);
+                    let same = |group: u32| {
+                        let first = grouping.first(group);
+                        first.is_some_and(|first| converted.row(first as usize) == key)
+                    };
+                    grouping.push(slots.entry(high_half(key.as_ref()), same), row);
                 }
                 Keys::Rows {
                     converter,
@@ -151,10 +135,20 @@ impl RelationTable {
                 }
             }
         };
+        let groups = match grouping.finish() {
+            Grouped::Several(groups) => Some(groups),
+            Grouped::One(rows) => {
+                // Else they are the numbers of the groups.
+                if rows.len() < num_rows {
+                    keys.change_heads(|group| rows.get(group as usize).copied().unwrap_or(NONE));
+                }
+                None
+            }
+        };
         Ok(Self {
             types,
             keys,
-            next: if chain.unique { Vec::new() } else { chain.next },
+            groups,
             num_rows,
         })
     }
@@ -162,7 +156,7 @@ impl RelationTable {
     /// Whether no two rows have the same key.
     #[must_use]
     pub fn key_is_unique(&self) -> bool {
-        self.next.is_empty()
+        self.groups.is_none()
     }
 
     /// Number of rows, with those left out.
@@ -176,13 +170,11 @@ impl RelationTable {
     pub fn memory_size(&self) -> usize {
         let keys = match &self.keys {
             Keys::Dense { heads, .. } => heads.len() * 4,
-            Keys::Long(slots) => slots.slots.len() * size_of::<(i64, u32)>(),
-            Keys::Pair(slots) => slots.slots.len() * size_of::<([i64; 2], u32)>(),
-            Keys::Rows { rows, slots, .. } => {
-                rows.size() + slots.slots.len() * size_of::<(u32, u32)>()
-            }
+            Keys::Long(slots) => slots.memory_size(),
+            Keys::Pair(slots) => slots.memory_size(),
+            Keys::Rows { rows, slots, .. } => rows.size() + slots.memory_size(),
         };
-        keys + self.next.len() * 4
+        keys + self.groups.as_ref().map_or(0, Groups::memory_size)
     }
 
     /// Looks up keys of the streamed side, which have the types of the table's.
@@ -242,7 +234,10 @@ impl RelationTable {
                 converted
                     .iter()
                     .map(|key| {
-                        let same = |head: u32| rows.row(head as usize) == key;
+                        let same = |head: u32| {
+                            let first = self.rows(&head).first();
+                            first.is_some_and(|first| rows.row(*first as usize) == key)
+                        };
                         slots.get(high_half(key.as_ref()), same)
                     })
                     .collect()
@@ -258,19 +253,22 @@ impl RelationTable {
         Ok(Matches { heads })
     }
 
-    /// The next row with the same key.
+    /// The rows of a head, which are none if it is [`NONE`].
     #[inline]
-    fn next(&self, row: u32) -> Option<u32> {
-        self.next
-            .get(row as usize)
-            .copied()
-            .filter(|next| *next != NONE)
+    fn rows<'a>(&'a self, head: &'a u32) -> &'a [u32] {
+        if *head == NONE {
+            return &[];
+        }
+        match &self.groups {
+            Some(groups) => groups.rows(*head),
+            None => std::slice::from_ref(head),
+        }
     }
 }
 
 impl Matches {
-    /// The first row of the table with the key of each streamed row: all of them, if keys are unique.
-    pub fn first(&self) -> impl ExactSizeIterator<Item = Option<u32>> {
+    /// The row of the table with the key of each streamed row, if keys are unique.
+    pub fn unique(&self) -> impl ExactSizeIterator<Item = Option<u32>> {
         self.heads
             .iter()
             .map(|head| Some(*head).filter(|head| *head != NONE))
@@ -293,129 +291,33 @@ impl Matches {
         build: &mut Vec<u32>,
     ) -> bool {
         while let Some(head) = self.heads.get(cursor.row) {
-            let mut next = cursor
-                .build
-                .take()
-                .or(Some(*head).filter(|head| *head != NONE));
-            while let Some(row) = next {
-                if streamed.len() >= limit {
-                    cursor.build = Some(row);
-                    return false;
-                }
-                // Batches have fewer rows.
-                streamed.push(cursor.row as u32);
-                build.push(row);
-                next = table.next(row);
+            let rows = table.rows(head).get(cursor.given..).unwrap_or_default();
+            let room = limit.saturating_sub(streamed.len());
+            let given = rows.get(..room).unwrap_or(rows);
+            build.extend_from_slice(given);
+            // Batches have fewer rows.
+            streamed.extend(std::iter::repeat_n(cursor.row as u32, given.len()));
+            if given.len() < rows.len() {
+                cursor.given += given.len();
+                return false;
             }
             cursor.row += 1;
+            cursor.given = 0;
         }
         true
     }
 }
 
-/// Rows with the same key in the making.
-struct Chain {
-    next: Vec<u32>,
-    unique: bool,
-}
-
-impl Chain {
-    fn push(&mut self, head: &mut u32, row: usize) {
-        if *head != NONE {
-            self.unique = false;
-            if let Some(next) = self.next.get_mut(row) {
-                *next = *head;
-            }
+impl Keys {
+    fn change_heads(&mut self, change: impl Fn(u32) -> u32) {
+        let used = |head: &&mut u32| **head != NONE;
+        let change = |head: &mut u32| *head = change(*head);
+        match self {
+            Self::Dense { heads, .. } => heads.iter_mut().filter(used).for_each(change),
+            Self::Long(slots) => slots.heads().filter(used).for_each(change),
+            Self::Pair(slots) => slots.heads().filter(used).for_each(change),
+            Self::Rows { slots, .. } => slots.heads().filter(used).for_each(change),
         }
-        // There are fewer than NONE.
-        *head = row as u32;
-    }
-}
-
-impl<K: SlotKey> Slots<K> {
-    /// For so many rows. There may be far fewer keys: it grows with them.
-    fn new(rows: usize) -> Self {
-        let slots = (rows / 4).next_power_of_two().max(16);
-        Self {
-            slots: vec![(K::default(), NONE); slots],
-            shift: 64 - slots.trailing_zeros(),
-            used: 0,
-        }
-    }
-
-    /// The first row of a key, or where it is to be put, at once. `same` tells whether a row with that key in its slot
-    /// is meant.
-    fn entry(&mut self, key: K, same: impl Fn(u32) -> bool) -> &mut u32 {
-        if self.used >= self.slots.len() / 4 * 3 {
-            self.grow();
-        }
-        // The mask keeps the place inside.
-        let place = self.place(key, same) & (self.slots.len() - 1);
-        #[allow(clippy::indexing_slicing)]
-        let slot = &mut self.slots[place];
-        if slot.1 == NONE {
-            slot.0 = key;
-            self.used += 1;
-        }
-        &mut slot.1
-    }
-
-    #[inline]
-    fn get(&self, key: K, same: impl Fn(u32) -> bool) -> u32 {
-        let slot = self.slots.get(self.place(key, same));
-        slot.map_or(NONE, |(_, head)| *head)
-    }
-
-    /// The slot of a key, or the free one where it belongs.
-    #[inline]
-    fn place(&self, key: K, same: impl Fn(u32) -> bool) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut place = (key.hash() >> self.shift) as usize;
-        while let Some((of, head)) = self.slots.get(place) {
-            if *head == NONE || (*of == key && same(*head)) {
-                break;
-            }
-            place = (place + 1) & mask;
-        }
-        place
-    }
-
-    fn grow(&mut self) {
-        let slots = vec![(K::default(), NONE); self.slots.len() * 2];
-        self.shift -= 1;
-        // In their order: those of the new table are written from the first to the last.
-        for (key, head) in std::mem::replace(&mut self.slots, slots) {
-            if head != NONE {
-                let place = self.place(key, |_| false);
-                if let Some(slot) = self.slots.get_mut(place) {
-                    *slot = (key, head);
-                }
-            }
-        }
-    }
-}
-
-impl SlotKey for i64 {
-    #[inline]
-    fn hash(self) -> u64 {
-        (self as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-}
-
-impl SlotKey for [i64; 2] {
-    #[inline]
-    fn hash(self) -> u64 {
-        let [one, two] = self;
-        let hash = one.hash();
-        ((hash ^ hash >> 29).wrapping_add(two as u64)).wrapping_mul(0xd6e8_feb8_6659_fd93)
-    }
-}
-
-/// The high half of a hash.
-impl SlotKey for u32 {
-    #[inline]
-    fn hash(self) -> u64 {
-        u64::from(self) << 32
     }
 }
 
@@ -525,6 +427,17 @@ mod tests {
                 })
                 .collect();
             let (one, other) = (of(build.clone()), of(streamed.clone()));
+            let nulls = build.iter().flat_map(|key| [None, Some(*key)]);
+            let with_nulls: ArrayRef = Arc::new(nulls.collect::<Int64Array>());
+            let further = expected.iter().map(|rows| {
+                let rows = rows.iter().map(|row| row * 2 + 1);
+                rows.collect::<Vec<u32>>()
+            });
+            assert_eq!(
+                found(&[with_nulls], slice::from_ref(&other)),
+                further.collect::<Vec<_>>(),
+                "{count}"
+            );
             let single = found(slice::from_ref(&one), slice::from_ref(&other));
             assert_eq!(single, expected, "{count}");
             let pairs = (
