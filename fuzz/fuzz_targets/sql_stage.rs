@@ -3,7 +3,7 @@
 
 use javaser::Limits;
 use javaser::arena::Graph;
-use catalyst::{Settings, Stage};
+use catalyst::{Listing, SchemaMerge, Settings, Stage};
 
 firesteel_fuzz::target!(|data: &[u8]| {
     let Ok((graph, _)) = Graph::parse_first(data, &Limits::default()) else {
@@ -19,5 +19,11 @@ firesteel_fuzz::target!(|data: &[u8]| {
     if let Ok(stage) = Stage::read(&graph, rdd, target, Settings::default()) {
         let _ = stage.to_string();
         let _ = stage.bind(&graph, rdd);
+    }
+    if let Ok(Some(merge)) = SchemaMerge::read(&graph, rdd, target) {
+        let _ = merge.files(&graph, rdd);
+    }
+    if let Ok(Some(listing)) = Listing::read(&graph, rdd, target) {
+        let _ = listing.paths(&graph, rdd);
     }
 });

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use javaser::Limits;
-use javaser::arena::Graph;
+use javaser::arena::{Graph, Value};
 use javaser::stream::HEADER;
 
 use super::Environment;
@@ -57,11 +57,19 @@ impl HadoopConf {
         let stream = stream.get(begin..).unwrap_or_default();
         let graph = Graph::parse(stream, limits).map_err(|e| e.to_string())?;
         let root = graph.root().ok_or("no object")?;
-        let class = graph.class_name(root).unwrap_or("null");
+        Self::of_object(&graph, root)
+    }
+
+    /// Reads a `org.apache.spark.util.SerializableConfiguration`.
+    ///
+    /// # Errors
+    /// What it is instead.
+    pub fn of_object(graph: &Graph, conf: Value) -> Result<Self, String> {
+        let class = graph.class_name(conf).unwrap_or("null");
         if !class.ends_with(".SerializableConfiguration") {
             return Err(format!("{class} instead of SerializableConfiguration"));
         }
-        let level = root
+        let level = conf
             .node()
             .and_then(|node| graph.levels(node).next_back())
             .ok_or("no object")?;

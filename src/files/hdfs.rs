@@ -165,6 +165,7 @@ impl Hdfs {
             path: path.clone(),
             length: found.length as u64,
             is_dir: found.isdir,
+            modified: found.modification_time as i64,
         })
     }
 
@@ -180,6 +181,7 @@ impl Hdfs {
                 },
                 length: found.length as u64,
                 is_dir: found.isdir,
+                modified: found.modification_time as i64,
             })
             .collect())
     }

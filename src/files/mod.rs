@@ -30,6 +30,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -95,6 +96,25 @@ impl Protocol {
     }
 }
 
+/// Sizes of blocks that Hadoop makes up.
+const LOCAL_BLOCK_SIZE: &str = "fs.local.block.size";
+const S3_BLOCK_SIZE: &str = "fs.s3a.block.size";
+const DEFAULT_BLOCK_SIZE: u64 = 32 << 20;
+
+/// A number of bytes as `Configuration.getLongBytes` reads it: `32M`.
+fn binary_size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
+    let shift = match &*text.get(digits.len()..)?.to_ascii_lowercase() {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        _ => return None,
+    };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(1 << shift).filter(|size| *size > 0)
+}
+
 /// The schemes of paths that are written to.
 pub const WRITTEN_SCHEMES: [&str; 1] = ["file"];
 
@@ -126,6 +146,8 @@ pub struct FileStatus {
     pub length: u64,
     /// Whether it is a directory.
     pub is_dir: bool,
+    /// When it was changed last, in milliseconds since 1970; 0 for a directory of an object store.
+    pub modified: i64,
 }
 
 /// The environment variables of this process, or those of a test.
@@ -250,6 +272,27 @@ impl FileSystems {
             .get_or_init(read)
             .as_ref()
             .map_err(FileError::unsupported)
+    }
+
+    /// The bytes of a block of a file system whose files have no blocks of their own, as Hadoop makes them up.
+    ///
+    /// # Errors
+    /// [`FileError::Unsupported`] where they have, or nobody has looked.
+    pub fn made_up_block_size(&self, path: &FilePath, conf: &HadoopConf) -> Result<u64, FileError> {
+        let (key, size) = match Protocol::of(&path.scheme) {
+            Some(Protocol::Local) => (LOCAL_BLOCK_SIZE, conf.text(LOCAL_BLOCK_SIZE)),
+            Some(Protocol::S3) => (S3_BLOCK_SIZE, s3::block_size(path, conf)),
+            _ => {
+                let reason = format!("places of blocks of {}:", path.scheme);
+                return Err(FileError::unsupported(reason));
+            }
+        };
+        match size {
+            None => Ok(DEFAULT_BLOCK_SIZE),
+            Some(size) => {
+                binary_size(&size).ok_or_else(|| FileError::unsupported(format!("{key} is {size}")))
+            }
+        }
     }
 
     /// The file system of a path.
@@ -411,14 +454,17 @@ impl FileSystem {
             Backend::Local => {
                 let failed = |error: io::Error| local_failure(dir, &error);
                 let entries = fs::read_dir(dir.local()).map_err(failed)?;
-                entries
-                    .map(|entry| {
-                        let entry = entry.map_err(failed)?;
-                        let path = dir.child(&entry.file_name().to_string_lossy());
-                        let found = fs::metadata(entry.path()).map_err(failed)?;
-                        Ok(local_status(path, &found))
-                    })
-                    .collect()
+                let statuses = entries.map(|entry| {
+                    let entry = entry.map_err(failed)?;
+                    let path = dir.child(&entry.file_name().to_string_lossy());
+                    match fs::metadata(entry.path()) {
+                        Ok(found) => Ok(Some(local_status(path, &found))),
+                        // A link to nothing, or gone meanwhile.
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                        Err(error) => Err(failed(error)),
+                    }
+                });
+                statuses.filter_map(Result::transpose).collect()
             }
             Backend::Hdfs(client) => client.list(dir).await,
             Backend::Objects(objects) => objects.list(dir).await,
@@ -434,6 +480,7 @@ fn local_status(path: FilePath, found: &fs::Metadata) -> FileStatus {
             false => found.len(),
         },
         is_dir: found.is_dir(),
+        modified: found.mtime() * 1000 + found.mtime_nsec() / 1_000_000,
     }
 }
 

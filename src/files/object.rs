@@ -79,12 +79,14 @@ impl Objects {
                 path: path.clone(),
                 length: found.size,
                 is_dir: false,
+                modified: found.last_modified.timestamp_millis(),
             }),
             // A directory is what other names begin with.
             Err(Error::NotFound { .. }) if self.is_dir(&key, path).await? => Ok(FileStatus {
                 path: path.clone(),
                 length: 0,
                 is_dir: true,
+                modified: 0,
             }),
             Err(error) => Err(failure(&self.scheme, path, error)),
         }
@@ -107,6 +109,7 @@ impl Objects {
             path: dir.child(prefix.filename().unwrap_or_default()),
             length: 0,
             is_dir: true,
+            modified: 0,
         });
         // Directories may be objects without content: `dir/`, which is listed as `dir`, or one of the directory's name.
         let marks = |object: &&ObjectMeta| {
@@ -118,6 +121,7 @@ impl Objects {
             path: dir.child(object.location.filename().unwrap_or_default()),
             length: object.size,
             is_dir: false,
+            modified: object.last_modified.timestamp_millis(),
         });
         Ok(dirs.chain(files).collect())
     }

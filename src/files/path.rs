@@ -49,6 +49,23 @@ impl FilePath {
         })
     }
 
+    /// As `Path.toUri` of a file system's own paths prints itself. `None` if it has characters that nobody has looked at.
+    pub fn uri(&self) -> Option<String> {
+        let mut text = format!("{}://{}", self.scheme, self.authority);
+        for character in self.path.chars() {
+            match character {
+                // What `java.net.URI` lets stand in a path.
+                'a'..='z' | 'A'..='Z' | '0'..='9' => text.push(character),
+                _ if "_-!.~'()*:@&=+$,;/".contains(character) => text.push(character),
+                '\0'..='\x7f' => text.push_str(&format!("%{:02X}", u32::from(character))),
+                // Spaces and control characters are others yet.
+                _ if character.is_alphanumeric() => text.push(character),
+                _ => return None,
+            }
+        }
+        Some(text)
+    }
+
     /// A name below this one.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
@@ -109,6 +126,15 @@ mod tests {
         assert_eq!(uri.path, "/a b/c");
         assert_eq!(FilePath::of_uri("s3a://b/%ff"), None);
         assert_eq!(FilePath::of_uri("s3a://b/x?y"), None);
+        let uri = |text| FilePath::parse(text).uri();
+        let odd = "/p=a%2Fb/c d/é漢{x}?#[\"~+:,;@&!$'()*";
+        let expected = "file:///p=a%252Fb/c%20d/é漢%7Bx%7D%3F%23%5B%22~+:,;@&!$'()*";
+        assert_eq!(uri(odd).as_deref(), Some(expected));
+        assert_eq!(uri("s3a://b/x y").as_deref(), Some("s3a://b/x%20y"));
+        assert_eq!(FilePath::of_uri(expected).unwrap().path, odd);
+        for unknown in ["/a\u{a0}b", "/a\u{85}", "/e\u{301}"] {
+            assert_eq!(uri(unknown), None, "{unknown:?}");
+        }
     }
 
     #[test]

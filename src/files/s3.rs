@@ -125,6 +125,12 @@ impl View<'_> {
     }
 }
 
+/// What a bucket's blocks are said to be, if there is a setting.
+pub(super) fn block_size(path: &FilePath, conf: &HadoopConf) -> Option<String> {
+    let bucket = &path.authority;
+    View { conf, bucket }.text("block.size")
+}
+
 impl S3Settings {
     /// The settings for a path.
     ///

@@ -86,6 +86,53 @@ def nested(run, scratch):
     return columns(run, write(f"{scratch}/nested.parquet", pyarrow.schema([("a", pyarrow.list_(pyarrow.int32()))])))
 
 
+def listed(run, scratch):
+    """Jobs that list the files of many directories, and of many files."""
+    import glob
+    import shutil
+
+    spark, table = run.spark, f"{scratch}/listed"
+    values = ["a b", "1%2", "ä", "x=y", "{z}", "+&?#", "__HIVE_DEFAULT_PARTITION__"]
+    for number in range(40):
+        directory = f"{table}/p={values[number % 7] if number % 7 < 6 else values[6]}{number}/q={number % 3}"
+        os.makedirs(directory)
+        # As Java escapes them, so that they stand for values.
+        write(f"{directory}/part {number}-ü%20.parquet", FLAT)
+    for name in ["_SUCCESS", ".hidden.parquet", "p=1/_temporary/0/x.parquet", "p=1/.spark-staging/x.parquet", "p=1/x._COPYING_"]:
+        path = f"{table}/{name}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(b"nobody reads this")
+    os.symlink(f"{scratch}/nothing", f"{table}/p=1/gone.parquet")
+    os.makedirs(f"{table}/p=empty")
+    deep = f"{scratch}/deep"
+    for name in ["_p=3", "_q", "a/b/c", "a/.d", "e"]:
+        shutil.copytree(f"{table}/p=ä2/q=2", f"{deep}/{name}")
+    os.symlink(f"{table}/p=ä2/q=2", f"{deep}/linked")
+
+    def found(frame):
+        names = sorted(name.replace(scratch, "<scratch>") for name in frame.inputFiles())
+        return [names, json.loads(frame.schema.json())]
+
+    results = []
+    threshold, parallelism = (f"spark.sql.sources.parallelPartitionDiscovery.{name}" for name in ["threshold", "parallelism"])
+    spark.conf.set(parallelism, "6")
+    # Roots with other signs are patterns.
+    files = [name for name in sorted(glob.glob(f"{table}/p=*/q=*/*.parquet")) if not set(name) & set("{?")]
+    for roots, options in [([table], {}), ([f"{table}/p=a b0", f"{table}/p=ä2"], {"basePath": table}), (files, {}),
+                           ([table], {"ignoreMissingFiles": "true"}), ([table], {"pathGlobFilter": "*1*"}), ([table], {"recursiveFileLookup": "true"}),
+                           ([deep], {"recursiveFileLookup": "true"})]:
+        for limit in ["0", "20", "1000"]:
+            spark.conf.set(threshold, limit)
+            results.append(found(spark.read.options(**options).parquet(*roots)))
+    spark.conf.set(threshold, "0")
+    spark.conf.set("spark.sql.sources.ignoreDataLocality", "true")
+    results.append(found(spark.read.parquet(table)))
+    for name in [threshold, parallelism, "spark.sql.sources.ignoreDataLocality"]:
+        spark.conf.unset(name)
+    return results
+
+
 def different(run, scratch):
     os.makedirs(f"{scratch}/different")
     # More than one of them in each task.
@@ -110,7 +157,7 @@ def broken(run, scratch):
 
 
 KINDS = {
-    "native": [("by spark", by_spark), ("by others", by_others), ("instants", instants), ("merged", merged)],
+    "native": [("by spark", by_spark), ("by others", by_others), ("instants", instants), ("merged", merged), ("listed", listed)],
     "left": [("nested", nested), ("different", different), ("commented", commented), ("broken", broken)],
 }
 

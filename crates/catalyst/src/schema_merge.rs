@@ -5,13 +5,13 @@ use javaser::arena::{Graph, NodeId, Value};
 
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
-use crate::object::{Object, Reader};
-use crate::stage::Settings;
-use javaser::Closure;
+use crate::parallel_job::{hadoop_conf, mapped, values};
 
 /// A stage of such a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaMerge {
+    /// Hadoop's settings in the stage's graph, a `SerializableConfiguration`.
+    pub conf: NodeId,
     /// What columns are where a file's footer leaves it open.
     pub options: SchemaOptions,
 }
@@ -43,29 +43,13 @@ impl SchemaMerge {
     /// # Errors
     /// [`Unsupported`] says why the stage is to be delegated.
     pub fn read(graph: &Graph, rdd: NodeId, function: NodeId) -> Result<Option<Self>> {
-        let reader = Reader::new(graph, Settings::default());
-        let rdd = reader.object(rdd);
-        let merge = Closure::in_field(rdd, "f")
-            .ok()
-            .and_then(|outer| outer.inner(graph));
-        let Some(merge) = merge.filter(|merge| {
-            merge.name()
-                == (
-                    "sql.execution.datasources.SchemaMergeUtils$",
-                    "mergeSchemasInParallel",
-                )
-        }) else {
+        let name = (
+            "sql.execution.datasources.SchemaMergeUtils$",
+            "mergeSchemasInParallel",
+        );
+        let Some(merge) = mapped(graph, (rdd, function), name)? else {
             return Ok(None);
         };
-        let action = Closure::read(graph, Value::Ref(function))
-            .filter(|action| action.name() == ("SparkContext", "runJob"))
-            .and_then(|action| action.inner(graph));
-        if action.is_none_or(|action| action.name() != ("rdd.RDD", "collect")) {
-            return Err(merge.unsupported());
-        }
-        if rdd.object("prev")?.name() != "ParallelCollectionRDD" {
-            return Err(Unsupported::Class(rdd.object("prev")?.name().to_owned()));
-        }
         let formats = merge.inner(graph).ok_or_else(|| merge.unsupported())?;
         if formats.name()
             != (
@@ -83,6 +67,7 @@ impl SchemaMerge {
                 .ok_or_else(|| formats.unsupported())
         };
         Ok(Some(Self {
+            conf: hadoop_conf(graph, &merge)?,
             options: SchemaOptions {
                 binary_as_string: flag(0)?,
                 int96_as_timestamp: flag(1)?,
@@ -96,30 +81,20 @@ impl SchemaMerge {
     /// # Errors
     /// [`Unsupported`] says why the task is to be delegated.
     pub fn files(&self, graph: &Graph, partition: NodeId) -> Result<Vec<SchemaFile>> {
-        let reader = Reader::new(graph, Settings::default());
-        let partition = reader.object(partition);
-        if partition.name() != "ParallelCollectionPartition" {
-            return Err(Unsupported::Class(partition.name().to_owned()));
-        }
-        let files = partition.elements("values")?;
-        files
-            .into_iter()
-            .map(|file| read_file(partition, graph, file))
-            .collect()
+        let files = values(graph, partition)?.into_iter();
+        files.map(|file| read_file(graph, file)).collect()
     }
 }
 
-fn read_file(partition: Object<'_>, graph: &Graph, file: Value) -> Result<SchemaFile> {
+fn read_file(graph: &Graph, file: Value) -> Result<SchemaFile> {
+    let missing = || Unsupported::of_use("files without a path and a size");
     let pair = graph.tuple(file);
     let [path, size] = pair.as_deref().unwrap_or_default() else {
-        return Err(partition.missing("values"));
+        return Err(missing());
     };
     let size = graph.int(*size).and_then(|size| u64::try_from(size).ok());
     Ok(SchemaFile {
-        path: graph
-            .str(*path)
-            .ok_or_else(|| partition.missing("values"))?
-            .into_owned(),
-        size: size.ok_or_else(|| partition.missing("values"))?,
+        path: graph.str(*path).ok_or_else(missing)?.into_owned(),
+        size: size.ok_or_else(missing)?,
     })
 }

@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use catalyst::{Settings, Stage, Unsupported};
+use catalyst::{Listing, SchemaFile, SchemaMerge, Settings, Stage, Unsupported};
 use exec::NativeStage;
 use javaser::Limits;
-use javaser::arena::{Graph, NodeId};
+use javaser::arena::{Graph, NodeId, Value};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use testkit::{NEWEST, OLDEST};
@@ -47,6 +47,11 @@ fn carried(version: &str) -> Vec<Captured> {
 /// Stages that read CSV and JSON, in files and out of texts.
 fn records(version: &str) -> Vec<Captured> {
     fixture(&format!("records-{version}"))
+}
+
+/// Stages that list files and look for columns in them.
+fn files(version: &str) -> Vec<Captured> {
+    fixture(&format!("files-{version}"))
 }
 
 fn fixture(name: &str) -> Vec<Captured> {
@@ -347,3 +352,62 @@ fn changed_bytes_do_no_harm() {
         }
     });
 }
+
+/// Jobs over values of the driver: which files there are, and which columns they have.
+fn jobs_of_files(version: &'static str) {
+    let mut found = BTreeMap::new();
+    for captured in files(version) {
+        let (rdd, function) = parts(&captured.binary).unwrap();
+        let of_partitions = |paths: &dyn Fn(&Graph, NodeId) -> Vec<String>| {
+            let tasks = captured.tasks.iter().flat_map(|task| {
+                let node = task.root().unwrap().node().unwrap();
+                paths(task, task.field_node(node, "partition").unwrap())
+            });
+            tasks.collect::<BTreeSet<String>>()
+        };
+        let listing = Listing::read(&captured.binary, rdd, function).unwrap();
+        let merge = SchemaMerge::read(&captured.binary, rdd, function).unwrap();
+        match (listing, merge) {
+            (Some(listing), None) => {
+                let paths = of_partitions(&|task, node| listing.paths(task, node).unwrap());
+                let places = paths.iter().filter_map(|path| path.rsplit_once("/table/"));
+                let places: Vec<&str> = places.map(|(_, name)| name).collect();
+                assert_eq!(places, ["p=0", "p=1", "p=2", "p=3"]);
+                let flags = [
+                    listing.ignore_missing,
+                    listing.ignore_locality,
+                    listing.of_roots,
+                ];
+                found.insert(captured.name.clone(), flags);
+                let class = captured
+                    .binary
+                    .class_name(Value::Ref(listing.conf))
+                    .unwrap();
+                assert_eq!(class, "org.apache.spark.util.SerializableConfiguration");
+            }
+            (None, Some(merge)) => {
+                let files = of_partitions(&|task, node| {
+                    let files = merge.files(task, node).unwrap();
+                    let path = |SchemaFile { path, size }| {
+                        assert!(size > 0);
+                        path
+                    };
+                    files.into_iter().map(path).collect()
+                });
+                assert_eq!(files.len(), 1, "{files:?}");
+                assert!(files.iter().all(|path| path.ends_with(".parquet")));
+            }
+            (None, None) => assert_eq!(captured.name, "null", "the write of the table"),
+            both => panic!("{both:?}"),
+        }
+    }
+    let expected = [
+        ("listing", [false, false, false]),
+        ("listing.missing", [true, false, false]),
+        ("listing.places", [false, true, false]),
+    ];
+    let expected = expected.map(|(name, flags)| (name.to_owned(), flags));
+    assert_eq!(found, BTreeMap::from(expected));
+}
+
+testkit::each_version!(jobs_of_files_are_read, super::jobs_of_files);

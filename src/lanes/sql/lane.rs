@@ -2,21 +2,23 @@
 
 use std::sync::{Arc, OnceLock};
 
-use catalyst::SchemaMerge;
 use catalyst::{
-    LeafInput, Operator, OperatorKind, Output, Settings, Stage, TaskInputs, Unsupported,
+    LeafInput, Listing, Operator, OperatorKind, Output, SchemaMerge, Settings, Stage, TaskInputs,
+    Unsupported,
 };
 use exec::NativeStage;
 use javaser::Limits;
+use javaser::arena::Value;
 use javatime::Zones;
 use wire::task_description::TaskDescription;
 
 use super::engine::Engine;
 use super::functions::Functions;
+use super::listing::{ListingJob, ListingPlan};
 use super::relations::Relations;
 use super::result_format::ResultFormat;
 use super::run::SqlPlan;
-use super::schemas::SchemaPlan;
+use super::schemas::{SchemaJob, SchemaPlan};
 use super::sink::JudgedOutput;
 use super::sources::{local_path, remote_path};
 use super::sql_metrics::SqlMetrics;
@@ -27,7 +29,7 @@ use crate::blocks::kryo::Kryo;
 use crate::blocks::shuffle::Shuffle;
 use crate::blocks::store::BlockManager;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
-use crate::files::FileSystems;
+use crate::files::{FileSystems, HadoopConf};
 use crate::memory::budget::ExecutionMemory;
 use crate::python::worker::PythonWorkers;
 use crate::report::Verification;
@@ -98,7 +100,8 @@ struct Judged(Result<Work, String>);
 #[derive(Debug, Clone)]
 enum Work {
     Plan(Arc<JudgedStage>),
-    Schemas(SchemaMerge),
+    Schemas(SchemaJob),
+    Listing(ListingJob),
 }
 
 /// Whether attempts are run by the JVM too: `spark.firesteel.verify`.
@@ -164,8 +167,13 @@ impl Lane for SqlLane {
             .judged(|stage| Judged(shared.judge(stage, description)));
         let stage = match judged.0.as_ref().map_err(String::clone)? {
             Work::Plan(stage) => stage,
-            Work::Schemas(merge) => {
-                return SchemaPlan::new(merge, task).map(|plan| Box::new(plan) as _);
+            Work::Schemas(job) => {
+                return SchemaPlan::new(job, &shared.parts.files, task)
+                    .map(|plan| Box::new(plan) as _);
+            }
+            Work::Listing(job) => {
+                return ListingPlan::new(job, &shared.parts.files, task)
+                    .map(|plan| Box::new(plan) as _);
             }
         };
         let inputs = stage
@@ -215,10 +223,17 @@ impl Shared {
     fn judge(&self, binary: &StageBinary, description: &TaskDescription) -> Result<Work, String> {
         let words = |why: Unsupported| why.to_string();
         if let StageTarget::Function(function) = binary.target {
-            let merge = SchemaMerge::read(&binary.graph, binary.rdd, function).map_err(words)?;
-            if let Some(merge) = merge {
+            let (graph, rdd) = (&binary.graph, binary.rdd);
+            let conf = |of| HadoopConf::of_object(graph, Value::Ref(of)).map(Arc::new);
+            if let Some(merge) = SchemaMerge::read(graph, rdd, function).map_err(words)? {
                 self.check_format("schemas of files")?;
-                return Ok(Work::Schemas(merge));
+                let conf = conf(merge.conf)?;
+                return Ok(Work::Schemas(SchemaJob { merge, conf }));
+            }
+            if let Some(listing) = Listing::read(graph, rdd, function).map_err(words)? {
+                self.check_format("listings of files")?;
+                let conf = conf(listing.conf)?;
+                return Ok(Work::Listing(ListingJob { listing, conf }));
             }
         }
         let target = match binary.target {

@@ -27,6 +27,7 @@ mod functions_session;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod lane;
+mod listing;
 mod memory;
 mod relations;
 mod result_format;

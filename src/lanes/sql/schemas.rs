@@ -1,22 +1,32 @@
 //! Which columns Parquet files have: the tasks of the job that `spark.read.parquet` starts.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use catalyst::StructField;
 use catalyst::{SchemaFile, SchemaMerge};
-use exec::schema;
+use exec::{FileBytes, schema};
 use javaser::arena::NodeId;
 
-use super::sources::open_local;
+use super::failure::of_source;
+use super::sources::{LocalFileBytes, open_local};
+use crate::files::{FilePath, FileSystems, HadoopConf, RangeFile};
 use crate::task::AcceptedTask;
 use crate::task::{DecodedTask, TaskContext, TaskError, TaskValue};
+
+/// What the tasks of a stage have in common.
+#[derive(Debug, Clone)]
+pub(super) struct SchemaJob {
+    pub(super) merge: SchemaMerge,
+    pub(super) conf: Arc<HadoopConf>,
+}
 
 /// A task that the lane can run.
 #[derive(Debug)]
 pub(super) struct SchemaPlan {
-    merge: SchemaMerge,
-    files: Vec<(PathBuf, u64)>,
+    job: SchemaJob,
+    systems: Arc<FileSystems>,
+    files: Vec<(FilePath, u64)>,
 }
 
 impl SchemaPlan {
@@ -24,18 +34,19 @@ impl SchemaPlan {
     ///
     /// # Errors
     /// Why it is to be delegated.
-    pub(super) fn new(merge: &SchemaMerge, task: &DecodedTask) -> Result<Self, String> {
-        let files = merge
-            .files(&task.task.graph, task.task.partition)
-            .map_err(|why| why.to_string())?;
-        let local = files.into_iter().map(|SchemaFile { path, size }| {
-            local_path(&path)
-                .map(|path| (path, size))
-                .ok_or_else(|| "columns of files of other machines".to_owned())
-        });
+    pub(super) fn new(
+        job: &SchemaJob,
+        systems: &Arc<FileSystems>,
+        task: &DecodedTask,
+    ) -> Result<Self, String> {
+        let files = job.merge.files(&task.task.graph, task.task.partition);
+        let files = files.map_err(|why| why.to_string())?.into_iter();
         Ok(Self {
-            merge: merge.clone(),
-            files: local.collect::<Result<_, _>>()?,
+            job: job.clone(),
+            systems: Arc::clone(systems),
+            files: files
+                .map(|SchemaFile { path, size }| (FilePath::parse(&path), size))
+                .collect(),
         })
     }
 
@@ -44,7 +55,10 @@ impl SchemaPlan {
         let mut all = None;
         for (path, size) in &self.files {
             context.check()?;
-            let columns = self.columns_of(path, *size).map_err(TaskError::BailOut)?;
+            let columns = self.columns_of(path, *size, context);
+            // What was read in vain because the task is to end says nothing.
+            context.check()?;
+            let columns = columns.map_err(TaskError::BailOut)?;
             match &all {
                 None => all = Some(columns),
                 Some(known) if *known == columns => {}
@@ -54,15 +68,46 @@ impl SchemaPlan {
         Ok(all)
     }
 
-    fn columns_of(&self, path: &Path, size: u64) -> Result<Vec<StructField>, String> {
-        schema::read(&open_local(path, size)?, self.merge.options)
+    fn columns_of(
+        &self,
+        path: &FilePath,
+        size: u64,
+        context: &TaskContext,
+    ) -> Result<Vec<StructField>, String> {
+        let bytes: Arc<dyn FileBytes> = match path.scheme.as_str() {
+            "file" if path.authority.is_empty() => {
+                Arc::new(LocalFileBytes(open_local(&path.local(), size)?))
+            }
+            _ => {
+                let (conf, cancellation) = (&self.job.conf, &context.cancellation);
+                let file = self.systems.ranges(path, size, conf, cancellation);
+                Arc::new(Remote(file.map_err(|why| why.reason())?))
+            }
+        };
+        schema::read(bytes, size, self.job.merge.options)
     }
 }
 
-/// The path in what Hadoop's `Path` of a file of this host prints.
-fn local_path(path: &str) -> Option<PathBuf> {
-    let path = path.strip_prefix("file:")?;
-    (path.starts_with('/') && !path.starts_with("//")).then(|| PathBuf::from(path))
+/// A file of another machine. What is read of it is not told: Spark does not either, as these tasks read no rows.
+#[derive(Debug)]
+struct Remote(RangeFile);
+
+impl FileBytes for Remote {
+    fn read_at(&self, range: std::ops::Range<u64>) -> datafusion_common::Result<Bytes> {
+        let mut read = self.read_ranges(&[range])?;
+        Ok(read.pop().unwrap_or_default())
+    }
+
+    fn read_ranges(
+        &self,
+        ranges: &[std::ops::Range<u64>],
+    ) -> datafusion_common::Result<Vec<Bytes>> {
+        self.0.read(ranges).map_err(of_source)
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
 }
 
 impl AcceptedTask for SchemaPlan {
@@ -75,19 +120,5 @@ impl AcceptedTask for SchemaPlan {
 
     fn accumulator(&self) -> Option<NodeId> {
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_not_escaped() {
-        let path = |text| local_path(text).map(|path| path.display().to_string());
-        assert_eq!(path("file:/a/b %20c.parquet").unwrap(), "/a/b %20c.parquet");
-        for other in ["hdfs://host/a", "file://host/a", "/a", "file:a"] {
-            assert_eq!(path(other), None, "{other}");
-        }
     }
 }

@@ -188,7 +188,7 @@ impl Sources for TaskSources {
     ) -> Result<Arc<dyn FileBytes>> {
         if let Some(local) = local_path(path) {
             return Ok(Arc::new(LocalBytes {
-                file: open_local(&local, size).map_err(bail_out)?,
+                file: LocalFileBytes(open_local(&local, size).map_err(bail_out)?),
                 context: Arc::clone(&self.context),
             }));
         }
@@ -358,23 +358,34 @@ pub(super) fn open_local(path: &Path, size: u64) -> std::result::Result<File, &'
 
 /// A file of this host, read where it is asked for.
 #[derive(Debug)]
-struct LocalBytes {
-    file: File,
-    context: Arc<TaskContext>,
-}
+pub(super) struct LocalFileBytes(pub(super) File);
 
-impl FileBytes for LocalBytes {
+impl FileBytes for LocalFileBytes {
     fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
         let length = range.end.checked_sub(range.start);
         let length = length
             .and_then(|length| usize::try_from(length).ok())
             .ok_or_else(|| bail_out("a file of more bytes than there are"))?;
         let mut bytes = vec![0; length];
-        self.file
+        self.0
             .read_exact_at(&mut bytes, range.start)
             .map_err(|_| bail_out("a file that cannot be read"))?;
-        self.context.metrics.input.bytes_read.add_len(length);
         Ok(bytes.into())
+    }
+}
+
+/// The same for a scan, which tells what it reads.
+#[derive(Debug)]
+struct LocalBytes {
+    file: LocalFileBytes,
+    context: Arc<TaskContext>,
+}
+
+impl FileBytes for LocalBytes {
+    fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
+        let bytes = self.file.read_at(range)?;
+        self.context.metrics.input.bytes_read.add_len(bytes.len());
+        Ok(bytes)
     }
 }
 

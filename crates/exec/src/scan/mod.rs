@@ -31,7 +31,7 @@ use catalyst::{
     PartitionedFile, StructField, Unsupported,
 };
 use files::Files;
-pub(super) use parquet::read_footer;
+pub(super) use parquet::footer_of;
 
 /// How the files of a scan are read: a format of files. Errors of files that Spark would read in another way are
 /// bail-outs.

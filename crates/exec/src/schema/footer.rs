@@ -1,11 +1,13 @@
 //! The columns of a Parquet file: those that Spark wrote into its footer, or what `ParquetToSparkSchemaConverter` makes
 //! of the file's own.
 
+use std::sync::Arc;
+
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
-use parquet::file::reader::ChunkReader;
 use parquet::schema::types::Type;
 use serde_json::Value as Json;
 
+use crate::sources::FileBytes;
 use catalyst::SchemaOptions;
 use catalyst::{DataType, Decimal, MAX_LONG_DIGITS, MAX_PRECISION, StructField};
 
@@ -24,9 +26,13 @@ type Result<T> = std::result::Result<T, String>;
 ///
 /// # Errors
 /// Why they are left to Spark, which may have words of its own for it.
-pub fn read(file: &impl ChunkReader, options: SchemaOptions) -> Result<Vec<StructField>> {
-    let footer = crate::scan::read_footer(file)
-        .map_err(|_| "a file without a footer that can be read".to_owned())?;
+pub fn read(
+    file: Arc<dyn FileBytes>,
+    size: u64,
+    options: SchemaOptions,
+) -> Result<Vec<StructField>> {
+    let unreadable = "a file without a footer that can be read";
+    let footer = crate::scan::footer_of(file, size).map_err(|_| unreadable.to_owned())?;
     let footer = footer.file_metadata();
     let mut pairs = footer.key_value_metadata().into_iter().flatten();
     let by_spark = pairs.find(|pair| pair.key == SPARK_METADATA_KEY);

@@ -38,7 +38,9 @@ public class Capture implements SparkPlugin {
                 field.setAccessible(true);
                 byte[] binary = (byte[]) call(field.get(object), "value");
                 Path dir = Paths.get(System.getProperty("capture.dir"));
-                String label = context.getLocalProperty("spark.job.description");
+                String label = context.getLocalProperty("capture.name");
+                // Spark gives some jobs descriptions of its own, with paths in them.
+                if (label == null) label = context.getLocalProperty("spark.job.description");
                 Path stage = dir.resolve(String.format("%s.%05d", label, context.stageId()));
                 Files.createDirectories(stage);
                 Path file = stage.resolve("binary");

@@ -54,11 +54,8 @@ impl FileReader {
         batch_size: usize,
     ) -> Result<Self> {
         let size = u64::try_from(part.file_size);
-        let chunks = Chunks {
-            file: bytes,
-            size: size.map_err(|_| bail_out("a file of unknown size"))?,
-            ahead: Vec::new(),
-        };
+        let size = size.map_err(|_| bail_out("a file of unknown size"))?;
+        let chunks = Chunks::new(bytes, size);
         let footer = footer(part, &chunks)?;
         let columns = Columns::find(footer.file_metadata(), &scan.fields, &scan.options)?;
         let options = ArrowReaderOptions::new().with_schema(Arc::clone(&columns.schema));
@@ -196,6 +193,15 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
+    /// Of a file of so many bytes, none of which is in memory.
+    pub(super) fn new(file: Arc<dyn FileBytes>, size: u64) -> Self {
+        Self {
+            file,
+            size,
+            ahead: Vec::new(),
+        }
+    }
+
     /// Reads ranges (start and length), near ones at once.
     fn read_ahead(&self, mut ranges: Vec<(u64, u64)>) -> Result<Self> {
         ranges.sort_unstable();

@@ -12,14 +12,19 @@ use std::sync::Arc;
 
 use catalyst::{FileSourceScan, ParquetOptions, PartitionedFile, StructField};
 use datafusion_common::Result as DataFusionResult;
+use parquet::file::metadata::ParquetMetaData;
 
-use self::file::FileReader;
+use self::file::{Chunks, FileReader};
 use self::late::Late;
 use self::prune::{Bound, bounds};
 use super::{Files, FormatScan, PartReader, Wanted};
 use crate::lower::Result;
+use crate::sources::FileBytes;
 
-pub(crate) use footer_check::read as read_footer;
+/// The footer of a file of so many bytes, read anew.
+pub(crate) fn footer_of(file: Arc<dyn FileBytes>, size: u64) -> DataFusionResult<ParquetMetaData> {
+    Ok(footer_check::read(&Chunks::new(file, size).with_end()?)?)
+}
 
 /// A scan of Parquet files.
 #[derive(Debug)]
