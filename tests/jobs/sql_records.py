@@ -240,6 +240,52 @@ def columns(run):
     return found
 
 
+# Values of which a column of CSV is one type or another.
+INFERRED = ["", "1", "-7", "+3", "007", "2147483647", "2147483648", "-2147483649", "9223372036854775807", "9223372036854775808", "12345678901234567890", "99999999999999999999999999999999999999", "100000000000000000000000000000000000000",
+            "0000000000000000000000000000000000000000000001", "1.", "1.0", ".5", "1.5e1", "1.50e2", "1.5e2", "1e3", "1E-2", "-0", "-0.0", "1e400", "1d", "2f", " 1", "1 ", "0x10", "0x1p3", "NaN", "nan", "Inf", "-Inf", "Infinity", "-Infinity", "+Infinity", "1,5", "1_0",
+            "2020-01-02", "2020-1-2", "2020-01", "2020", "20200102", "0001-01-01", "9999-12-31", "10000-01-01", "2020-02-30", "2020-01-02 ", "2020-01-02T", "2020-01-02 03:04", "2020-01-02T03:04:05", "2020-01-02 03:04:05.123456", "2020-01-02T03:04:05Z", "2020-01-02 03:04:05+01:00",
+            "2020-01-02 03:04:05 Europe/Paris", "2020-01-02 25:00", "03:04:05", "T03:04", "12:00", "02/01/2020", "Jan 2 2020", "now", "today", "epoch", "true", "FALSE", "True", "yes", "t", "fal\u017fe", "NULL", "NA", "E", "a", "é", "M\u00fcller", "\u0663", "\uff11", "\u00b2", "Ⅷ", "\U0001f600",
+            "a b", "'1'", "1;2", "#1", "-", "+", ".", "e", "1e", "1e+", "--1", "1-", "1.2.3", "1\u00a0"]
+INFERENCES = [{}, {"inferSchema": False}, {"header": True}, {"prefersDate": False}, {"dateFormat": "dd/MM/yyyy"}, {"dateFormat": "yyyy-MM"}, {"nullValue": "NA", "emptyValue": "E"}, {"nanValue": "a", "positiveInf": "é", "negativeInf": "-"}, {"comment": "#"},
+              {"ignoreLeadingWhiteSpace": True, "ignoreTrailingWhiteSpace": True}, {"sep": ";"}, {"timeZone": "America/New_York"}, {"escape": '"', "header": True}, {"mode": "DROPMALFORMED"}, {"lineSep": ","}, {"timestampFormat": "yyyy-MM-dd HH:mm"}, {"samplingRatio": 0.5},
+              {"multiLine": True}, {"encoding": "ISO-8859-1"}, {"locale": "de-DE"}, {"columnPruning": False}, {"maxColumns": 2}]
+
+
+def csv_columns(run):
+    """Which types columns of CSV are found to have: each value alone, many together, in several files, with options."""
+    found, chance = {}, random.Random(31)
+    run.spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", "1000")
+    quoted = [f'"{text}"' if "," in text else text for text in INFERRED]
+
+    def line(texts):
+        return ",".join(texts) + "\n"
+
+    # Three values to a file, as many columns: one behind the other changes nothing in them.
+    alone = ["".join(line(quoted[at:at + 3]) for _ in range(2)) for at in range(0, len(quoted), 3)]
+    mixed = ["".join(line(chance.choice(quoted) for _ in range(chance.randrange(1, 5))) for _ in range(chance.randrange(1, 6))) for _ in range(40)]
+    numbers = [text for text in quoted if set(text) <= set("0123456789.-+eE")]
+    times = [text for text in quoted if text[:2] == "20"]
+    like = ["".join(line(chance.choice(of) for _ in range(3)) for _ in range(4)) for of in [numbers] * 14 + [times] * 10]
+    empty = ["", "\n", " \n\n", "a\n", "a,a,A\n1,2,3\n", ",\n1,\n", '""\n""\n', "#a\n1\n", "a,b\n1\n1,2,3\na,b\n2,3\n"]
+    texts = alone + mixed + like + empty
+    path = directory("typed", texts, "csv")
+    for number in range(len(texts)):
+        found[f"{number}"] = schema(lambda: run.spark.read.csv(f"{path}/{number:04}.csv", inferSchema=True))
+    for options in INFERENCES:
+        for number in range(len(alone), len(texts), 29):
+            found[f"{number}, {options}"] = schema(lambda: run.spark.read.options(**{"inferSchema": True, **options}).csv(f"{path}/{number:04}.csv"))
+        if options.keys() & {"timestampFormat", "multiLine", "encoding"}:
+            continue
+        some = [f"{path}/{number:04}.csv" for number in range(len(alone), len(alone) + 40, 3)]
+        found[f"together, {options}"] = schema(lambda: run.spark.read.options(**{"inferSchema": True, **options}).csv(some))
+    for setting, numbers in [("spark.sql.legacy.allowNegativeScaleOfDecimal", range(0, len(alone), 3)), ("spark.sql.caseSensitive", [len(texts) - 5])]:
+        run.spark.conf.set(setting, "true")
+        for number in numbers:
+            found[f"{number}, {setting}"] = schema(lambda: run.spark.read.csv(f"{path}/{number:04}.csv", inferSchema=True, header=number >= len(alone)))
+        run.spark.conf.unset(setting)
+    return found
+
+
 VALUES = {
     "boolean": ["true", "NULL"], "tinyint": ["1Y", "-128Y"], "bigint": ["0L", "9223372036854775807L", "NULL"], "float": ["float(0.1)", "float('NaN')", "-float(0)", "float(16777216)", "float(1e10)"],
     "double": ["0.0D", "-0.0D", "1.5D", "double('Infinity')", "double('-Infinity')", "double('NaN')", "1e-7D", "123456789.125D", "1e22D"], "decimal(10,2)": ["0.00", "-12.50", "NULL"], "decimal(38,10)": ["0.0000000001", "0", "-9999999999999999999999999999.9999999999"],
@@ -350,6 +396,7 @@ def main():
         run.run(theme.__name__, theme, metrics="unordered")
     # Of files that are read twice, how much is free.
     run.run("columns", columns, metrics="none")
+    run.run("columns of CSV", csv_columns, metrics="none")
     spark.conf.set("spark.sql.files.openCostInBytes", "1")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")
     run.run("tables", tables, metrics="unordered")

@@ -308,6 +308,11 @@ impl fmt::Display for Output {
                 };
                 write!(f, "{set}{case}")
             }
+            Self::CsvTypes(inference) => write!(
+                f,
+                "CsvTypes of {} columns behind {:?} {}",
+                inference.columns, inference.first_line, inference.times
+            ),
             Self::RangeSample {
                 order, sample_size, ..
             } => write!(f, "RangeSample {sample_size} of {}", list(order)),

@@ -1,4 +1,5 @@
-//! `JsonInferSchema.infer`: the job that `spark.read.json` without a schema runs to find out which columns there are.
+//! `JsonInferSchema.infer` and `CSVInferSchema.infer`: the jobs that `spark.read.json` without a schema, and
+//! `spark.read.csv` with `inferSchema`, run to find out which columns there are and of which types.
 
 use javaser::Closure;
 
@@ -7,11 +8,35 @@ use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, ExprId};
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::object::Object;
-use crate::scan::{Malformed, check_json_encoding, check_one_row, malformed, size};
+use crate::scan::{
+    CsvSyntax, Malformed, RecordTimes, check_json_encoding, check_locale, check_one_row,
+    csv_syntax, malformed, record_times, size,
+};
 use crate::types::DataType;
 
 /// The closure and method of the job, and of what a task gives back.
 pub(crate) const INFER: (&str, &str) = ("sql.catalyst.json.JsonInferSchema", "infer");
+
+/// The closure and method that cuts the lines of CSV of which types are found out.
+pub(crate) const CSV_LINES: (&str, &str) = (
+    "sql.execution.datasources.csv.TextInputCSVDataSource$",
+    "inferFromDataset",
+);
+
+/// How types of the values of lines are found out: what of `CSVOptions` says it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CsvInference {
+    /// How lines are cut.
+    pub syntax: CsvSyntax,
+    /// How texts are read as dates and timestamps.
+    pub times: RecordTimes,
+    /// How many columns there are.
+    pub columns: usize,
+    /// With [`CsvSyntax::header`], lines that have no values.
+    pub first_line: String,
+    /// `prefersDate`: whether there are dates.
+    pub prefers_date: bool,
+}
 
 /// How types of values are found out: what of `JSONOptions` says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,10 +69,66 @@ impl<'g> Lineage<'_, 'g> {
             .filter(|object| object.name() == "JsonInferSchema")
             .find_map(|object| object.maybe("options"));
         let inference = self.read_inference(options.ok_or_else(|| infer.unsupported())?)?;
-        let texts = rdd.object("prev")?;
-        if texts.name() != "SQLExecutionRDD" {
-            return Err(Unsupported::Class(texts.name().to_owned()));
+        let texts = of_query(rdd.object("prev")?)?;
+        match self.texts(texts)? {
+            Some(tree) => Ok((tree, inference)),
+            None => Err(infer.unsupported()),
         }
+    }
+
+    /// The lines of a job that finds out types of the values in them, of which each row has one. `aggregate` says how,
+    /// `lines` cuts them.
+    pub(crate) fn csv_inference(
+        &mut self,
+        aggregate: &Closure,
+        lines: &Closure,
+        rdd: Object<'g>,
+    ) -> Result<(Tree, CsvInference)> {
+        let reader = self.reader;
+        let [zero, merge, ..] = aggregate.args[..] else {
+            return Err(aggregate.unsupported());
+        };
+        let infer = Closure::read(reader.graph, merge)
+            .filter(|infer| infer.name() == ("sql.catalyst.csv.CSVInferSchema", "infer"))
+            .ok_or_else(|| aggregate.unsupported())?;
+        let unknown = reader.graph.elements(zero).unwrap_or_default();
+        for of in &unknown {
+            if DataType::read(reader, *of)? != DataType::Null {
+                return Err(infer.unsupported());
+            }
+        }
+        let rules = infer.arg(reader, 0)?;
+        let inference = self.read_csv_inference(rules, lines, unknown.len())?;
+        // Behind it, texts are objects of the JVM.
+        let objects = rdd.object("prev")?;
+        let of_rows = Closure::in_field(objects, "f")?;
+        let of_rows = of_rows.inner(reader.graph).map(|inner| {
+            let (class, method) = inner.name();
+            ["sql.Dataset", "sql.classic.Dataset"].contains(&class)
+                && ["rdd", "materializedRdd"].contains(&method)
+        });
+        if of_rows != Some(true) {
+            return Err(lines.unsupported());
+        }
+        let objects = of_query(objects.object("prev")?)?;
+        let made = Closure::in_field(objects, "f")?;
+        let made = made.inner(reader.graph).ok_or_else(|| made.unsupported())?;
+        let operator = made.arg(reader, 0)?;
+        let text = match operator.name() {
+            "DeserializeToObjectExec" => operator.object("deserializer")?,
+            _ => return Err(made.unsupported()),
+        };
+        if text.name() != "Invoke" || text.text("functionName")? != "toString" {
+            return Err(made.unsupported());
+        }
+        match self.texts(objects.object("prev")?)? {
+            Some(tree) => Ok((tree, inference)),
+            None => Err(lines.unsupported()),
+        }
+    }
+
+    /// What gives rows of a text each; `None` if they have other columns.
+    fn texts(&mut self, rdd: Object<'g>) -> Result<Option<Tree>> {
         let value = Attribute {
             name: "value".to_owned(),
             data_type: DataType::String,
@@ -55,11 +136,44 @@ impl<'g> Lineage<'_, 'g> {
             // Ids of Spark's are not negative.
             id: ExprId { id: -1, jvm_id: 0 },
         };
-        let tree = self.rdd(texts.object("sqlRDD")?, Hint::output(vec![value]))?;
-        match tree.operator.output.require()? {
-            [only] if only.data_type == DataType::String => Ok((tree, inference)),
-            _ => Err(infer.unsupported()),
+        let tree = self.rdd(rdd, Hint::output(vec![value]))?;
+        Ok(match tree.operator.output.require()? {
+            [only] if only.data_type == DataType::String => Some(tree),
+            _ => None,
+        })
+    }
+
+    fn read_csv_inference(
+        &self,
+        rules: Object<'_>,
+        lines: &Closure,
+        columns: usize,
+    ) -> Result<CsvInference> {
+        let reader = self.reader;
+        let options = rules.object("options")?;
+        check_locale(options)?;
+        check_one_row(options)?;
+        let times = record_times(reader, options)?;
+        // Spark asks whether a text begins with a timestamp.
+        if times.timestamp.is_some() || rules.bool("isDefaultNTZ")? {
+            return Err(Unsupported::of_use(
+                "columns of CSV with other timestamps than casts read",
+            ));
         }
+        if reader.settings.negative_scales {
+            return Err(Unsupported::of_use("decimals of negative scales"));
+        }
+        let first_line = lines.args.iter().find_map(|arg| {
+            let line = reader.graph.scala_option(*arg)??;
+            reader.graph.str(line).map(std::borrow::Cow::into_owned)
+        });
+        Ok(CsvInference {
+            syntax: csv_syntax(reader, options)?,
+            times,
+            columns,
+            first_line: first_line.ok_or_else(|| lines.unsupported())?,
+            prefers_date: options.bool("preferDate")?,
+        })
     }
 
     fn read_inference(&self, options: Object<'_>) -> Result<JsonInference> {
@@ -80,5 +194,13 @@ impl<'g> Lineage<'_, 'g> {
             max_number: size(options, "maxNumLen")?,
             max_text: size(options, "maxStringLen")?,
         })
+    }
+}
+
+/// The rows of a query that became an RDD.
+fn of_query(rdd: Object<'_>) -> Result<Object<'_>> {
+    match rdd.name() {
+        "SQLExecutionRDD" => rdd.object("sqlRDD"),
+        other => Err(Unsupported::Class(other.to_owned())),
     }
 }

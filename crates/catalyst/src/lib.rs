@@ -62,7 +62,7 @@ pub use expr::{
     SortOrder, TimesText, list,
 };
 pub use generate::Generator;
-pub use infer::JsonInference;
+pub use infer::{CsvInference, JsonInference};
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
 pub use join::{BuildSide, EquiJoin, JoinType};
 pub use listing::Listing;
@@ -75,8 +75,8 @@ pub use plan::{
 };
 pub use python::{ArrowSession, ArrowUdf, PythonArgument, PythonForm, PythonUdf};
 pub use scan::{
-    CsvOptions, FILE_FORMATS, FileFormat, FileSourceScan, JsonForm, JsonOptions, Malformed,
-    ParquetOptions, PushedFilter, RecordOptions, RecordTimes, TextOptions,
+    CsvOptions, CsvSyntax, FILE_FORMATS, FileFormat, FileSourceScan, JsonForm, JsonOptions,
+    Malformed, ParquetOptions, PushedFilter, RecordOptions, RecordTimes, TextOptions,
 };
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};

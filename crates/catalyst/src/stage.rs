@@ -8,7 +8,7 @@ use crate::carried;
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
 use crate::expr::{SortOrder, read_attributes, read_sort_orders};
-use crate::infer::{INFER, JsonInference};
+use crate::infer::{CSV_LINES, CsvInference, INFER, JsonInference};
 use crate::inputs::{self, Inputs, TaskInputs};
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::object::{Object, Reader};
@@ -52,6 +52,8 @@ pub enum Output {
     Files(Box<FileWrite>),
     /// `JsonInferSchema.infer`: the type of all texts of a partition.
     JsonTypes(Box<JsonInference>),
+    /// `CSVInferSchema.infer`: the types of all lines of a partition.
+    CsvTypes(Box<CsvInference>),
     /// `RangePartitioner.sketch`: a sample of keys and the number of rows.
     RangeSample {
         /// The keys.
@@ -91,6 +93,8 @@ pub struct Settings {
     pub json_filters: bool,
     /// `spark.sql.caseSensitive`
     pub case_sensitive: bool,
+    /// `spark.sql.legacy.allowNegativeScaleOfDecimal`
+    pub negative_scales: bool,
     /// Time zones besides those of fixed offsets.
     pub zones: Zones,
     /// The driver's version of Spark, major and minor, where plans of several look the same; zeros if it is not known.
@@ -118,6 +122,9 @@ impl Settings {
     /// Name of the property that [`Self::case_sensitive`] is read from.
     pub const CASE_SENSITIVE: &str = "spark.sql.caseSensitive";
 
+    /// Name of the property that [`Self::negative_scales`] is read from.
+    pub const NEGATIVE_SCALES: &str = "spark.sql.legacy.allowNegativeScaleOfDecimal";
+
     /// Name of the property that [`Self::csv_filters`] is read from.
     pub const CSV_FILTERS: &str = "spark.sql.csv.filterPushdown.enabled";
 
@@ -136,6 +143,7 @@ impl Settings {
             ignore_null_fields: unless_off(Self::IGNORE_NULL_FIELDS),
             csv_nulls_are_empty: if_on(Self::CSV_NULLS_ARE_EMPTY),
             case_sensitive: if_on(Self::CASE_SENSITIVE),
+            negative_scales: if_on(Self::NEGATIVE_SCALES),
             csv_filters: unless_off(Self::CSV_FILTERS),
             json_filters: unless_off(Self::JSON_FILTERS),
             legacy_time_parser: property(Self::TIME_PARSER)
@@ -257,6 +265,10 @@ fn result<'g>(
     let outer = Closure::in_field(rdd, "f")?;
     let last = outer.inner(graph).ok_or_else(|| outer.unsupported())?;
     match (inner.name(), last.name()) {
+        (("rdd.RDD", "aggregate"), CSV_LINES) => {
+            let (tree, inference) = lineage.csv_inference(&inner, &last, rdd)?;
+            Ok((tree, Output::CsvTypes(Box::new(inference))))
+        }
         (INFER, INFER) => {
             let (tree, inference) = lineage.json_inference(&last, rdd)?;
             Ok((tree, Output::JsonTypes(Box::new(inference))))

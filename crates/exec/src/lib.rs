@@ -43,7 +43,7 @@ pub mod fuzzing {
 }
 
 pub use plan::{NativeStage, TaskPlan};
-pub use records::JsonTypes;
+pub use records::{CsvTypes, JsonTypes};
 pub use sources::{
     BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,
     PythonCallee, PythonFrames, PythonRows, PythonTimes, Shared, SharedMemory, Sources,

@@ -34,6 +34,11 @@ declarations! { Sql:
         Property::new(catalyst::Settings::CSV_NULLS_ARE_EMPTY, Switch, Is("false"))
             .effect(Effect::NativeBut("writes of CSV are left to the JVM if it is set"));
 
+    /// Whether decimals may have scales below zero; of the query's session.
+    NEGATIVE_SCALES: Property<Switch> =
+        Property::new(catalyst::Settings::NEGATIVE_SCALES, Switch, Is("false"))
+            .effect(Effect::NativeBut("jobs that find out columns of CSV are left to the JVM if it is set"));
+
     /// Whether readers of CSV leave rows out by conditions of queries; of the query's session. It only changes how many
     /// rows a scan counts.
     CSV_FILTERS: Property<Switch> =

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use catalyst::CollectResult;
+use catalyst::{CollectResult, CsvInference, JsonInference, Unsupported};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use exec::{JsonTypes, RangeSample};
+use exec::{CsvTypes, JsonTypes, RangeSample};
 use rows::RowEncoder;
 use rows::result::CollectRows;
 
@@ -162,19 +162,54 @@ impl Sink for Unit<'_> {
     }
 }
 
-/// `JsonInferSchema.infer`
-pub(super) struct InferredTypes<'a>(pub(super) JsonTypes<'a>, pub(super) &'a TaskContext);
+/// Finds out which columns texts have, and says it.
+struct Inferred<T, W> {
+    types: T,
+    push: fn(&mut T, &RecordBatch) -> datafusion_common::Result<()>,
+    /// The result of the task.
+    write: W,
+}
 
-impl Sink for InferredTypes<'_> {
+impl<T, W> Sink for Inferred<T, W>
+where
+    W: FnOnce(T) -> Result<Vec<u8>, TaskError>,
+{
     fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
-        self.0.push(batch).map_err(of_run)
+        (self.push)(&mut self.types, batch).map_err(of_run)
     }
 
     fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
-        let Self(types, context) = *self;
-        let columns = types.finish().map_err(of_run)?;
-        exec::schema::inferred(&context.blocks.catalog, &columns)
-            .map(Finished::result)
-            .map_err(|why| TaskError::BailOut(format!("columns: {why}")))
+        (self.write)(self.types).map(Finished::result)
     }
+}
+
+/// `JsonInferSchema.infer`
+pub(super) fn json_types<'a>(inference: &'a JsonInference, context: &'a TaskContext) -> impl Sink {
+    Inferred {
+        types: JsonTypes::new(inference),
+        push: JsonTypes::push,
+        write: |types: JsonTypes<'a>| {
+            let columns = types.finish().map_err(of_run)?;
+            exec::schema::inferred(&context.blocks.catalog, &columns).map_err(unwritten)
+        },
+    }
+}
+
+/// `CSVInferSchema.infer`
+pub(super) fn csv_types<'a>(
+    inference: &'a CsvInference,
+    context: &'a TaskContext,
+) -> Result<impl Sink, Unsupported> {
+    Ok(Inferred {
+        types: CsvTypes::new(inference)?,
+        push: CsvTypes::push,
+        write: |types: CsvTypes<'a>| {
+            let found = types.finish();
+            exec::schema::types(&context.blocks.catalog, &found).map_err(unwritten)
+        },
+    })
+}
+
+fn unwritten(why: javaser::Error) -> TaskError {
+    TaskError::BailOut(format!("columns: {why}"))
 }

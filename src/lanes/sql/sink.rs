@@ -7,13 +7,13 @@ use catalyst::{
     Columns, DataType, MAX_LONG_DIGITS, Operator, OperatorKind, Output, Stage, Unsupported,
 };
 use datafusion_execution::memory_pool::MemoryPool;
-use exec::{JsonTypes, NativeStage};
+use exec::{CsvTypes, NativeStage};
 use exec::{Partitioner, RangeSampler};
 use rows::RowEncoder;
 
 use super::files::{FilesSink, JudgedWrite};
 use super::lane::Shared;
-use super::results::{Collected, InferredTypes, Ordered, Sampled, Unit};
+use super::results::{Collected, Ordered, Sampled, Unit, csv_types, json_types};
 use super::verify::{DigestSink, Rules};
 use super::write::ShuffleSink;
 use crate::task::{TaskContext, TaskError, TaskValue};
@@ -153,6 +153,7 @@ enum OutputKind {
     Unit,
     Files(Box<JudgedWrite>),
     JsonTypes,
+    CsvTypes,
     Sample(RangeSampler),
 }
 
@@ -177,6 +178,13 @@ impl JudgedOutput {
                 return Err(Unsupported::of_use("columns of JSON with spark.serializer"));
             }
             Output::JsonTypes(_) => OutputKind::JsonTypes,
+            Output::CsvTypes(_) if stage.kryo.is_some() => {
+                return Err(Unsupported::of_use("columns of CSV with spark.serializer"));
+            }
+            Output::CsvTypes(inference) => {
+                CsvTypes::new(inference)?;
+                OutputKind::CsvTypes
+            }
             Output::RangeSample {
                 order,
                 sample_size,
@@ -265,7 +273,10 @@ impl JudgedOutput {
                 Box::new(FilesSink::new(judged, write, lane.format, memory, context)?)
             }
             (OutputKind::JsonTypes, Output::JsonTypes(inference)) => {
-                Box::new(InferredTypes(JsonTypes::new(inference), context))
+                Box::new(json_types(inference, context))
+            }
+            (OutputKind::CsvTypes, Output::CsvTypes(inference)) => {
+                Box::new(csv_types(inference, context).map_err(bail_out)?)
             }
             (OutputKind::Sample(sampler), _) => {
                 let sample = sampler.task(partition).map_err(bail_out)?;

@@ -23,6 +23,15 @@ pub struct CsvOptions {
     pub data_schema: Vec<StructField>,
     /// `columnPruning`: of a line only the columns that are read are looked at.
     pub column_pruning: bool,
+    /// `enforceSchema`: the names say nothing.
+    pub enforce_schema: bool,
+    /// How lines are cut.
+    pub syntax: CsvSyntax,
+}
+
+/// How lines of CSV are cut, and what their values stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvSyntax {
     /// `sep`: what is between values, ASCII.
     pub delimiter: u8,
     /// `quote`, ASCII; zero is none.
@@ -33,8 +42,6 @@ pub struct CsvOptions {
     pub comment: Option<u8>,
     /// `header`: the first line of a file that is not empty has names.
     pub header: bool,
-    /// `enforceSchema`: the names say nothing.
-    pub enforce_schema: bool,
     /// `ignoreLeadingWhiteSpace`
     pub trim_leading: bool,
     /// `ignoreTrailingWhiteSpace`
@@ -62,9 +69,6 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
     }
     let captured = Captured::read(reader, function, &["CSVOptions"])?;
     let options = captured.options;
-    if !options.text("charset")?.eq_ignore_ascii_case("UTF-8") {
-        return Err(Unsupported::of_use("CSV in another encoding than UTF-8"));
-    }
     let records = captured.records(reader.settings.csv_filters)?;
     let [data, required] = captured.schemas.as_slice() else {
         return Err(function.unsupported());
@@ -79,6 +83,21 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
     };
     let mut data_schema = data.clone();
     data_schema.retain(|field| field.name != records.corrupt_record);
+    Ok(CsvOptions {
+        data_schema,
+        column_pruning,
+        enforce_schema: options.bool("enforceSchema")?,
+        syntax: syntax(reader, options)?,
+        times: captured.times(reader)?,
+        records,
+    })
+}
+
+/// What `CSVOptions` say of how lines are cut.
+pub(crate) fn syntax(reader: &Reader<'_>, options: Object<'_>) -> Result<CsvSyntax> {
+    if !options.text("charset")?.eq_ignore_ascii_case("UTF-8") {
+        return Err(Unsupported::of_use("CSV in another encoding than UTF-8"));
+    }
     let (delimiter, quote, escape) = characters(options)?;
     // The default says that an escape escapes itself, where it is none of quotes.
     if let Some(other) = options.option("charToEscapeQuoteEscaping")? {
@@ -91,9 +110,7 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
         -1 => None,
         _ => Some(size(options, "maxCharsPerColumn")?),
     };
-    Ok(CsvOptions {
-        data_schema,
-        column_pruning,
+    Ok(CsvSyntax {
         delimiter,
         quote,
         escape,
@@ -102,7 +119,6 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
             false => None,
         },
         header: options.bool("headerFlag")?,
-        enforce_schema: options.bool("enforceSchema")?,
         trim_leading: options.bool("ignoreLeadingWhiteSpaceInRead")?,
         trim_trailing: options.bool("ignoreTrailingWhiteSpaceInRead")?,
         null_value: options.text("nullValue")?.into_owned(),
@@ -112,8 +128,6 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<CsvOptions
         negative_infinity: options.text("negativeInf")?.into_owned(),
         max_columns: size(options, "maxColumns")?,
         max_chars,
-        times: captured.times(reader)?,
-        records,
     })
 }
 

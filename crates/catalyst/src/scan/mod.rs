@@ -19,13 +19,16 @@ use crate::plan::{Broadcast, LeafId};
 use crate::types::{StructField, read_fields};
 use javaser::Closure;
 
-pub use csv::CsvOptions;
-pub(crate) use csv::{character as csv_character, characters as csv_characters};
+pub use csv::{CsvOptions, CsvSyntax};
+pub(crate) use csv::{
+    character as csv_character, characters as csv_characters, syntax as csv_syntax,
+};
 pub(crate) use json::check_encoding as check_json_encoding;
 pub use json::{JsonForm, JsonOptions};
 pub use parquet::ParquetOptions;
 pub(crate) use records::{
-    MAX_SEPARATOR, check_locale, check_one_row, malformed, option_text, size, zone,
+    MAX_SEPARATOR, check_locale, check_one_row, malformed, option_text, size,
+    times as record_times, zone,
 };
 pub use records::{Malformed, PushedFilter, RecordOptions, RecordTimes};
 pub use text::TextOptions;
@@ -115,13 +118,14 @@ impl fmt::Display for FileFormat {
                 flag(f, (options.whole_text, "wholetext"))
             }
             Self::Csv(options) => {
-                let chars = [options.delimiter, options.quote, options.escape].map(char::from);
+                let of = &options.syntax;
+                let chars = [of.delimiter, of.quote, of.escape].map(char::from);
                 write!(
                     f,
                     "{} {} separated {chars:?}",
                     options.records, options.times
                 )?;
-                flag(f, (options.header, "header"))?;
+                flag(f, (of.header, "header"))?;
                 flag(f, (options.column_pruning, "columnPruning"))
             }
             Self::Json(options) => write!(f, "{} {}", options.records, options.form.times),

@@ -131,17 +131,21 @@ impl<'g> Captured<'g> {
 
     /// How texts are read as times.
     pub(super) fn times(&self, reader: &Reader<'_>) -> Result<RecordTimes> {
-        let options = self.options;
-        if reader.settings.legacy_time_parser || has(options, "enableDateTimeParsingFallback")? {
-            return Err(Unsupported::of_use("times as Spark 2 reads them"));
-        }
-        Ok(RecordTimes {
-            zone: zone(reader, options)?,
-            date: option_text(options, "dateFormatInRead")?,
-            timestamp: option_text(options, "timestampFormatInRead")?,
-            timestamp_ntz: option_text(options, "timestampNTZFormatInRead")?,
-        })
+        times(reader, self.options)
     }
+}
+
+/// How `CSVOptions` or `JSONOptions` say that times are read.
+pub(crate) fn times(reader: &Reader<'_>, options: Object<'_>) -> Result<RecordTimes> {
+    if reader.settings.legacy_time_parser || has(options, "enableDateTimeParsingFallback")? {
+        return Err(Unsupported::of_use("times as Spark 2 reads them"));
+    }
+    Ok(RecordTimes {
+        zone: zone(reader, options)?,
+        date: option_text(options, "dateFormatInRead")?,
+        timestamp: option_text(options, "timestampFormatInRead")?,
+        timestamp_ntz: option_text(options, "timestampNTZFormatInRead")?,
+    })
 }
 
 impl fmt::Display for RecordOptions {

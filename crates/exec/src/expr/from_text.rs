@@ -62,6 +62,23 @@ impl Times {
         otherwise(days, self.date.as_ref(), text)
     }
 
+    /// Whether a text is a date, where it may be something else as well.
+    pub(crate) fn is_date(&self, text: &str) -> Result<bool, ()> {
+        match &self.date {
+            None => Ok(parse_date(text.as_bytes()).is_some()),
+            Some(format) if format.is_sure(text) => Ok(format.read(text).is_some()),
+            Some(_) => Ok(self.date(text)?.is_some()),
+        }
+    }
+
+    /// Whether a text is a timestamp, where it may be something else as well.
+    pub(crate) fn is_timestamp(&self, text: &str) -> Result<bool, ()> {
+        match &self.timestamp {
+            None => Ok(timestamp::parse(text, &self.zone)?.is_some()),
+            Some(_) => Ok(self.timestamp(text)?.is_some()),
+        }
+    }
+
     /// Microseconds since the epoch.
     pub(crate) fn timestamp(&self, text: &str) -> Parsed<i64> {
         let instant = match &self.timestamp {

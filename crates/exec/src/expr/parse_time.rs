@@ -139,6 +139,24 @@ impl Format {
         matches!(self.0.first(), Some(Piece::Number(..) | Piece::Fraction(_)))
     }
 
+    /// Whether Java does not read a text either that [`Self::read`] does not.
+    pub(super) fn is_sure(&self, text: &str) -> bool {
+        let exact = |piece: &Piece| match piece {
+            // Letters may be in other case.
+            Piece::Literal(literal) => !literal.is_alphabetic(),
+            Piece::Number(_, width) => *width > 1,
+            Piece::Fraction(_) => false,
+        };
+        // Years may have a sign, and with it more digits; who knows year 0.
+        let mut last = b' ';
+        let signed = text.bytes().any(|byte| {
+            let sign = byte == b'+' || (byte == b'-' && !last.is_ascii_digit());
+            last = byte;
+            sign
+        });
+        self.0.iter().all(exact) && !signed && !text.contains("0000")
+    }
+
     /// The local time that a text says.
     pub(super) fn read(&self, text: &str) -> Option<i64> {
         let mut rest = text;
@@ -309,6 +327,14 @@ mod tests {
         ] {
             assert!(Format::new(pattern).is_none(), "{pattern}");
         }
+        let sure = |pattern, text| Format::new(pattern).unwrap().is_sure(text);
+        for text in ["2020-01-02 03:04", "1,5", "2020-02-30", "20200102", "x", ""] {
+            assert!(sure("yyyy-MM-dd", text), "{text}");
+        }
+        for text in ["-2020-01-02", "+12020-01-02", "2020-01--2", "0000-01-02"] {
+            assert!(!sure("yyyy-MM-dd", text), "{text}");
+        }
+        assert!(!sure("d/M/yyyy", "002/01/2020") && !sure("yyyy-MM-dd'T'HH:mm", "1"));
         assert!(is_nothing("") && is_nothing("x1"));
         assert!(!is_nothing("NaN") && !is_nothing(" 1") && !is_nothing("1") && !is_nothing("ä"));
     }

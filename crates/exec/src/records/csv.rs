@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use catalyst::{CsvOptions, StructField, Unsupported};
+use catalyst::{CsvOptions, CsvSyntax, StructField, Unsupported};
 use datafusion_common::Result as DataFusionResult;
 use rows::error::bail_out;
 
@@ -31,12 +31,33 @@ pub(crate) struct CsvRecords {
 
 /// A value of a line.
 #[derive(Debug, PartialEq, Eq)]
-enum Token<'a> {
+pub(super) enum Token<'a> {
     /// Nothing is between separators.
     Missing,
     /// Quotes with nothing between.
     Empty,
     Text(Cow<'a, [u8]>),
+}
+
+impl Token<'_> {
+    /// The text that it stands for; `None` if that is null.
+    pub(super) fn text<'t>(&'t self, of: &'t CsvSyntax) -> DataFusionResult<Option<&'t str>> {
+        let text = match self {
+            Self::Missing => return Ok(None),
+            Self::Empty => of.empty_value.as_str(),
+            Self::Text(text) => {
+                let text = std::str::from_utf8(text);
+                text.map_err(|_| bail_out("text that is not UTF-8"))?
+            }
+        };
+        Ok(Some(text).filter(|text| *text != of.null_value))
+    }
+}
+
+/// Whether a line is blank, or a comment: nobody looks for values there.
+pub(super) fn is_nothing(line: &[u8], of: &CsvSyntax) -> bool {
+    line.iter().all(|byte| *byte <= b' ')
+        || line.first().is_some_and(|first| Some(*first) == of.comment)
 }
 
 impl CsvRecords {
@@ -91,19 +112,13 @@ impl CsvRecords {
         })
     }
 
-    /// Whether a line has nothing to read.
-    fn is_nothing(&self, line: &[u8]) -> bool {
-        let comment = self.options.comment;
-        line.iter().all(|byte| *byte <= b' ') || line.first().is_some_and(|b| Some(*b) == comment)
-    }
-
     /// That the names of a file are those of the columns, if anybody wants that.
     fn check_header(&mut self, line: &[u8]) -> DataFusionResult<()> {
         if self.options.enforce_schema {
             return Ok(());
         }
         let other = || bail_out("names of CSV that are not those of columns");
-        let mut tokens = Tokens::new(line, &self.options)?;
+        let mut tokens = Tokens::new(line, &self.options.syntax)?;
         let mut names = self.options.data_schema.iter().map(|field| &field.name);
         while let Some(token) = tokens.next(&mut self.unescaped)? {
             match (token, names.next()) {
@@ -118,7 +133,7 @@ impl CsvRecords {
     }
 
     fn read_values(&mut self, line: &[u8]) -> DataFusionResult<bool> {
-        let mut tokens = Tokens::new(line, &self.options)?;
+        let mut tokens = Tokens::new(line, &self.options.syntax)?;
         let mut count = 0;
         let mut well = true;
         self.read.fill(false);
@@ -128,13 +143,13 @@ impl CsvRecords {
             let Some(token) = tokens.next(&mut self.unescaped)? else {
                 break;
             };
-            if count == self.options.max_columns {
+            if count == self.options.syntax.max_columns {
                 return Err(bail_out("lines with too many columns"));
             }
             if let Some(column) = column {
                 let of = self.columns.get_mut(column);
                 let of = of.ok_or_else(|| bail_out("a column that is not there"))?;
-                let read = value(of, &token, &self.options, &self.times)?;
+                let read = value(of, &token, &self.options.syntax, &self.times)?;
                 well &= read;
                 if let Some(of) = self.read.get_mut(column) {
                     *of = read;
@@ -158,7 +173,7 @@ impl CsvRecords {
 
 impl Records for CsvRecords {
     fn header(&mut self, line: &[u8]) -> DataFusionResult<bool> {
-        if self.is_nothing(line) {
+        if is_nothing(line, &self.options.syntax) {
             return Ok(false);
         }
         self.check_header(line)?;
@@ -166,11 +181,11 @@ impl Records for CsvRecords {
     }
 
     fn has_header(&self) -> bool {
-        self.options.header
+        self.options.syntax.header
     }
 
     fn read(&mut self, line: &[u8]) -> DataFusionResult<Became> {
-        if self.is_nothing(line) {
+        if is_nothing(line, &self.options.syntax) {
             return Ok(Became::Nothing);
         }
         if self.unread {
@@ -197,18 +212,10 @@ impl Records for CsvRecords {
 fn value(
     column: &mut Column,
     token: &Token<'_>,
-    options: &CsvOptions,
+    options: &CsvSyntax,
     times: &Times,
 ) -> DataFusionResult<bool> {
-    let text = match token {
-        Token::Missing => None,
-        Token::Empty => Some(options.empty_value.as_str()),
-        Token::Text(text) => {
-            let text = std::str::from_utf8(text);
-            Some(text.map_err(|_| bail_out("text that is not UTF-8"))?)
-        }
-    };
-    let Some(text) = text.filter(|text| *text != options.null_value) else {
+    let Some(text) = token.text(options)? else {
         column.push_null()?;
         return Ok(true);
     };
@@ -266,7 +273,7 @@ fn value(
 }
 
 /// The number that a word stands for.
-fn special(text: &str, options: &CsvOptions) -> Option<f64> {
+pub(super) fn special(text: &str, options: &CsvSyntax) -> Option<f64> {
     if text == options.nan {
         Some(f64::NAN)
     } else if text == options.negative_infinity {
@@ -287,9 +294,9 @@ fn put<T>(found: Parsed<T>, append: impl FnOnce(Option<T>)) -> DataFusionResult<
 }
 
 /// The values of a line, one after the other.
-struct Tokens<'a> {
+pub(super) struct Tokens<'a> {
     rest: &'a [u8],
-    options: &'a CsvOptions,
+    options: &'a CsvSyntax,
     /// A separator was there, and a value follows.
     open: bool,
     /// Spark's tokenizer passes over the next value.
@@ -297,7 +304,7 @@ struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    fn new(line: &'a [u8], options: &'a CsvOptions) -> DataFusionResult<Self> {
+    pub(super) fn new(line: &'a [u8], options: &'a CsvSyntax) -> DataFusionResult<Self> {
         if memchr::memchr3(0, b'\n', b'\r', line).is_some() {
             return Err(bail_out("lines with control characters"));
         }
@@ -310,7 +317,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The next value. What has escapes is unescaped in `buffer`.
-    fn next(&mut self, buffer: &mut Vec<u8>) -> DataFusionResult<Option<Token<'a>>> {
+    pub(super) fn next(&mut self, buffer: &mut Vec<u8>) -> DataFusionResult<Option<Token<'a>>> {
         if !self.open {
             return Ok(None);
         }

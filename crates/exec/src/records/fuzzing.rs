@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringViewArray};
-use catalyst::{CsvOptions, DataType, Decimal, JsonForm, JsonInference, Malformed, StructField};
+use catalyst::{
+    CsvInference, CsvOptions, CsvSyntax, DataType, Decimal, JsonForm, JsonInference, Malformed,
+    RecordTimes, StructField,
+};
 use javatime::{TimeZone, Zones};
 
 use super::samples::csv;
-use super::{Became, CsvRecords, JsonRecords, JsonTypes, Records};
+use super::{Became, CsvRecords, CsvTypes, JsonRecords, JsonTypes, Records};
 
 /// A line of a file: each value that it makes is one of each column. And a text of which a query asks for a part.
 pub fn record_line(data: &[u8]) {
@@ -23,11 +26,16 @@ pub fn record_line(data: &[u8]) {
     csv.times.timestamp_ntz = Some("yyyy-MM-dd HH:mm:ss".to_owned());
     for trim in [false, true] {
         for escape in [b'\\', b'"', 0] {
-            let options = CsvOptions {
+            let syntax = CsvSyntax {
                 escape,
                 trim_leading: trim,
                 trim_trailing: trim,
                 comment: trim.then_some(b'#'),
+                ..csv.syntax.clone()
+            };
+            csv_columns_of(data, &syntax, &csv.times);
+            let options = CsvOptions {
+                syntax,
                 ..csv.clone()
             };
             for parsed in [&flat[..], &flat[2..4]] {
@@ -72,6 +80,26 @@ fn columns_of(text: &str) {
     if types.push(&lines).is_ok() {
         let columns = types.finish();
         assert!(columns.is_ok_and(|columns| columns.len() <= text.len() + 1));
+    }
+}
+
+/// Finds out the types of the values of lines.
+fn csv_columns_of(data: &[u8], syntax: &CsvSyntax, times: &RecordTimes) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let inference = CsvInference {
+        syntax: syntax.clone(),
+        times: times.clone(),
+        columns: 3,
+        first_line: "a,b,c".to_owned(),
+        prefers_date: true,
+    };
+    let lines: ArrayRef = Arc::new(StringViewArray::from_iter_values(text.lines()));
+    let lines = RecordBatch::try_from_iter([("value", lines)]).expect("a batch");
+    let mut types = CsvTypes::new(&inference).expect("known patterns");
+    if types.push(&lines).is_ok() {
+        assert_eq!(types.finish().len(), 3);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod column;
 mod csv;
+mod csv_types;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod infer;
@@ -17,6 +18,7 @@ use datafusion_common::Result as DataFusionResult;
 
 pub(crate) use column::Column;
 pub(crate) use csv::CsvRecords;
+pub use csv_types::CsvTypes;
 pub use infer::JsonTypes;
 pub(crate) use json::{JsonRecords, JsonValues};
 

@@ -2,7 +2,9 @@
 
 #![allow(clippy::expect_used)]
 
-use catalyst::{Broadcast, CsvOptions, Malformed, RecordOptions, RecordTimes, StructField};
+use catalyst::{
+    Broadcast, CsvOptions, CsvSyntax, Malformed, RecordOptions, RecordTimes, StructField,
+};
 use javaser::Limits;
 use javaser::arena::Graph;
 use javatime::{TimeZone, Zones};
@@ -34,20 +36,22 @@ pub(super) fn csv(data: &[StructField]) -> CsvOptions {
         times: times(),
         data_schema: data.to_vec(),
         column_pruning: true,
-        delimiter: b',',
-        quote: b'"',
-        escape: b'\\',
-        comment: None,
-        header: false,
         enforce_schema: true,
-        trim_leading: false,
-        trim_trailing: false,
-        null_value: String::new(),
-        empty_value: String::new(),
-        nan: "NaN".to_owned(),
-        infinity: "Inf".to_owned(),
-        negative_infinity: "-Inf".to_owned(),
-        max_columns: 20480,
-        max_chars: None,
+        syntax: CsvSyntax {
+            delimiter: b',',
+            quote: b'"',
+            escape: b'\\',
+            comment: None,
+            header: false,
+            trim_leading: false,
+            trim_trailing: false,
+            null_value: String::new(),
+            empty_value: String::new(),
+            nan: "NaN".to_owned(),
+            infinity: "Inf".to_owned(),
+            negative_infinity: "-Inf".to_owned(),
+            max_columns: 20480,
+            max_chars: None,
+        },
     }
 }

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringViewArray};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use catalyst::{CsvOptions, DataType, Decimal, JsonForm, StructField};
+use catalyst::{CsvInference, CsvOptions, CsvSyntax, DataType, Decimal, JsonForm, StructField};
 
 use super::samples::{csv, times};
-use super::{Became, CsvRecords, JsonRecords, Records};
+use super::{Became, CsvRecords, CsvTypes, JsonRecords, Records};
 use crate::testing::field;
 
 fn texts(names: &[&str]) -> Vec<StructField> {
@@ -89,12 +92,15 @@ fn values_of_csv_are_between_separators_and_quotes() {
         ],
     );
     let doubled = CsvOptions {
-        escape: b'"',
-        trim_leading: true,
-        trim_trailing: true,
-        comment: Some(b'#'),
-        null_value: "-".to_owned(),
-        empty_value: "e".to_owned(),
+        syntax: CsvSyntax {
+            escape: b'"',
+            trim_leading: true,
+            trim_trailing: true,
+            comment: Some(b'#'),
+            null_value: "-".to_owned(),
+            empty_value: "e".to_owned(),
+            ..options.syntax.clone()
+        },
         ..options
     };
     csv_read(
@@ -110,7 +116,10 @@ fn values_of_csv_are_between_separators_and_quotes() {
         ],
     );
     let without = CsvOptions {
-        escape: 0,
+        syntax: CsvSyntax {
+            escape: 0,
+            ..doubled.syntax.clone()
+        },
         ..doubled.clone()
     };
     csv_read(
@@ -119,10 +128,90 @@ fn values_of_csv_are_between_separators_and_quotes() {
         &[(r#"a,"x",b"#, "x"), (r#"a,"",b"#, "left")],
     );
     let short = CsvOptions {
-        max_columns: 2,
+        syntax: CsvSyntax {
+            max_columns: 2,
+            ..doubled.syntax.clone()
+        },
         ..doubled
     };
     csv_read(&short, &[1], &[("a,b,c", "left"), ("a,b", "b malformed")]);
+}
+
+/// The types that are found out of lines, with a type for each of three columns.
+fn csv_types(change: impl FnOnce(&mut CsvInference), lines: &[&str]) -> String {
+    let mut of = csv(&[]);
+    // As Spark has it if nobody says otherwise.
+    of.times.date = Some("yyyy-MM-dd".to_owned());
+    let mut inference = CsvInference {
+        syntax: of.syntax,
+        times: of.times,
+        columns: 3,
+        first_line: "a,b,c".to_owned(),
+        prefers_date: true,
+    };
+    change(&mut inference);
+    let mut types = CsvTypes::new(&inference).unwrap();
+    let lines: ArrayRef = Arc::new(StringViewArray::from_iter_values(lines));
+    match types.push(&RecordBatch::try_from_iter([("value", lines)]).unwrap()) {
+        Ok(()) => {
+            let types = types.finish().into_iter();
+            types.map(|of| of.to_string()).collect::<Vec<_>>().join(" ")
+        }
+        Err(_) => "left".to_owned(),
+    }
+}
+
+#[test]
+fn columns_of_csv_have_the_narrowest_type_of_their_values() {
+    let plain = |lines: &[&str]| csv_types(|_| (), lines);
+    assert_eq!(plain(&["1,2147483648,1.5", "-2,,2"]), "int bigint double");
+    assert_eq!(plain(&["", "  ", "1"]), "int void void");
+    assert_eq!(
+        plain(&["9223372036854775808,1.5e1,1e3"]),
+        "decimal(19,0) decimal(2,0) double"
+    );
+    assert_eq!(
+        plain(&["7,12345678901234567890,1", "9223372036854775808,1,1.5e1"]),
+        "decimal(19,0) decimal(20,0) decimal(10,0)"
+    );
+    assert_eq!(
+        plain(&[
+            "2020-01-02,2020-01-02 03:04,2020-01-02",
+            "2020-01-03,2020-01-04,1"
+        ]),
+        "date timestamp string"
+    );
+    assert_eq!(
+        plain(&["true,NaN,Inf", "FALSE,1,x"]),
+        "boolean double string"
+    );
+    assert_eq!(
+        plain(&["true,1,1", "1,true,2020-01-01"]),
+        "string string string"
+    );
+    assert_eq!(plain(&["M\u{fc}ller,\u{ff11}x,1"]), "left");
+    assert_eq!(plain(&["M\u{fc}ller,x,1"]), "string string int");
+    assert_eq!(plain(&["1,2,3,4", "\"1"]), "left");
+    let header = |of: &mut CsvInference| of.syntax.header = true;
+    assert_eq!(
+        csv_types(header, &["a,b,c", "1,,", "a,b,c"]),
+        "int void void"
+    );
+    assert_eq!(csv_types(|_| (), &["a,b,c"]), "string string string");
+    let late = |of: &mut CsvInference| of.prefers_date = false;
+    assert_eq!(csv_types(late, &["2020-01-02,2020,1"]), "timestamp int int");
+    let casts = |of: &mut CsvInference| of.times.date = None;
+    assert_eq!(
+        csv_types(casts, &["2020-1-2,2020-01-02 03:04,2020-01-02Tx"]),
+        "date date date"
+    );
+    let pattern = |of: &mut CsvInference| of.times.date = Some("dd/MM/yyyy".to_owned());
+    assert_eq!(
+        csv_types(pattern, &["02/01/2020,02/01/2020,x", "03/01/2020,y,"]),
+        "date string string"
+    );
+    let nulls = |of: &mut CsvInference| of.syntax.null_value = "NA".to_owned();
+    assert_eq!(csv_types(nulls, &["NA,1,NA", "1,NA,NA"]), "int int void");
 }
 
 #[test]
@@ -134,7 +223,10 @@ fn of_some_columns_lines_may_be_short() {
     assert_eq!(read(&mut records, "x"), "null");
     assert_eq!(read(&mut records, "x,y,z,u"), "z");
     let doubled = CsvOptions {
-        escape: b'"',
+        syntax: CsvSyntax {
+            escape: b'"',
+            ..options.syntax.clone()
+        },
         ..options.clone()
     };
     let mut records = CsvRecords::new(&doubled, &required, &[0]).unwrap();

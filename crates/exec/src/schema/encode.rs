@@ -15,11 +15,7 @@ const TYPES: &str = "org.apache.spark.sql.types";
 /// # Errors
 /// A class of the driver's Spark is not as it should be, or a column is of a type that [`super::read`] does not give.
 pub fn result(catalog: &Catalog, schema: Option<&[StructField]>) -> Result<Vec<u8>, Error> {
-    let mut types = Types {
-        writer: Writer::new(catalog),
-        catalog,
-        metadata: None,
-    };
+    let mut types = Types::new(catalog);
     let schemas = schema.map(|columns| types.structure(columns)).transpose()?;
     let all = schemas.into_iter().collect();
     let root = types.writer.array(&format!("[L{TYPES}.StructType;"), all)?;
@@ -31,12 +27,20 @@ pub fn result(catalog: &Catalog, schema: Option<&[StructField]>) -> Result<Vec<u
 /// # Errors
 /// As those of [`result`].
 pub fn inferred(catalog: &Catalog, columns: &[StructField]) -> Result<Vec<u8>, Error> {
-    let mut types = Types {
-        writer: Writer::new(catalog),
-        catalog,
-        metadata: None,
-    };
+    let mut types = Types::new(catalog);
     let root = types.structure(columns)?;
+    types.writer.finish(root)
+}
+
+/// The result of a task: the types of the values of its lines.
+///
+/// # Errors
+/// As those of [`result`].
+pub fn types(catalog: &Catalog, of: &[DataType]) -> Result<Vec<u8>, Error> {
+    let mut types = Types::new(catalog);
+    let all = of.iter().map(|of| types.data_type(of));
+    let all = all.collect::<Result<_, _>>()?;
+    let root = types.writer.array(&format!("[L{TYPES}.DataType;"), all)?;
     types.writer.finish(root)
 }
 
@@ -58,7 +62,15 @@ struct Types<'c> {
     metadata: Option<Value>,
 }
 
-impl Types<'_> {
+impl<'c> Types<'c> {
+    fn new(catalog: &'c Catalog) -> Self {
+        Self {
+            writer: Writer::new(catalog),
+            catalog,
+            metadata: None,
+        }
+    }
+
     fn metadata(&mut self) -> Result<Value, Error> {
         if let Some(known) = self.metadata {
             return Ok(known);

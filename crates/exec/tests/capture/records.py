@@ -60,6 +60,10 @@ def look(name, read):
 look("json.columns", lambda: spark.read.json(json))
 look("json.columns.options", lambda: spark.read.json(json, primitivesAsString=True, mode="DROPMALFORMED", columnNameOfCorruptRecord="bad"))
 look("json.columns.decimals", lambda: spark.read.json(json, prefersDecimal=True))
+look("csv.columns", lambda: spark.read.csv(csv, inferSchema=True))
+look("csv.columns.options", lambda: spark.read.csv(csv, inferSchema=True, header=True, sep="|", nullValue="-", comment="#", dateFormat="dd/MM/yyyy"))
+look("csv.columns.timestamps", lambda: spark.read.csv(csv, inferSchema=True, timestampFormat="yyyy"))
+look("csv.columns.sample", lambda: spark.read.csv(csv, inferSchema=True, samplingRatio=0.5))
 for name, form, options in [("csv", "csv", {"header": True, "sep": ";", "quoteAll": True, "nullValue": "-", "dateFormat": "dd.MM.yyyy", "lineSep": "\r\n"}), ("json", "json", {"ignoreNullFields": False}), ("text", "text", {"lineSep": "|"}), ("csv.strange", "csv", {"encoding": "UTF-16"}), ("json.pretty", "json", {"pretty": True})]:
     spark.sparkContext.setJobDescription(f"write.{name}")
     frame = reader().json(json) if form != "text" else texts
