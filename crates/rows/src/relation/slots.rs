@@ -3,8 +3,8 @@
 /// No head.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Slots of a hash table: keys and their heads. At most three quarters of them are used. A head is a row, if no two rows
-/// have the same key, and else the number of a group.
+/// Slots of a hash table: keys and their heads. At most three quarters of them are used. A head is a row, if no two
+/// rows have the same key, and else the number of a group.
 #[derive(Debug)]
 pub(super) struct Slots<K> {
     slots: Vec<(K, u32)>,
