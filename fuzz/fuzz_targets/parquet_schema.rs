@@ -1,6 +1,8 @@
 //! Footers of Parquet files, as columns of Spark.
 #![no_main]
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use catalyst::SchemaOptions;
 use exec::schema::read;
@@ -12,6 +14,7 @@ firesteel_fuzz::target!(|data: &[u8]| {
             int96_as_timestamp: flag,
             infer_timestamp_ntz: flag,
         };
-        let _ = read(&Bytes::copy_from_slice(data), options);
+        let file = Arc::new(Bytes::copy_from_slice(data));
+        let _ = read(file, data.len() as u64, options);
     }
 });

@@ -267,3 +267,16 @@ pub trait FileBytes: Debug + Send + Sync {
         false
     }
 }
+
+/// A file that is in memory.
+impl FileBytes for Bytes {
+    fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
+        let part = usize::try_from(range.start)
+            .ok()
+            .zip(usize::try_from(range.end).ok());
+        match part {
+            Some((start, end)) if start <= end && end <= self.len() => Ok(self.slice(start..end)),
+            _ => Err(rows::error::bail_out("a file that cannot be read")),
+        }
+    }
+}
