@@ -49,7 +49,8 @@ impl FilePath {
         })
     }
 
-    /// As `Path.toUri` of a file system's own paths prints itself. `None` if it has characters that nobody has looked at.
+    /// As `Path.toUri` of a file system's own paths prints itself. `None` if it has characters that nobody has looked
+    /// at.
     pub fn uri(&self) -> Option<String> {
         let mut text = format!("{}://{}", self.scheme, self.authority);
         for character in self.path.chars() {

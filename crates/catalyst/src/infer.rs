@@ -70,10 +70,7 @@ impl<'g> Lineage<'_, 'g> {
             .find_map(|object| object.maybe("options"));
         let inference = self.read_inference(options.ok_or_else(|| infer.unsupported())?)?;
         let texts = of_query(rdd.object("prev")?)?;
-        match self.texts(texts)? {
-            Some(tree) => Ok((tree, inference)),
-            None => Err(infer.unsupported()),
-        }
+        Ok((self.texts(texts, infer)?, inference))
     }
 
     /// The lines of a job that finds out types of the values in them, of which each row has one. `aggregate` says how,
@@ -121,14 +118,11 @@ impl<'g> Lineage<'_, 'g> {
         if text.name() != "Invoke" || text.text("functionName")? != "toString" {
             return Err(made.unsupported());
         }
-        match self.texts(objects.object("prev")?)? {
-            Some(tree) => Ok((tree, inference)),
-            None => Err(lines.unsupported()),
-        }
+        Ok((self.texts(objects.object("prev")?, lines)?, inference))
     }
 
-    /// What gives rows of a text each; `None` if they have other columns.
-    fn texts(&mut self, rdd: Object<'g>) -> Result<Option<Tree>> {
+    /// What gives rows of a text each, to the closure `to`.
+    fn texts(&mut self, rdd: Object<'g>, to: &Closure) -> Result<Tree> {
         let value = Attribute {
             name: "value".to_owned(),
             data_type: DataType::String,
@@ -137,10 +131,10 @@ impl<'g> Lineage<'_, 'g> {
             id: ExprId { id: -1, jvm_id: 0 },
         };
         let tree = self.rdd(rdd, Hint::output(vec![value]))?;
-        Ok(match tree.operator.output.require()? {
-            [only] if only.data_type == DataType::String => Some(tree),
-            _ => None,
-        })
+        match tree.operator.output.require()? {
+            [only] if only.data_type == DataType::String => Ok(tree),
+            _ => Err(to.unsupported()),
+        }
     }
 
     fn read_csv_inference(

@@ -28,8 +28,8 @@ pub(super) struct ListingJob {
 pub(super) struct ListingPlan {
     job: ListingJob,
     systems: Arc<FileSystems>,
-    /// As URIs, and where they are.
-    paths: Vec<(String, FilePath)>,
+    /// As URIs, where they are, and the bytes of a block there.
+    paths: Vec<(String, FilePath, u64)>,
 }
 
 impl ListingPlan {
@@ -46,11 +46,9 @@ impl ListingPlan {
         let paths = paths.map_err(|why| why.to_string())?.into_iter();
         let paths = paths.map(|uri| {
             let path = FilePath::of_uri(&uri).ok_or("files with such names")?;
-            // What the file system's own files would be, without looking at any.
-            systems
-                .made_up_block_size(&path, &job.conf)
-                .map_err(|why| why.reason())?;
-            Ok::<_, String>((uri, path))
+            let block_size = systems.made_up_block_size(&path, &job.conf);
+            let block_size = block_size.map_err(|why| why.reason())?;
+            Ok::<_, String>((uri, path, block_size))
         });
         Ok(Self {
             job: job.clone(),
@@ -62,11 +60,10 @@ impl ListingPlan {
     fn files(
         &self,
         path: &FilePath,
+        block_size: u64,
         context: &TaskContext,
     ) -> Result<Vec<LocatedFileStatus>, TaskError> {
-        let conf = &self.job.conf;
-        let system = self.systems.of(path, conf)?;
-        let block_size = self.systems.made_up_block_size(path, conf)?;
+        let system = self.systems.of(path, &self.job.conf)?;
         let found = self
             .systems
             .wait(&context.cancellation, self.leaves(&system, path, 0))?;
@@ -273,9 +270,9 @@ fn result(
 
 impl AcceptedTask for ListingPlan {
     fn run(self: Box<Self>, context: &Arc<TaskContext>) -> Result<TaskValue, TaskError> {
-        let found = self.paths.iter().map(|(uri, path)| {
+        let found = self.paths.iter().map(|(uri, path, block_size)| {
             context.check()?;
-            Ok((uri.clone(), self.files(path, context)?))
+            Ok((uri.clone(), self.files(path, *block_size, context)?))
         });
         let found = found.collect::<Result<Vec<_>, TaskError>>()?;
         result(&context.blocks.catalog, found)

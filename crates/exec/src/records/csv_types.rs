@@ -1,11 +1,12 @@
 //! Types of the values of lines of CSV, as Spark's `CSVInferSchema` finds them out.
 
-use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::array::RecordBatch;
 use catalyst::{CsvInference, DataType, Decimal, MAX_PRECISION, Unsupported};
 use datafusion_common::Result;
 use rows::error::bail_out;
 
 use super::csv::{Tokens, is_nothing, special};
+use super::texts_of;
 use crate::expr::from_text::{self, Times};
 
 /// What the values of a column may be so far. What a value is tried as goes on with what comes behind it.
@@ -69,13 +70,8 @@ impl<'a> CsvTypes<'a> {
     /// # Errors
     /// Bail-outs: a line that Spark has to look at.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let lines = batch.columns().first();
-        let lines = lines.and_then(|of| of.as_string_view_opt());
-        let lines = lines.ok_or_else(|| bail_out("rows without a text"))?;
-        if lines.null_count() > 0 {
-            return Err(bail_out("rows without a text"));
-        }
-        lines.iter().flatten().try_for_each(|line| self.line(line))
+        let mut lines = texts_of(batch)?.iter().flatten();
+        lines.try_for_each(|line| self.line(line))
     }
 
     /// The type of each column; `NullType` if it has no value.

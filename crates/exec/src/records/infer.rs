@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::array::RecordBatch;
 use catalyst::{DataType, Decimal, JsonInference, Malformed, StructField};
 use datafusion_common::{DataFusionError, Result};
 use jiter::{Jiter, JiterError, Peek};
 use rows::error::bail_out;
 
 use super::jackson::{MAX_NAME, is_blank, is_end, no_json};
+use super::texts_of;
 
 /// Digits of the longest decimal.
 const MAX_DIGITS: usize = 38;
@@ -80,15 +81,8 @@ impl<'a> JsonTypes<'a> {
     /// # Errors
     /// Bail-outs: a text that Spark has to look at.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let texts = batch
-            .columns()
-            .first()
-            .and_then(|of| of.as_string_view_opt());
-        let texts = texts.ok_or_else(|| bail_out("rows without a text"))?;
-        if texts.null_count() > 0 {
-            return Err(bail_out("rows without a text"));
-        }
-        texts.iter().flatten().try_for_each(|text| self.text(text))
+        let mut texts = texts_of(batch)?.iter().flatten();
+        texts.try_for_each(|text| self.text(text))
     }
 
     fn text(&mut self, text: &str) -> Result<()> {

@@ -14,13 +14,23 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
+use arrow::array::{Array as _, AsArray as _, RecordBatch, StringViewArray};
 use datafusion_common::Result as DataFusionResult;
+use rows::error::bail_out;
 
 pub(crate) use column::Column;
 pub(crate) use csv::CsvRecords;
 pub use csv_types::CsvTypes;
 pub use infer::JsonTypes;
 pub(crate) use json::{JsonRecords, JsonValues};
+
+/// The texts of rows of one column, none of which is null.
+fn texts_of(batch: &RecordBatch) -> DataFusionResult<&StringViewArray> {
+    let texts = batch.columns().first();
+    let texts = texts.and_then(|of| of.as_string_view_opt());
+    let texts = texts.filter(|texts| texts.null_count() == 0);
+    texts.ok_or_else(|| bail_out("rows without a text"))
+}
 
 /// What became of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -76,8 +76,8 @@ impl Grouping {
             return Grouped::One(self.firsts);
         }
         let mut starts = vec![0; self.firsts.len() + 1];
-        let grouped = || self.groups.iter().filter(|group| **group != NONE);
-        for group in grouped() {
+        // Rows without a group are behind the last one, here and below.
+        for group in &self.groups {
             if let Some(size) = starts.get_mut(*group as usize + 1) {
                 *size += 1;
             }
