@@ -148,9 +148,9 @@ impl Plan {
             .as_ref()
             .map_err(|r| TaskError::BailOut(r.clone()))?;
         let run = Run {
-            services: &*self.services,
-            stage: &self.stage,
-            context,
+            services: Arc::clone(&self.services),
+            stage: Arc::clone(&self.stage),
+            context: Arc::clone(context),
         };
         run.check(&self.step)?;
         let elements = run.elements(&self.step)?;

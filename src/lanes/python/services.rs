@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use javaser::Limits;
@@ -16,13 +17,13 @@ use crate::blocks::LocalDirs;
 use crate::blocks::broadcast::{Broadcasts, TorrentBroadcastRef};
 use crate::blocks::codec::Codec;
 use crate::blocks::kryo::{Kryo, KryoError, KryoReader, KryoValue};
-use crate::blocks::metrics::Counter;
+use crate::blocks::metrics::ShuffleReadMetrics;
 use crate::blocks::shuffle::{ReadRange, Shuffle};
 use crate::blocks::store::{BlockManager, CacheRequest, Cached};
 use crate::files::{FileSystems, HadoopConf};
 use crate::python::worker::PythonWorkers;
 use crate::python::{Element, Elements, FetchedFile, PythonFunction, function_of_rdd};
-use crate::task::{StageBinary, TaskContext, TaskError};
+use crate::task::{StageBinary, TaskContext, TaskError, TaskMetrics};
 
 /// Longest value in a shuffle or cached block that is believed.
 const MAX_VALUE: usize = i32::MAX as usize;
@@ -101,25 +102,25 @@ impl Services for ExecutorServices {
         self.function(stage, rdd).map(drop)
     }
 
-    fn python<'a>(
+    fn python(
         &self,
         stage: &StageBinary,
         rdd: NodeId,
         split: i32,
-        input: Elements<'a>,
-        context: &'a Arc<TaskContext>,
-    ) -> Result<Elements<'a>, TaskError> {
+        input: Elements<'static>,
+        context: &Arc<TaskContext>,
+    ) -> Result<Elements<'static>, TaskError> {
         let function = self.function(stage, rdd)?;
         let output = self.parts.workers.run(&function, split, input, context)?;
         Ok(Box::new(output.map(|bytes| bytes.map(Element::Bytes))))
     }
 
-    fn shuffle<'a>(
+    fn shuffle(
         &self,
         input: &ShuffleInput,
         partition: i32,
-        context: &'a TaskContext,
-    ) -> Result<Elements<'a>, TaskError> {
+        context: &TaskContext,
+    ) -> Result<Elements<'static>, TaskError> {
         let shuffle = &self.parts.shuffle;
         shuffle.tracker().update_epoch(context.epoch);
         let range = ReadRange {
@@ -128,8 +129,8 @@ impl Services for ExecutorServices {
             partitions: partition..partition.saturating_add(1),
             batch: false,
         };
-        let metrics = &context.metrics.shuffle_read;
-        let mut blocks = shuffle.read(&range, metrics, &context.cancellation)?;
+        let metrics = ShuffleMetrics(Arc::clone(&context.metrics));
+        let mut blocks = shuffle.read(&range, metrics.clone(), &context.cancellation)?;
         let kryo = self.kryo;
         let mut records = None;
         Ok(Box::new(std::iter::from_fn(move || {
@@ -153,12 +154,12 @@ impl Services for ExecutorServices {
         })))
     }
 
-    fn cached<'a>(
+    fn cached(
         &self,
         partition: &CachedPartition,
-        context: &'a TaskContext,
-        make: Make<'a>,
-    ) -> Result<Elements<'a>, TaskError> {
+        context: &TaskContext,
+        make: Make,
+    ) -> Result<Elements<'static>, TaskError> {
         let kryo = self.kryo;
         let request = CacheRequest {
             id: BlockId::Rdd {
@@ -191,7 +192,7 @@ impl Services for ExecutorServices {
                 input
                     .bytes_read
                     .add(i64::try_from(reader.size()).unwrap_or(i64::MAX));
-                elements(kryo, reader, Some(&input.records_read))
+                elements(kryo, reader, Some(Arc::clone(&context.metrics)))
             }
             Cached::Stored(reader) => elements(kryo, reader, None),
             Cached::NotStored { begun, rest } => Box::new(elements(kryo, begun, None).chain(rest)),
@@ -227,7 +228,7 @@ impl Services for ExecutorServices {
         self.checkpoints.as_ref()
     }
 
-    fn file_systems(&self) -> &FileSystems {
+    fn file_systems(&self) -> &Arc<FileSystems> {
         &self.parts.files
     }
 
@@ -268,6 +269,18 @@ impl Services for ExecutorServices {
     }
 }
 
+/// What a task counts of shuffles that it reads.
+#[derive(Debug, Clone)]
+struct ShuffleMetrics(Arc<TaskMetrics>);
+
+impl Deref for ShuffleMetrics {
+    type Target = ShuffleReadMetrics;
+
+    fn deref(&self) -> &ShuffleReadMetrics {
+        &self.0.shuffle_read
+    }
+}
+
 /// The next record of a block of a shuffle.
 fn record<R: Read>(reader: &mut KryoReader<R>) -> Result<Option<Element>, TaskError> {
     let key = match reader.read().map_err(of_kryo)? {
@@ -283,12 +296,12 @@ fn record<R: Read>(reader: &mut KryoReader<R>) -> Result<Option<Element>, TaskEr
     }
 }
 
-/// The elements in a cached block.
-fn elements<'a>(
+/// The elements in a cached block, counted as the task's input if they are.
+fn elements(
     kryo: Kryo,
-    block: impl Read + Send + 'a,
-    count: Option<&'a Counter>,
-) -> Elements<'a> {
+    block: impl Read + Send + 'static,
+    count: Option<Arc<TaskMetrics>>,
+) -> Elements<'static> {
     let mut reader = kryo.reader(block, MAX_VALUE);
     let mut done = false;
     Box::new(std::iter::from_fn(move || {
@@ -304,8 +317,8 @@ fn elements<'a>(
             Err(error) => Err(of_kryo(error)),
         };
         done = element.is_err();
-        if let (Some(count), false) = (count, done) {
-            count.add(1);
+        if let (Some(metrics), false) = (&count, done) {
+            metrics.input.records_read.add(1);
         }
         Some(element)
     }))

@@ -40,11 +40,11 @@ pub(super) fn part_of(dir: &FilePath, split: i32) -> FilePath {
 }
 
 /// The elements in a partition's file.
-pub(super) fn read<'a>(
+pub(super) fn read(
     path: &FilePath,
     file: Result<FileInput, FileError>,
     codec: Option<&Codec>,
-) -> Result<Elements<'a>, TaskError> {
+) -> Result<Elements<'static>, TaskError> {
     let file = file.map_err(|error| match error {
         FileError::NotFound(_) if path.scheme == "file" => TaskError::exception(
             "java.io.FileNotFoundException",

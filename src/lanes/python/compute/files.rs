@@ -25,17 +25,17 @@ fn delimiter(conf: &HadoopConf) -> Delimiter {
 }
 
 /// Files of an input, and what reads them.
-pub(super) struct Source<'a> {
-    pub(super) files: &'a Files,
+pub(super) struct Source {
+    pub(super) files: Files,
     pub(super) conf: Arc<HadoopConf>,
-    pub(super) systems: &'a FileSystems,
-    pub(super) context: &'a TaskContext,
+    pub(super) systems: Arc<FileSystems>,
+    pub(super) context: Arc<TaskContext>,
 }
 
-impl<'a> Source<'a> {
+impl Source {
     /// Fails with [`TaskError::BailOut`] if the files cannot be read here. Nothing has been read then.
     pub(super) fn check(&self, ranges: &[FileRange]) -> Result<(), TaskError> {
-        let (files, conf) = (self.files, &self.conf);
+        let (files, conf) = (&self.files, &self.conf);
         let no = |reason: &str| Err(TaskError::BailOut(reason.to_owned()));
         if files.ignore_corrupt {
             return no(FILES_IGNORE_CORRUPT.key);
@@ -87,35 +87,35 @@ impl<'a> Source<'a> {
     }
 
     /// The elements in files that [`Source::check`] has passed.
-    pub(super) fn read(self, ranges: &'a [FileRange]) -> Elements<'a> {
+    pub(super) fn read(self, ranges: Vec<FileRange>) -> Elements<'static> {
         let ignore_missing = self.files.ignore_missing;
-        let context = self.context;
+        let metrics = Arc::clone(&self.context.metrics);
         let delimiter = delimiter(&self.conf);
         let buffer = textfile::buffer_size(self.conf.text(textfile::BUFFER_SIZE).as_deref());
         let elements =
             ranges
-                .iter()
-                .flat_map(move |range| match self.open(range, &delimiter, buffer) {
+                .into_iter()
+                .flat_map(move |range| match self.open(&range, &delimiter, buffer) {
                     Ok(elements) => elements,
                     Err(error) if ignore_missing && error.kind() == io::ErrorKind::NotFound => {
                         tracing::warn!("Skipped missing file: {}", range.uri);
-                        Box::new(std::iter::empty()) as Elements<'_>
+                        Box::new(std::iter::empty()) as Elements<'static>
                     }
-                    Err(error) => Box::new(std::iter::once(Err(failure(range, &error)))),
+                    Err(error) => Box::new(std::iter::once(Err(failure(&range, &error)))),
                 });
         Box::new(elements.inspect(move |element| {
             if element.is_ok() {
-                context.metrics.input.records_read.add(1);
+                metrics.input.records_read.add(1);
             }
         }))
     }
 
     fn open(
         &self,
-        range: &'a FileRange,
+        range: &FileRange,
         delimiter: &Delimiter,
         buffer: usize,
-    ) -> io::Result<Elements<'a>> {
+    ) -> io::Result<Elements<'static>> {
         let end = range.start.saturating_add(range.length);
         let part = match (self.files.format, compression(range)) {
             (FileFormat::Lines | FileFormat::Records(_), Compression::None) => range.start..end,
@@ -136,7 +136,7 @@ impl<'a> Source<'a> {
             _ => {
                 let (conf, switch) = (&self.conf, &self.context.cancellation);
                 let file = self.systems.input(&range.path, part, conf, switch)?;
-                Input::Remote(file, self.context)
+                Input::Remote(file, Arc::clone(&self.context))
             }
         };
         match self.files.format {
@@ -187,7 +187,7 @@ fn failure(range: &FileRange, error: &io::Error) -> TaskError {
     TaskError::io(format_args!("{}: {error}", range.uri))
 }
 
-fn one(range: &FileRange, value: Element) -> Elements<'_> {
+fn one(range: &FileRange, value: Element) -> Elements<'static> {
     let path = Element::Text(Bytes::copy_from_slice(range.uri.as_bytes()));
     Box::new(std::iter::once(Ok(Element::tuple(path, value))))
 }
@@ -198,13 +198,13 @@ fn all(input: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn lines<'a>(
-    input: Input<'a>,
-    range: &'a FileRange,
+fn lines(
+    input: Input,
+    range: &FileRange,
     delimiter: Delimiter,
     buffer: usize,
-) -> Elements<'a> {
-    let (input, start, end): (Box<dyn Read + Send + 'a>, _, _) = match compression(range) {
+) -> Elements<'static> {
+    let (input, start, end): (Box<dyn Read + Send>, _, _) = match compression(range) {
         Compression::None => {
             let end = range.start.saturating_add(range.length);
             (Box::new(input), range.start, end)
@@ -212,6 +212,7 @@ fn lines<'a>(
         _ => (compression(range).reader(input), 0, u64::MAX),
     };
     let mut lines = Lines::new(input, delimiter, start, end, buffer);
+    let range = range.clone();
     let mut done = false;
     Box::new(std::iter::from_fn(move || {
         if done {
@@ -222,7 +223,7 @@ fn lines<'a>(
             Ok(None) => None,
             Err(error) => {
                 done = true;
-                Some(Err(failure(range, &error)))
+                Some(Err(failure(&range, &error)))
             }
         }
     }))
@@ -236,8 +237,8 @@ fn text(line: Bytes) -> Bytes {
     }
 }
 
-fn records<'a>(input: Input<'a>, range: &'a FileRange, length: i32) -> Elements<'a> {
-    let mut input: Box<dyn Read + Send + 'a> = match input {
+fn records(input: Input, range: &FileRange, length: i32) -> Elements<'static> {
+    let mut input: Box<dyn Read + Send> = match input {
         Input::Local(file) => Box::new(file),
         // Hadoop reads and counts record by record.
         input => Box::new(io::BufReader::with_capacity(
@@ -249,6 +250,7 @@ fn records<'a>(input: Input<'a>, range: &'a FileRange, length: i32) -> Elements<
     let end = range.start.saturating_add(range.length);
     // Positive, as the plan knows.
     let length = usize::try_from(length).unwrap_or_default();
+    let range = range.clone();
     Box::new(std::iter::from_fn(move || {
         if position >= end {
             return None;
@@ -266,7 +268,7 @@ fn records<'a>(input: Input<'a>, range: &'a FileRange, length: i32) -> Elements<
                         "java.io.EOFException",
                         format_args!("the file ends within a record of {length} bytes"),
                     ),
-                    _ => failure(range, &error),
+                    _ => failure(&range, &error),
                 }))
             }
         }
@@ -274,13 +276,13 @@ fn records<'a>(input: Input<'a>, range: &'a FileRange, length: i32) -> Elements<
 }
 
 /// A file whose bytes are counted as the task's input.
-enum Input<'a> {
+enum Input {
     /// Counts by itself.
     Local(LocalFile),
-    Remote(FileInput, &'a TaskContext),
+    Remote(FileInput, Arc<TaskContext>),
 }
 
-impl Read for Input<'_> {
+impl Read for Input {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Local(file) => file.read(buf),

@@ -38,7 +38,7 @@ pub(super) struct CachedPartition {
 }
 
 /// Computes a partition that is not there yet.
-pub(super) type Make<'a> = Box<dyn FnOnce() -> Result<Elements<'a>, TaskError> + Send + 'a>;
+pub(super) type Make = Box<dyn FnOnce() -> Result<Elements<'static>, TaskError> + Send>;
 
 /// What steps need of the executor.
 pub(super) trait Services: Send + Sync + std::fmt::Debug {
@@ -46,30 +46,30 @@ pub(super) trait Services: Send + Sync + std::fmt::Debug {
     fn check_python(&self, stage: &StageBinary, rdd: NodeId) -> Result<(), TaskError>;
 
     /// What the function of a `PythonRDD`, a node of the stage's graph, makes of a partition.
-    fn python<'a>(
+    fn python(
         &self,
         stage: &StageBinary,
         rdd: NodeId,
         split: i32,
-        input: Elements<'a>,
-        context: &'a Arc<TaskContext>,
-    ) -> Result<Elements<'a>, TaskError>;
+        input: Elements<'static>,
+        context: &Arc<TaskContext>,
+    ) -> Result<Elements<'static>, TaskError>;
 
     /// The records of a partition of a shuffle.
-    fn shuffle<'a>(
+    fn shuffle(
         &self,
         input: &ShuffleInput,
         partition: i32,
-        context: &'a TaskContext,
-    ) -> Result<Elements<'a>, TaskError>;
+        context: &TaskContext,
+    ) -> Result<Elements<'static>, TaskError>;
 
     /// A cached partition, made if nobody has it.
-    fn cached<'a>(
+    fn cached(
         &self,
         partition: &CachedPartition,
-        context: &'a TaskContext,
-        make: Make<'a>,
-    ) -> Result<Elements<'a>, TaskError>;
+        context: &TaskContext,
+        make: Make,
+    ) -> Result<Elements<'static>, TaskError>;
 
     /// The value of a broadcast `SerializableConfiguration`, a node of the stage's graph.
     fn hadoop_conf(
@@ -83,7 +83,7 @@ pub(super) trait Services: Send + Sync + std::fmt::Debug {
     fn checkpoint_codec(&self) -> Option<&Codec>;
 
     /// Where files are read.
-    fn file_systems(&self) -> &FileSystems;
+    fn file_systems(&self) -> &Arc<FileSystems>;
 
     /// Writes records for a shuffle.
     fn write_shuffle(

@@ -6,25 +6,25 @@ use javaser::arena::NodeId;
 
 use super::{CachedPartition, Services, checkpoint, files};
 use crate::files::{FilePath, HadoopConf};
-use crate::lanes::python::plan::Step;
+use crate::lanes::python::plan::{Files, Step};
 use crate::python::{Element, Elements};
 use crate::task::{StageBinary, TaskContext, TaskError};
 use javaser::XorShiftRandom;
 
 /// A task that computes steps.
-#[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Run<'a> {
-    pub(in super::super) services: &'a dyn Services,
-    pub(in super::super) stage: &'a StageBinary,
-    pub(in super::super) context: &'a Arc<TaskContext>,
+#[derive(Debug, Clone)]
+pub(in super::super) struct Run {
+    pub(in super::super) services: Arc<dyn Services>,
+    pub(in super::super) stage: Arc<StageBinary>,
+    pub(in super::super) context: Arc<TaskContext>,
 }
 
-impl<'a> Run<'a> {
+impl Run {
     /// Looks for what cannot be done, before anything is begun.
     ///
     /// # Errors
     /// [`TaskError::BailOut`], or what keeps the settings of files from being read.
-    pub(in super::super) fn check(self, step: &Step) -> Result<(), TaskError> {
+    pub(in super::super) fn check(&self, step: &Step) -> Result<(), TaskError> {
         match step {
             Step::Values(_) | Step::Shuffle { .. } | Step::LocalCheckpoint { .. } => Ok(()),
             Step::ReliableCheckpoint { dir, .. } => {
@@ -33,7 +33,7 @@ impl<'a> Run<'a> {
                 Ok(())
             }
             Step::Python { rdd, input, .. } => {
-                self.services.check_python(self.stage, *rdd)?;
+                self.services.check_python(&self.stage, *rdd)?;
                 self.check(input)
             }
             Step::Pairwise(input)
@@ -45,18 +45,7 @@ impl<'a> Run<'a> {
                 self.check(left)?;
                 self.check(right)
             }
-            Step::Files { files, ranges } => {
-                let conf = self
-                    .services
-                    .hadoop_conf(self.stage, files.conf, self.context)?;
-                let source = files::Source {
-                    files,
-                    conf,
-                    systems: self.services.file_systems(),
-                    context: self.context,
-                };
-                source.check(ranges)
-            }
+            Step::Files { files, ranges } => self.files(files)?.check(ranges),
         }
     }
 
@@ -64,13 +53,16 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// What keeps it from beginning.
-    pub(in super::super) fn elements(self, step: &'a Step) -> Result<Elements<'a>, TaskError> {
-        Ok(match step {
-            Step::Values(values) => Box::new(values.iter().cloned().map(Ok)),
+    pub(in super::super) fn elements(
+        &self,
+        step: &Arc<Step>,
+    ) -> Result<Elements<'static>, TaskError> {
+        Ok(match &**step {
+            Step::Values(values) => Box::new(values.clone().into_iter().map(Ok)),
             Step::Python { rdd, split, input } => {
                 let input = self.elements(input)?;
                 self.services
-                    .python(self.stage, *rdd, *split, input, self.context)?
+                    .python(&self.stage, *rdd, *split, input, &self.context)?
             }
             Step::Pairwise(input) => pairwise(self.elements(input)?),
             Step::Second(input) => Box::new(self.elements(input)?.map(|element| {
@@ -86,33 +78,26 @@ impl<'a> Run<'a> {
                 input,
             } => distribute(self.elements(input)?, *split, *partitions),
             Step::Shuffle { input, partition } => {
-                self.services.shuffle(input, *partition, self.context)?
+                self.services.shuffle(input, *partition, &self.context)?
             }
-            Step::Chain(inputs) => Box::new(inputs.iter().flat_map(move |input| self.begin(input))),
+            Step::Chain(inputs) => {
+                let (run, inputs) = (self.clone(), inputs.clone());
+                Box::new(inputs.into_iter().flat_map(move |input| run.begin(&input)))
+            }
             Step::Zip(left, right) => zip(self.elements(left)?, self.elements(right)?),
             Step::Cartesian(left, right) => {
+                let (run, right) = (self.clone(), Arc::clone(right));
                 // As in Spark, the right side is computed again for each element of the left one.
                 Box::new(self.elements(left)?.flat_map(move |left| match left {
                     Err(error) => failed(error),
                     Ok(left) => {
-                        Box::new(self.begin(right).map(move |right| {
+                        Box::new(run.begin(&right).map(move |right| {
                             right.map(|right| Element::tuple(left.clone(), right))
                         }))
                     }
                 }))
             }
-            Step::Files { files, ranges } => {
-                let conf = self
-                    .services
-                    .hadoop_conf(self.stage, files.conf, self.context)?;
-                let source = files::Source {
-                    files,
-                    conf,
-                    systems: self.services.file_systems(),
-                    context: self.context,
-                };
-                source.read(ranges)
-            }
+            Step::Files { files, ranges } => self.files(files)?.read(ranges.clone()),
             Step::Cached {
                 rdd,
                 split,
@@ -126,8 +111,9 @@ impl<'a> Run<'a> {
                     level: *level,
                     text: *text,
                 };
-                let make = Box::new(move || self.elements(input));
-                self.services.cached(&partition, self.context, make)?
+                let (run, input) = (self.clone(), Arc::clone(input));
+                let make = Box::new(move || run.elements(&input));
+                self.services.cached(&partition, &self.context, make)?
             }
             Step::ReliableCheckpoint { dir, split } => {
                 let conf = self.conf_of(&dir.path, dir.conf)?;
@@ -148,26 +134,37 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// What reads files.
+    fn files(&self, files: &Files) -> Result<files::Source, TaskError> {
+        let services = &self.services;
+        Ok(files::Source {
+            conf: services.hadoop_conf(&self.stage, files.conf, &self.context)?,
+            files: files.clone(),
+            systems: Arc::clone(services.file_systems()),
+            context: Arc::clone(&self.context),
+        })
+    }
+
     /// The settings for a path. This machine's files need none.
-    fn conf_of(self, path: &FilePath, conf: NodeId) -> Result<Arc<HadoopConf>, TaskError> {
+    fn conf_of(&self, path: &FilePath, conf: NodeId) -> Result<Arc<HadoopConf>, TaskError> {
         match path.scheme.as_str() {
             "file" => Ok(Arc::default()),
-            _ => self.services.hadoop_conf(self.stage, conf, self.context),
+            _ => self.services.hadoop_conf(&self.stage, conf, &self.context),
         }
     }
 
     /// As [`Run::elements`], with a failure as the only element.
-    fn begin(self, step: &'a Step) -> Elements<'a> {
+    fn begin(&self, step: &Arc<Step>) -> Elements<'static> {
         self.elements(step).unwrap_or_else(failed)
     }
 }
 
-fn failed<'a>(error: TaskError) -> Elements<'a> {
+fn failed(error: TaskError) -> Elements<'static> {
     Box::new(std::iter::once(Err(error)))
 }
 
 /// `PairwiseRDD.compute`: the hash of a key as eight bytes, then the pickled batch.
-fn pairwise(mut input: Elements<'_>) -> Elements<'_> {
+fn pairwise(mut input: Elements<'static>) -> Elements<'static> {
     Box::new(std::iter::from_fn(move || {
         let key = match input.next()? {
             Ok(key) => key,
@@ -189,7 +186,7 @@ fn unexpected() -> TaskError {
 }
 
 /// The function that `RDD.coalesce` maps over partitions before a shuffle.
-fn distribute(input: Elements<'_>, split: i32, partitions: i32) -> Elements<'_> {
+fn distribute(input: Elements<'static>, split: i32, partitions: i32) -> Elements<'static> {
     let mut position = XorShiftRandom::new(split.into()).next_int(partitions);
     Box::new(input.map(move |element| {
         position = position.wrapping_add(1);
@@ -203,7 +200,7 @@ fn distribute(input: Elements<'_>, split: i32, partitions: i32) -> Elements<'_> 
 }
 
 /// `RDD.zip`
-fn zip<'a>(mut left: Elements<'a>, mut right: Elements<'a>) -> Elements<'a> {
+fn zip(mut left: Elements<'static>, mut right: Elements<'static>) -> Elements<'static> {
     Box::new(std::iter::from_fn(move || {
         match (left.next(), right.next()) {
             (Some(Err(error)), _) | (_, Some(Err(error))) => Some(Err(error)),

@@ -18,7 +18,7 @@ use crate::python::{Element, testing};
 struct Played {
     conf: HadoopConf,
     cached: Mutex<Vec<CachedPartition>>,
-    files: FileSystems,
+    files: Arc<FileSystems>,
 }
 
 impl Played {
@@ -28,7 +28,12 @@ impl Played {
         Self {
             conf,
             cached: Mutex::default(),
-            files: FileSystems::new(runtime, properties, Vec::new(), Environment::default()),
+            files: Arc::new(FileSystems::new(
+                runtime,
+                properties,
+                Vec::new(),
+                Environment::default(),
+            )),
         }
     }
 }
@@ -38,14 +43,14 @@ impl Services for Played {
         Ok(())
     }
 
-    fn python<'a>(
+    fn python(
         &self,
         _: &StageBinary,
         _: NodeId,
         split: i32,
-        input: Elements<'a>,
-        _: &'a Arc<TaskContext>,
-    ) -> Result<Elements<'a>, TaskError> {
+        input: Elements<'static>,
+        _: &Arc<TaskContext>,
+    ) -> Result<Elements<'static>, TaskError> {
         Ok(Box::new(input.map(move |element| match element? {
             Element::Bytes(old) => {
                 let text = format!("{split}{}", String::from_utf8_lossy(&old));
@@ -55,22 +60,22 @@ impl Services for Played {
         })))
     }
 
-    fn shuffle<'a>(
+    fn shuffle(
         &self,
         input: &ShuffleInput,
         partition: i32,
-        _: &'a TaskContext,
-    ) -> Result<Elements<'a>, TaskError> {
+        _: &TaskContext,
+    ) -> Result<Elements<'static>, TaskError> {
         let pair = Element::Pair(input.shuffle_id.into(), Bytes::from(partition.to_string()));
         Ok(Box::new(std::iter::once(Ok(pair))))
     }
 
-    fn cached<'a>(
+    fn cached(
         &self,
         partition: &CachedPartition,
-        _: &'a TaskContext,
-        make: Make<'a>,
-    ) -> Result<Elements<'a>, TaskError> {
+        _: &TaskContext,
+        make: Make,
+    ) -> Result<Elements<'static>, TaskError> {
         self.cached.lock().push(partition.clone());
         make()
     }
@@ -88,7 +93,7 @@ impl Services for Played {
         None
     }
 
-    fn file_systems(&self) -> &FileSystems {
+    fn file_systems(&self) -> &Arc<FileSystems> {
         &self.files
     }
 
@@ -106,14 +111,15 @@ fn compute_with(services: Played, step: Step) -> Result<Vec<Element>, TaskError>
     let stage = task("range_1").stage;
     let context = testing::context();
     let run = Run {
-        services: &services,
-        stage: &stage,
-        context: &context,
+        services: Arc::new(services),
+        stage,
+        context,
     };
+    let step = Arc::new(step);
     run.check(&step)?;
     let elements: Result<Vec<_>, _> = run.elements(&step)?.collect();
     let records = run.context.metrics.input.records_read.get();
-    if let (Step::Files { .. }, Ok(elements)) = (&step, &elements) {
+    if let (Step::Files { .. }, Ok(elements)) = (&*step, &elements) {
         assert_eq!(records, i64::try_from(elements.len()).unwrap());
     }
     elements
