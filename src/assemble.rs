@@ -25,8 +25,7 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
         settings,
     } = parts;
     let properties = &plane.env.properties;
-    let mut lanes: Vec<Box<dyn Lane>> = Vec::new();
-    let mut workers = None;
+    let (mut workers, mut python, mut sql) = (None, None, None);
     if settings.native_lanes.contains(&LaneName::Python) {
         let own = PythonWorkers::new(properties, &plane.env.catalog)?;
         workers = Some(own.clone());
@@ -38,11 +37,7 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
             store: Arc::new(plane.blocks.clone()),
             files: Arc::clone(files),
         };
-        lanes.push(Box::new(PythonLane::new(
-            parts,
-            properties,
-            plane.env.limits,
-        )?));
+        python = Some(PythonLane::new(parts, properties, plane.env.limits)?);
     }
     if settings.native_lanes.contains(&LaneName::Sql)
         && properties.switch(&declared::SQL_ENABLED)?
@@ -60,9 +55,16 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
             spark_version,
             workers,
         };
-        lanes.push(Box::new(SqlLane::new(parts, properties)?));
+        sql = Some(SqlLane::new(parts, properties)?);
     }
-    Ok(lanes)
+    // Each computes parts of the other's tasks.
+    if let (Some(python), Some(sql)) = (&python, &sql) {
+        python.connect(sql.rows_for_python());
+        sql.connect(python.objects_for_sql());
+    }
+    let python = python.map(|lane| Box::new(lane) as Box<dyn Lane>);
+    let sql = sql.map(|lane| Box::new(lane) as Box<dyn Lane>);
+    Ok(python.into_iter().chain(sql).collect())
 }
 
 /// The time zones of the JDK whose JVM would run what is delegated. Without them, expressions in zones with rules are

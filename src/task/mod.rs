@@ -8,6 +8,7 @@ pub mod jvm;
 mod lane;
 mod metrics;
 pub mod outcome;
+mod pickled;
 mod value;
 
 pub use context::{Resources, TaskContext};
@@ -15,4 +16,5 @@ pub use decoded::{DecodeError, DecodedTask, StageBinary, StageTarget, TaskKind, 
 pub use error::{FetchFailure, TaskError, TaskException};
 pub use lane::{AcceptedTask, Assembly, Lane, LaneParts, LanesOf, Verifier};
 pub use metrics::{InputMetrics, TaskMetrics};
+pub use pickled::{OtherLane, PickledBatches, PickledPartition, PickledRdd, PickledSource};
 pub use value::TaskValue;

@@ -74,6 +74,7 @@ impl fmt::Display for OperatorKind {
             ),
             Self::LocalTableScan { leaf } => write!(f, "LocalTableScan leaf {leaf}"),
             Self::OneRowRelation { leaf } => write!(f, "OneRowRelation leaf {leaf}"),
+            Self::PickledScan(scan) => write!(f, "RDDScan of Python leaf {}", scan.leaf),
             Self::Range {
                 leaf,
                 start,
@@ -313,6 +314,15 @@ impl fmt::Display for Output {
                 "CsvTypes of {} columns behind {:?} {}",
                 inference.columns, inference.first_line, inference.times
             ),
+            Self::Pickled(rows) => {
+                let columns = rows.columns.iter().map(|column| &column.name);
+                let bytes = if rows.binary_as_bytes {
+                    " with bytes"
+                } else {
+                    ""
+                };
+                write!(f, "Pickled {}{bytes}", list(columns))
+            }
             Self::RangeSample {
                 order, sample_size, ..
             } => write!(f, "RangeSample {sample_size} of {}", list(order)),
@@ -398,6 +408,7 @@ impl fmt::Display for LeafInput {
             Self::Shuffle(spec) => write!(f, "{spec}"),
             Self::Rows(rows) => write!(f, "{} rows", rows.len()),
             Self::Slice(slice) => write!(f, "slice {slice}"),
+            Self::Partition(_) => f.write_str("a partition of Python's"),
         }
     }
 }

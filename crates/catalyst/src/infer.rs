@@ -192,7 +192,7 @@ impl<'g> Lineage<'_, 'g> {
 }
 
 /// The rows of a query that became an RDD.
-fn of_query(rdd: Object<'_>) -> Result<Object<'_>> {
+pub(crate) fn of_query(rdd: Object<'_>) -> Result<Object<'_>> {
     match rdd.name() {
         "SQLExecutionRDD" => rdd.object("sqlRDD"),
         other => Err(Unsupported::Class(other.to_owned())),

@@ -1,6 +1,6 @@
 //! How a task's partition is handed down to the leaves of its stage.
 
-use javaser::arena::Value;
+use javaser::arena::{NodeId, Value};
 use javaser::kryo::{KryoForm, last_unsafe_rows};
 
 use crate::error::{Result, Unsupported};
@@ -52,6 +52,8 @@ pub enum LeafInput {
     Rows(Vec<Vec<u8>>),
     /// Which slice of a range.
     Slice(i32),
+    /// The partition of an RDD of PySpark, in the task's graph.
+    Partition(NodeId),
 }
 
 /// A `PartitionedFile`.
@@ -246,6 +248,7 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
             expect(partition, "ParallelCollectionPartition")?;
             Ok(LeafInput::Slice(slice(reader, partition)?))
         }
+        OperatorKind::PickledScan(_) => Ok(LeafInput::Partition(partition.node)),
         _ => Err(wrong(partition)),
     }
 }

@@ -179,15 +179,12 @@ impl<'g> Lineage<'_, 'g> {
         self.row_of_no_columns(rdd.object("prev")?, metrics)
     }
 
-    /// `RDDScanExec`. Its rows are Java objects of any kind, and only of no columns is there nothing to know.
-    pub(crate) fn rdd_scan(&mut self, plan: Object<'g>, rdd: Object<'g>) -> Result<Tree> {
-        match plan_output(self.reader, plan)?.is_empty() {
-            true => self.row_of_no_columns(rdd, of_operator(self.reader, plan)?),
-            false => Err(Unsupported::Class(plan.name().to_owned())),
-        }
-    }
-
-    fn row_of_no_columns(&mut self, rdd: Object<'g>, metrics: Vec<Metric>) -> Result<Tree> {
+    /// A row of no columns, of which there is nothing to know.
+    pub(crate) fn row_of_no_columns(
+        &mut self,
+        rdd: Object<'g>,
+        metrics: Vec<Metric>,
+    ) -> Result<Tree> {
         self.collection(
             rdd,
             |leaf| OperatorKind::OneRowRelation { leaf },

@@ -38,6 +38,7 @@ mod object;
 mod operators;
 mod output;
 mod parallel_job;
+mod pickled;
 mod plan;
 mod python;
 mod scan;
@@ -70,6 +71,7 @@ pub use literal::{Literal, literals_of_row};
 pub use map_groups::{GroupUdf, GroupedInput, MapGroups};
 pub use map_in_batch::{MapInBatch, MapUdf};
 pub use metrics::Metric;
+pub use pickled::{PickledRows, PickledScan};
 pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,
 };

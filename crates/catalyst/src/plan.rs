@@ -14,6 +14,7 @@ use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::map_groups::MapGroups;
 use crate::map_in_batch::MapInBatch;
 use crate::metrics::Metric;
+use crate::pickled::PickledScan;
 use crate::python::{PythonForm, PythonUdf};
 use crate::scan::FileSourceScan;
 use crate::window::{RankLike, WindowExpression};
@@ -133,6 +134,8 @@ pub enum OperatorKind {
         /// Where tasks know that it is theirs.
         leaf: LeafId,
     },
+    /// Rows that Python pickled.
+    PickledScan(PickledScan),
     /// `Range`: numbers.
     Range {
         /// Where tasks say which slice.
@@ -406,6 +409,7 @@ impl Operator {
             | OperatorKind::ShuffleRead { .. }
             | OperatorKind::LocalTableScan { .. }
             | OperatorKind::OneRowRelation { .. }
+            | OperatorKind::PickledScan(_)
             | OperatorKind::Range { .. } => Vec::new(),
             OperatorKind::InMemoryTableScan(scan) => vec![&scan.table.child],
             OperatorKind::Filter { child, .. }

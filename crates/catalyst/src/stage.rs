@@ -12,6 +12,7 @@ use crate::infer::{CSV_LINES, CsvInference, INFER, JsonInference};
 use crate::inputs::{self, Inputs, TaskInputs};
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::object::{Object, Reader};
+use crate::pickled::{PickledRows, PickledScan};
 use crate::plan::{Operator, OperatorKind};
 use crate::shuffle::{self, ShuffleWrite};
 use crate::write::{Captured, FileWrite};
@@ -54,6 +55,8 @@ pub enum Output {
     JsonTypes(Box<JsonInference>),
     /// `CSVInferSchema.infer`: the types of all lines of a partition.
     CsvTypes(Box<CsvInference>),
+    /// `EvaluatePython.javaToPython`: rows for RDDs of PySpark.
+    Pickled(Box<PickledRows>),
     /// `RangePartitioner.sketch`: a sample of keys and the number of rows.
     RangeSample {
         /// The keys.
@@ -231,7 +234,8 @@ fn collect_leaves<'a>(operator: &'a Operator, leaves: &mut Vec<(usize, &'a Opera
         OperatorKind::ShuffleRead { leaf, .. }
         | OperatorKind::LocalTableScan { leaf }
         | OperatorKind::OneRowRelation { leaf }
-        | OperatorKind::Range { leaf, .. } => leaves.push((*leaf, operator)),
+        | OperatorKind::Range { leaf, .. }
+        | OperatorKind::PickledScan(PickledScan { leaf, .. }) => leaves.push((*leaf, operator)),
         _ => {
             for child in operator.children() {
                 collect_leaves(child, leaves);

@@ -231,6 +231,9 @@ impl Lowering {
             OperatorKind::LocalTableScan { leaf } => {
                 leaves::local("LocalTableScanExec", *leaf, &operator.output, demand)?
             }
+            OperatorKind::PickledScan(scan) => {
+                python::pickled_scan(scan, operator.output.require()?)?
+            }
             OperatorKind::OneRowRelation { leaf } => {
                 leaves::local("OneRowRelationExec", *leaf, &operator.output, demand)?
             }

@@ -41,7 +41,10 @@ impl NativeStage {
             // Spark leaves out sorts of what is sorted already.
             ordered: matches!(
                 stage.output,
-                Output::Collect { .. } | Output::TakeOrdered | Output::Files(_)
+                Output::Collect { .. }
+                    | Output::TakeOrdered
+                    | Output::Files(_)
+                    | Output::Pickled(_)
             ),
         };
         let root = Lowering::new().operator(&stage.root, &stage.inputs, demand)?;

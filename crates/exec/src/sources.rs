@@ -15,6 +15,7 @@ use rows::cached::CachedBatch;
 use rows::error::bail_out;
 
 use catalyst::ArrowSession;
+use catalyst::LeafId;
 use catalyst::ShufflePartitionSpec;
 use catalyst::{Broadcast, CachedTable, DataType, ShuffleRead};
 
@@ -137,6 +138,15 @@ pub trait Sources: Debug + Send + Sync {
         _times: PythonTimes,
     ) -> Result<PythonFrames> {
         Err(bail_out("no Python workers"))
+    }
+
+    /// What Python pickled: frames of a partition of the RDD of a [`PickledScan`](catalyst::PickledScan), a node of the
+    /// task's graph.
+    ///
+    /// # Errors
+    /// The partition cannot be computed.
+    fn pickled(&self, _leaf: LeafId, _partition: NodeId) -> Result<PythonFrames> {
+        Err(bail_out("no RDDs of Python"))
     }
 
     /// Whether the task may go on; asked by leaves once for each batch.

@@ -11,7 +11,7 @@ use super::plan::{RddKind, StagePlan, bind};
 use crate::blocks::kryo::Kryo;
 use crate::python::BroadcastFile;
 use crate::python::function_of_rdd;
-use crate::task::{StageBinary, TaskContext, TaskError, TaskObject};
+use crate::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskObject};
 
 #[derive(Debug)]
 struct NoFile;
@@ -33,18 +33,20 @@ pub fn python_stage(data: &[u8]) {
     let Ok(stage) = StageBinary::decode(stage, &limits) else {
         return;
     };
-    let Ok(plan) = StagePlan::judge(&stage) else {
+    let Ok(plan) = StagePlan::judge(&stage, &|_| Err(String::new())) else {
         return;
     };
-    for rdd in &plan.rdds {
+    for rdd in &plan.rdd.rdds {
         if let RddKind::Python { rdd, .. } = &rdd.kind {
             let _ = function_of_rdd(&stage.graph, *rdd, |_| Arc::new(NoFile));
         }
     }
     if let Ok(task) = TaskObject::decode(task, &limits) {
         let _ = task.serialized_task_metrics();
+        let stage = Arc::new(stage);
+        let task = DecodedTask { task, stage };
         for kryo in [None, Some(Kryo::default())] {
-            let _ = bind(&plan, &task.graph, task.partition, kryo);
+            let _ = bind(&plan.rdd, &task, task.task.partition, kryo);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Which tasks the lane takes, and how it runs them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use javaser::Limits;
 use javaser::arena::NodeId;
+use wire::task_description::TaskDescription;
 
 use super::compute::{Run, Services, write_checkpoint};
-use super::plan::{StagePlan, Step, Target, bind};
+use super::pickled::ObjectsForSql;
+use super::plan::{RddPlan, StagePlan, Step, Target, bind};
 use super::result::ResultFormat;
 use super::services::{ExecutorServices, PythonParts};
 use crate::blocks::LocalDirs;
@@ -14,7 +16,14 @@ use crate::blocks::codec::Codec;
 use crate::blocks::kryo::Kryo;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
 use crate::python::worker::PythonWorkers;
-use crate::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskValue};
+use crate::task::{
+    DecodedTask, OtherLane, PickledRdd, PickledSource, StageBinary, TaskContext, TaskError,
+    TaskValue,
+};
+
+/// PySpark before 4.2 forgets all resources of a task but the last that it is told, and which is told last depends on
+/// Scala's hash maps.
+const SEVERAL_RESOURCES: &str = "several kinds of resources, of which PySpark keeps one";
 
 /// The lane of PySpark's RDDs.
 #[derive(Debug)]
@@ -22,15 +31,57 @@ pub struct PythonLane {
     services: Arc<dyn Services>,
     /// How results are written.
     results: ResultFormat,
-    /// Why no checkpoint can be read or written.
-    no_checkpoints: Option<String>,
+    rules: PythonRules,
+    /// Who computes data frames.
+    rows: Arc<OtherLane>,
+    objects_for_sql: OnceLock<Arc<dyn PickledSource>>,
     /// Python's processes and the executor's directories; tests of plans have none.
     pub(super) workers: Option<PythonWorkers>,
     pub(super) local_dirs: Option<Arc<LocalDirs>>,
-    /// Workers forget all kinds of resources of a task but the last that they are told.
-    pub(super) one_resource: bool,
     /// Why no task can be run.
     nothing: Option<String>,
+}
+
+/// What an executor's settings say of RDDs.
+#[derive(Debug, Clone)]
+pub(super) struct PythonRules {
+    /// Why no checkpoint can be read or written.
+    no_checkpoints: Option<String>,
+    /// Workers forget all kinds of resources of a task but the last that they are told.
+    one_resource: bool,
+    /// Set if `spark.serializer` is Kryo.
+    pub(super) kryo: Option<Kryo>,
+}
+
+impl PythonRules {
+    /// Fails for tasks that workers cannot be told of.
+    pub(super) fn check(&self, description: &TaskDescription) -> Result<(), String> {
+        match self.one_resource && description.resources.len() > 1 {
+            true => Err(SEVERAL_RESOURCES.to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// Fails if checkpoints are read that cannot be.
+    pub(super) fn check_checkpoints(&self, plan: &RddPlan) -> Result<(), String> {
+        match &self.no_checkpoints {
+            Some(reason) if plan.reads_checkpoints() => Err(reason.clone()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Judges RDDs of data frames within a stage.
+pub(super) fn rows_of<'a>(
+    lane: &'a OtherLane,
+    stage: &'a StageBinary,
+    description: &'a TaskDescription,
+) -> impl Fn(NodeId) -> Result<Arc<dyn PickledRdd>, String> + 'a {
+    move |rdd| {
+        let lane = lane.get();
+        let lane = lane.ok_or("rows of data frames without the sql lane")?;
+        lane.judge(stage, rdd, description)
+    }
 }
 
 /// A task that the lane can run.
@@ -66,11 +117,12 @@ impl PythonLane {
             false => None,
         };
         let services = Arc::new(ExecutorServices::new(parts, kryo, checkpoints, limits));
+        let mut lane = Self::with_services(services, properties, kryo);
+        lane.rules.one_resource = one_resource;
         Ok(Self {
-            one_resource,
             workers,
             local_dirs,
-            ..Self::with_services(services, properties, kryo)
+            ..lane
         })
     }
 
@@ -87,15 +139,41 @@ impl PythonLane {
         };
         let no_checkpoints = (results != ResultFormat::Java)
             .then(|| format!("a checkpoint of spark.serializer {serializer}"));
+        let rules = PythonRules {
+            no_checkpoints,
+            one_resource: false,
+            kryo: match results {
+                ResultFormat::Java => None,
+                ResultFormat::Kryo(kryo) => Some(kryo),
+            },
+        };
         Self {
             services,
             results,
-            no_checkpoints,
-            one_resource: false,
+            rules,
+            rows: Arc::default(),
+            objects_for_sql: OnceLock::new(),
             workers: None,
             local_dirs: None,
             nothing: unknown_part(properties, LaneName::Python),
         }
+    }
+
+    /// RDDs of pickled objects for data frames.
+    pub fn objects_for_sql(&self) -> &Arc<dyn PickledSource> {
+        self.objects_for_sql.get_or_init(|| {
+            Arc::new(ObjectsForSql {
+                services: Arc::clone(&self.services),
+                rules: self.rules.clone(),
+                rows: Arc::clone(&self.rows),
+                nothing: self.nothing.clone(),
+            })
+        })
+    }
+
+    /// Makes known who computes the data frames whose rows become RDDs.
+    pub fn connect(&self, sql: &Arc<dyn PickledSource>) {
+        self.rows.connect(sql);
     }
 
     /// Judges a task: gives what runs it, or the reason to delegate it. A stage is looked through once; the other tasks
@@ -103,22 +181,27 @@ impl PythonLane {
     ///
     /// # Errors
     /// The reason: one of few texts, to be counted.
-    pub fn accepts(&self, task: &DecodedTask) -> Result<Plan, String> {
+    pub fn accepts(
+        &self,
+        task: &DecodedTask,
+        description: &TaskDescription,
+    ) -> Result<Plan, String> {
         if let Some(reason) = &self.nothing {
             return Err(reason.clone());
         }
-        let judged = task.stage.judged(|stage| Judged(StagePlan::judge(stage)));
+        self.rules.check(description)?;
+        let judged = task.stage.judged(|stage| {
+            let rows = rows_of(&self.rows, stage, description);
+            Judged(StagePlan::judge(stage, &rows))
+        });
         let plan = judged.0.as_ref().map_err(String::clone)?;
-        if let Some(reason) = &self.no_checkpoints
-            && (matches!(plan.target, Target::Checkpoint(_)) || plan.reads_checkpoints())
+        if let Some(reason) = &self.rules.no_checkpoints
+            && matches!(plan.target, Target::Checkpoint(_))
         {
             return Err(reason.clone());
         }
-        let kryo = match self.results {
-            ResultFormat::Java => None,
-            ResultFormat::Kryo(kryo) => Some(kryo),
-        };
-        let step = bind(plan, &task.task.graph, task.task.partition, kryo)?;
+        self.rules.check_checkpoints(&plan.rdd)?;
+        let step = bind(&plan.rdd, task, task.task.partition, self.rules.kryo)?;
         Ok(Plan {
             services: Arc::clone(&self.services),
             results: self.results,
@@ -133,7 +216,7 @@ impl Plan {
     /// The `PythonAccumulatorV2` of the stage's Python functions, in the stage's graph: where
     /// [`TaskContext::python_updates`] belong.
     pub fn accumulator(&self) -> Option<NodeId> {
-        self.judged.0.as_ref().ok()?.accumulator
+        self.judged.0.as_ref().ok()?.rdd.accumulator
     }
 
     /// Runs the task on this thread, which may wait for files, workers and other executors.

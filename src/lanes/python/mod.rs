@@ -5,6 +5,7 @@ mod compute;
 pub(crate) mod fuzzing;
 mod lane;
 mod native_lane;
+mod pickled;
 mod plan;
 mod result;
 mod services;

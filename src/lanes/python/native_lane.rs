@@ -11,10 +11,6 @@ use crate::python::broadcast_file;
 use crate::report::Report;
 use crate::task::{AcceptedTask, DecodedTask, Lane, TaskContext, TaskError, TaskValue};
 
-/// PySpark before 4.2 forgets all resources of a task but the last that it is told, and which is told last depends on
-/// Scala's hash maps.
-const SEVERAL_RESOURCES: &str = "several kinds of resources, of which PySpark keeps one";
-
 impl Lane for PythonLane {
     fn name(&self) -> LaneName {
         LaneName::Python
@@ -25,10 +21,7 @@ impl Lane for PythonLane {
         task: &DecodedTask,
         description: &TaskDescription,
     ) -> Result<Box<dyn AcceptedTask>, String> {
-        if self.one_resource && description.resources.len() > 1 {
-            return Err(SEVERAL_RESOURCES.to_owned());
-        }
-        Self::accepts(self, task).map(|plan| Box::new(plan) as Box<dyn AcceptedTask>)
+        Self::accepts(self, task, description).map(|plan| Box::new(plan) as Box<dyn AcceptedTask>)
     }
 
     fn broadcast_removed(&self, id: i64) {

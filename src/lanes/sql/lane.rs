@@ -1,26 +1,27 @@
 //! Which tasks the lane takes.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use catalyst::{
-    LeafInput, Listing, Operator, OperatorKind, Output, SchemaMerge, Settings, Stage, TaskInputs,
-    Unsupported,
+    LeafId, Listing, Operator, OperatorKind, Output, SchemaMerge, Settings, Stage, Unsupported,
 };
 use exec::NativeStage;
 use javaser::Limits;
-use javaser::arena::Value;
+use javaser::arena::{NodeId, Value};
 use javatime::Zones;
 use wire::task_description::TaskDescription;
 
 use super::engine::Engine;
 use super::functions::Functions;
 use super::listing::{ListingJob, ListingPlan};
+use super::partition::SqlPartition;
+use super::pickled::RowsForPython;
 use super::relations::Relations;
 use super::result_format::ResultFormat;
 use super::run::SqlPlan;
 use super::schemas::{SchemaJob, SchemaPlan};
 use super::sink::JudgedOutput;
-use super::sources::{local_path, remote_path};
 use super::sql_metrics::SqlMetrics;
 use super::verify::{Attempts, Rules};
 use crate::blocks::broadcast::Broadcasts;
@@ -33,7 +34,10 @@ use crate::files::{FileSystems, HadoopConf};
 use crate::memory::budget::ExecutionMemory;
 use crate::python::worker::PythonWorkers;
 use crate::report::Verification;
-use crate::task::{AcceptedTask, DecodedTask, Lane, StageBinary, StageTarget, Verifier};
+use crate::task::{
+    AcceptedTask, DecodedTask, Lane, OtherLane, PickledRdd, PickledSource, StageBinary,
+    StageTarget, Verifier,
+};
 
 /// The executor's parts that the lane works with.
 #[derive(Debug, Clone)]
@@ -62,6 +66,7 @@ pub struct SqlParts {
 #[derive(Debug)]
 pub struct SqlLane {
     shared: Arc<Shared>,
+    rows_for_python: Arc<dyn PickledSource>,
     /// Why no task can be run.
     nothing: Option<String>,
 }
@@ -79,15 +84,33 @@ pub(super) struct Shared {
     pub(super) format: ResultFormat,
     /// Of objects that are read.
     pub(super) limits: Limits,
+    /// Who computes RDDs of Python.
+    python: OtherLane,
 }
 
-/// A stage that runs natively.
+/// Operators that run natively.
 #[derive(Debug)]
 pub(super) struct JudgedStage {
     pub(super) native: NativeStage,
-    pub(super) output: JudgedOutput,
     pub(super) metrics: SqlMetrics,
     pub(super) python: Functions,
+    /// RDDs of Python that leaves read.
+    pub(super) pickled: HashMap<LeafId, Arc<dyn PickledRdd>>,
+}
+
+impl JudgedStage {
+    /// Where updates of Python's accumulators go.
+    pub(super) fn accumulator(&self) -> Option<NodeId> {
+        let mut of_rdds = self.pickled.values().filter_map(|rdd| rdd.accumulator());
+        self.python.accumulator().or_else(|| of_rdds.next())
+    }
+}
+
+/// A stage that runs natively, and what it does with its rows.
+#[derive(Debug)]
+pub(super) struct JudgedPlan {
+    pub(super) stage: Arc<JudgedStage>,
+    pub(super) output: JudgedOutput,
     /// With `spark.firesteel.verify=both`.
     pub(super) rules: Option<Arc<Rules>>,
 }
@@ -99,7 +122,7 @@ struct Judged(Result<Work, String>);
 /// What the tasks of a stage do.
 #[derive(Debug, Clone)]
 enum Work {
-    Plan(Arc<JudgedStage>),
+    Plan(Arc<JudgedPlan>),
     Schemas(SchemaJob),
     Listing(ListingJob),
 }
@@ -127,21 +150,39 @@ impl SqlLane {
     /// A setting is wrong.
     pub fn new(parts: SqlParts, properties: &SparkProperties) -> Result<Self, SettingError> {
         let verifier = verifies(properties)?.then(Attempts::default);
+        let nothing = unknown_part(properties, LaneName::Sql);
+        let shared = Arc::new(Shared {
+            relations: Relations::new(parts.memory.clone()),
+            parts,
+            engine: OnceLock::new(),
+            verifier,
+            codec: Codec::from_conf(properties)?,
+            format: match Kryo::of_serializer(properties)? {
+                Some(kryo) => ResultFormat::Kryo(kryo),
+                None => ResultFormat::Java,
+            },
+            limits: Limits::default(),
+            python: OtherLane::default(),
+        });
+        let rows_for_python = RowsForPython {
+            shared: Arc::clone(&shared),
+            nothing: nothing.clone(),
+        };
         Ok(Self {
-            shared: Arc::new(Shared {
-                relations: Relations::new(parts.memory.clone()),
-                parts,
-                engine: OnceLock::new(),
-                verifier,
-                codec: Codec::from_conf(properties)?,
-                format: match Kryo::of_serializer(properties)? {
-                    Some(kryo) => ResultFormat::Kryo(kryo),
-                    None => ResultFormat::Java,
-                },
-                limits: Limits::default(),
-            }),
-            nothing: unknown_part(properties, LaneName::Sql),
+            shared,
+            rows_for_python: Arc::new(rows_for_python),
+            nothing,
         })
+    }
+
+    /// Rows of data frames for RDDs of Python.
+    pub fn rows_for_python(&self) -> &Arc<dyn PickledSource> {
+        &self.rows_for_python
+    }
+
+    /// Makes known who computes the RDDs of Python that data frames are made of.
+    pub fn connect(&self, python: &Arc<dyn PickledSource>) {
+        self.shared.python.connect(python);
     }
 }
 
@@ -165,8 +206,8 @@ impl Lane for SqlLane {
         let judged = task
             .stage
             .judged(|stage| Judged(shared.judge(stage, description)));
-        let stage = match judged.0.as_ref().map_err(String::clone)? {
-            Work::Plan(stage) => stage,
+        let plan = match judged.0.as_ref().map_err(String::clone)? {
+            Work::Plan(plan) => plan,
             Work::Schemas(job) => {
                 return SchemaPlan::new(job, &shared.parts.files, task)
                     .map(|plan| Box::new(plan) as _);
@@ -176,17 +217,10 @@ impl Lane for SqlLane {
                     .map(|plan| Box::new(plan) as _);
             }
         };
-        let inputs = stage
-            .native
-            .stage()
-            .bind(&task.task.graph, task.task.partition)
-            .map_err(|why| why.to_string())?;
-        check_files(&inputs)?;
+        let node = task.task.partition;
         Ok(Box::new(SqlPlan {
-            shared: Arc::clone(&self.shared),
-            binary: Arc::clone(&task.stage),
-            stage: Arc::clone(stage),
-            inputs,
+            partition: SqlPartition::new(&self.shared, &plan.stage, task, node)?,
+            plan: Arc::clone(plan),
         }))
     }
 
@@ -239,18 +273,12 @@ impl Shared {
         let target = match binary.target {
             StageTarget::Function(node) | StageTarget::Shuffle(node) => node,
         };
-        let property = |name: &str| {
-            let mut properties = description.properties.iter();
-            properties
-                .find(|(key, _)| key == name)
-                .map(|(_, value)| value.as_str())
-        };
+        let property = |name: &str| property(description, name);
         let mut settings = Settings::new(property);
-        settings.zones = self.parts.zones.clone();
-        settings.spark = self.parts.spark;
-        settings.kryo = self.format.kryo();
+        self.complete(&mut settings);
         let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
-        let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
+        let stage = self.judged_stage(stage, binary, description)?;
+        let native = &stage.native;
         let what = match native.stage().output {
             Output::Files(_) => Some("a write, which cannot be held against another one"),
             Output::JsonTypes(_) => Some("columns of JSON, which are not held against others"),
@@ -263,26 +291,63 @@ impl Shared {
         if self.verifier.is_some() {
             self.check_format("results that are held against others")?;
         }
-        if has_cached(&native.stage().root) {
-            self.check_format("cached tables")?;
-        }
         let output = JudgedOutput::new(native.stage(), property, &self.parts.spark_version);
         let output = output.map_err(words)?;
-        let metrics = SqlMetrics::read(&binary.graph)?;
-        let python = Functions::read(&native.stage().root, &binary.graph, &self.parts)?;
-        python.check(description, &self.parts)?;
         let rules = self
             .verifier
             .as_ref()
             .map(|_| Arc::new(Rules::new(native.stage())));
-        Ok(Work::Plan(Arc::new(JudgedStage {
-            native,
+        Ok(Work::Plan(Arc::new(JudgedPlan {
+            stage: Arc::new(stage),
             output,
-            metrics,
-            python,
             rules,
         })))
     }
+
+    /// Adds what sessions do not say.
+    pub(super) fn complete(&self, settings: &mut Settings) {
+        settings.zones = self.parts.zones.clone();
+        settings.spark = self.parts.spark;
+        settings.kryo = self.format.kryo();
+    }
+
+    /// Judges the operators of a stage.
+    pub(super) fn judged_stage(
+        &self,
+        stage: Stage,
+        binary: &StageBinary,
+        description: &TaskDescription,
+    ) -> Result<JudgedStage, String> {
+        let native = NativeStage::new(Arc::new(stage)).map_err(|why| why.to_string())?;
+        let stage = native.stage();
+        if has_cached(&stage.root) {
+            self.check_format("cached tables")?;
+        }
+        let python = Functions::read(&stage.root, &binary.graph, &self.parts)?;
+        python.check(description, &self.parts)?;
+        let mut pickled = HashMap::new();
+        for leaf in stage.leaves() {
+            let OperatorKind::PickledScan(scan) = &leaf.kind else {
+                continue;
+            };
+            let lane = self.python.get();
+            let lane = lane.ok_or("RDDs of Python without the python lane")?;
+            pickled.insert(scan.leaf, lane.judge(binary, scan.rdd, description)?);
+        }
+        Ok(JudgedStage {
+            metrics: SqlMetrics::read(&binary.graph)?,
+            native,
+            python,
+            pickled,
+        })
+    }
+}
+
+/// A property of a task.
+pub(super) fn property<'a>(description: &'a TaskDescription, name: &str) -> Option<&'a str> {
+    let mut properties = description.properties.iter();
+    let found = properties.find(|(key, _)| key == name);
+    found.map(|(_, value)| value.as_str())
 }
 
 /// Whether a cached table is read or made.
@@ -290,17 +355,4 @@ fn has_cached(operator: &Operator) -> bool {
     // The operators are as deep as the decoder lets them be.
     matches!(operator.kind, OperatorKind::InMemoryTableScan(_))
         || operator.children().any(has_cached)
-}
-
-/// Files of this host and of file systems that are known.
-fn check_files(inputs: &TaskInputs) -> Result<(), String> {
-    match inputs {
-        TaskInputs::Leaf(_, LeafInput::Files(files)) => {
-            let mut others = files.iter().filter(|file| local_path(&file.path).is_none());
-            others.try_for_each(|file| remote_path(&file.path).map(|_| ()))
-        }
-        TaskInputs::Leaf(..) => Ok(()),
-        TaskInputs::Union(_, one) | TaskInputs::Cached(_, one) => check_files(one),
-        TaskInputs::Zip(all) | TaskInputs::Coalesced(all) => all.iter().try_for_each(check_files),
-    }
 }

@@ -29,6 +29,8 @@ pub(crate) mod fuzzing;
 mod lane;
 mod listing;
 mod memory;
+mod partition;
+mod pickled;
 mod relations;
 mod result_format;
 mod results;

@@ -174,6 +174,8 @@ impl JudgedOutput {
                 let write = JudgedWrite::new(write, session, spark_version)?;
                 OutputKind::Files(Box::new(write))
             }
+            // Who asks for these is no stage.
+            Output::Pickled(_) => return Err(Unsupported::of_use("rows for Python")),
             Output::JsonTypes(_) if stage.kryo.is_some() => {
                 return Err(Unsupported::of_use("columns of JSON with spark.serializer"));
             }

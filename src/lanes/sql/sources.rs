@@ -10,12 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use catalyst::{ArrowSession, Broadcast, CachedTable, DataType, ShufflePartitionSpec, ShuffleRead};
+use catalyst::{
+    ArrowSession, Broadcast, CachedTable, DataType, LeafId, ShufflePartitionSpec, ShuffleRead,
+};
 use datafusion_common::Result;
 use exec::{
     BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,
     PythonFrames, PythonTimes, Shared, Sources,
 };
+use javaser::arena::NodeId;
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use rows::error::{RunError, bail_out};
@@ -25,8 +28,8 @@ use super::cached::{self, MadeTables};
 use super::failure::of_source;
 use super::functions_session::arrow_session;
 use super::lane::{JudgedStage, Shared as Lane};
+use super::partition::SqlPartition;
 use super::row_blocks::{RowBlocks, SharedMetrics};
-use super::run::SqlPlan;
 use crate::blocks::broadcast::TorrentBroadcastRef;
 use crate::blocks::metrics::{Counter, ShuffleReadMetrics};
 use crate::blocks::shuffle::{MapStatuses, ReadRange};
@@ -34,7 +37,7 @@ use crate::files::{
     FileError, FileInput, FilePath, HadoopConf, LocalFile, RangeFile, is_known_scheme,
 };
 use crate::python::worker::PythonWorkers;
-use crate::task::{StageBinary, TaskContext};
+use crate::task::{PickledPartition, StageBinary, TaskContext};
 
 /// What one attempt reads.
 #[derive(Debug)]
@@ -42,6 +45,7 @@ pub(super) struct TaskSources {
     lane: Arc<Lane>,
     binary: Arc<StageBinary>,
     stage: Arc<JudgedStage>,
+    pickled: HashMap<(LeafId, NodeId), Arc<dyn PickledPartition>>,
     context: Arc<TaskContext>,
     /// Whether blocks of one map may be read as one.
     batches: bool,
@@ -55,14 +59,15 @@ pub(super) struct TaskSources {
 
 impl TaskSources {
     /// For an attempt.
-    pub(super) fn new(plan: &SqlPlan, context: Arc<TaskContext>) -> Self {
-        let lane = Arc::clone(&plan.shared);
+    pub(super) fn new(partition: &SqlPartition, context: Arc<TaskContext>) -> Self {
+        let lane = Arc::clone(&partition.shared);
         let conf = lane.parts.shuffle.conf();
         let batches = !conf.old_fetch_protocol && context.blocks.io_encryption_key.is_none();
         Self {
             lane,
-            binary: Arc::clone(&plan.binary),
-            stage: Arc::clone(&plan.stage),
+            binary: Arc::clone(&partition.binary),
+            stage: Arc::clone(&partition.stage),
+            pickled: partition.pickled.clone(),
             context,
             batches,
             read: Mutex::default(),
@@ -270,6 +275,13 @@ impl Sources for TaskSources {
         self.stage
             .python
             .call(workers, call, arguments, times, &self.context)
+    }
+
+    fn pickled(&self, leaf: LeafId, partition: NodeId) -> Result<PythonFrames> {
+        let of = self.pickled.get(&(leaf, partition));
+        let of = of.ok_or_else(|| bail_out("a partition of another RDD"))?;
+        let batches = of.batches(&self.context).map_err(of_source)?;
+        Ok(Box::new(batches.map(|batch| batch.map_err(of_source))))
     }
 
     fn alive(&self) -> Result<()> {

@@ -44,26 +44,33 @@ impl SqlMetrics {
         Ok(Self(templates))
     }
 
+    /// As [`Self::updates`], of those that were measured only: other parts of the task send theirs.
+    pub(super) fn updates_of(&self, values: &HashMap<i64, i64>) -> Vec<Accumulator> {
+        let measured = |template: &&Template| values.contains_key(&template.accumulator);
+        let templates = self.0.iter().filter(measured);
+        templates.map(|template| template.update(values)).collect()
+    }
+
     /// What a task sends that has measured `values`, by accumulator.
     pub(super) fn updates(&self, values: &HashMap<i64, i64>) -> Vec<Accumulator> {
-        self.0
-            .iter()
-            .map(|template| {
-                let mut bytes = template.bytes.clone();
-                let value = values.get(&template.accumulator);
-                let place = bytes
-                    .get_mut(template.place..)
-                    .and_then(<[u8]>::first_chunk_mut::<8>);
-                if let (Some(value), Some(place)) = (value, place) {
-                    *place = value.to_be_bytes();
-                }
-                Accumulator::Raw(Raw(bytes))
-            })
-            .collect()
+        let templates = self.0.iter();
+        templates.map(|template| template.update(values)).collect()
     }
 }
 
 impl Template {
+    fn update(&self, values: &HashMap<i64, i64>) -> Accumulator {
+        let mut bytes = self.bytes.clone();
+        let value = values.get(&self.accumulator);
+        let place = bytes
+            .get_mut(self.place..)
+            .and_then(<[u8]>::first_chunk_mut::<8>);
+        if let (Some(value), Some(place)) = (value, place) {
+            *place = value.to_be_bytes();
+        }
+        Accumulator::Raw(Raw(bytes))
+    }
+
     fn new(stage: &Graph, metric: NodeId) -> Result<Self, String> {
         let unexpected = |what: &str| format!("an SQLMetric without {what}");
         let accumulator = stage

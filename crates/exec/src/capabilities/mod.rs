@@ -191,6 +191,7 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::ShuffleRead { .. } => "ShuffledRowRDD",
         OperatorKind::LocalTableScan { .. } => "LocalTableScanExec",
         OperatorKind::OneRowRelation { .. } => "OneRowRelationExec",
+        OperatorKind::PickledScan(_) => "RDDScanExec",
         OperatorKind::Range { .. } => "RangeExec",
         OperatorKind::Filter { .. } => "FilterExec",
         OperatorKind::Project { .. } => "ProjectExec",

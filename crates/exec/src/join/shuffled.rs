@@ -200,6 +200,7 @@ fn leaves(operator: &Operator) -> Vec<Leaf> {
         OperatorKind::LocalTableScan { leaf }
         | OperatorKind::OneRowRelation { leaf }
         | OperatorKind::Range { leaf, .. } => Some((*leaf, None)),
+        OperatorKind::PickledScan(scan) => Some((scan.leaf, None)),
         _ => None,
     };
     let own = leaf.map(|(id, shuffle)| Leaf { id, shuffle });
@@ -219,7 +220,7 @@ fn bytes(task: &Task, inputs: &TaskInputs, leaves: &[Leaf]) -> Option<u64> {
                     lengths.sum()
                 }
                 LeafInput::Rows(rows) => Some(rows.iter().map(|row| row.len() as u64).sum()),
-                LeafInput::Slice(_) => None,
+                LeafInput::Slice(_) | LeafInput::Partition(_) => None,
             }
         }
         TaskInputs::Zip(all) | TaskInputs::Coalesced(all) => {

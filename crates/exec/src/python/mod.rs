@@ -12,6 +12,7 @@ mod groups;
 mod made;
 mod map;
 mod message;
+mod objects;
 mod pickle;
 mod queue;
 mod results;
@@ -43,6 +44,8 @@ use rows::error::bail_out;
 pub(super) use self::aggregate::aggregate_python;
 pub(super) use self::groups::map_groups;
 pub(super) use self::map::map_in_batch;
+pub(super) use self::objects::pickled_scan;
+pub use self::pickle::DataFramePickler;
 
 use self::frames::Frames;
 use self::pickle::RowPickler;

@@ -6,18 +6,18 @@
 use std::ops::Range;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Decimal128Array, Float32Array,
-    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, ListArray, StringViewArray,
-    TimestampMicrosecondArray,
+    Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
+    DurationMicrosecondArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
+    Int64Array, ListArray, RecordBatch, StringViewArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
-use catalyst::{DataType, Unsupported};
+use catalyst::{DataType, PickledRows, Unsupported};
 
 use super::is_simple;
-use super::schema::json_of_row;
+use super::schema::{json_of_columns, json_of_row};
 
 /// Opcodes of protocol 2.
 mod op {
@@ -34,6 +34,7 @@ mod op {
     pub(super) const LONG1: u8 = 0x8a;
     pub(super) const BINFLOAT: u8 = b'G';
     pub(super) const BINUNICODE: u8 = b'X';
+    pub(super) const BINBYTES: u8 = b'B';
     pub(super) const GLOBAL: u8 = b'c';
     pub(super) const TUPLE: u8 = b't';
     pub(super) const TUPLE1: u8 = 0x85;
@@ -48,6 +49,45 @@ pub(super) struct RowPickler {
     types: Vec<DataType>,
     /// The schema as JSON, if rows go through it.
     schema: Option<String>,
+    /// Whether binary values are `bytes`, and not `bytearray`s.
+    binary_as_bytes: bool,
+}
+
+/// Pickles rows of a data frame, each a `Row`.
+#[derive(Debug)]
+pub struct DataFramePickler(RowPickler);
+
+/// Bytes of a frame from which on the next row begins another one.
+const FRAME: usize = 256 << 10;
+
+impl DataFramePickler {
+    /// For these rows.
+    ///
+    /// # Errors
+    /// Values of one of the types are not pickled natively.
+    pub fn new(rows: &PickledRows) -> Result<Self, Unsupported> {
+        let types = rows.columns.iter().map(|column| column.data_type.clone());
+        let types: Vec<_> = types.collect();
+        types.iter().try_for_each(check_of_row)?;
+        Ok(Self(RowPickler {
+            types,
+            schema: Some(json_of_columns(&rows.columns)),
+            binary_as_bytes: rows.binary_as_bytes,
+        }))
+    }
+
+    /// Frames of all rows of a batch; `None` if its columns have other types.
+    #[must_use]
+    pub fn frames(&self, batch: &RecordBatch) -> Option<Vec<Vec<u8>>> {
+        let columns = self.0.columns(batch.columns())?;
+        let (mut frames, mut next) = (Vec::new(), 0);
+        while next < batch.num_rows() {
+            let (frame, end) = self.0.frame_until(&columns, next..batch.num_rows(), FRAME);
+            frames.push(frame);
+            next = end;
+        }
+        Some(frames)
+    }
 }
 
 impl RowPickler {
@@ -59,21 +99,42 @@ impl RowPickler {
         types.iter().try_for_each(check)?;
         let schema = types.iter().any(needs_conversion);
         let schema = schema.then(|| json_of_row(&types));
-        Ok(Self { types, schema })
+        Ok(Self {
+            types,
+            schema,
+            binary_as_bytes: false,
+        })
     }
 
     /// The columns, as they are pickled; `None` if they have other types.
     pub(super) fn columns<'a>(&self, arrays: &'a [ArrayRef]) -> Option<Vec<Column<'a>>> {
         let columns = self.types.iter().zip(arrays);
-        columns.map(|(of, array)| Column::new(of, array)).collect()
+        let columns = columns.map(|(of, array)| Column::new(of, array, self.binary_as_bytes));
+        columns.collect()
     }
 
     /// The frame of these rows.
     pub(super) fn frame(&self, columns: &[Column<'_>], rows: Range<usize>) -> Vec<u8> {
-        let mut out = Vec::with_capacity(16 * (1 + columns.len()) * rows.len());
+        self.frame_until(columns, rows, usize::MAX).0
+    }
+
+    /// The frame of the first of these rows, until it has so many bytes; and the first row that is not in it.
+    fn frame_until(
+        &self,
+        columns: &[Column<'_>],
+        rows: Range<usize>,
+        bytes: usize,
+    ) -> (Vec<u8>, usize) {
+        let expected = 16 * (1 + columns.len()) * rows.len();
+        let mut out = Vec::with_capacity(expected.min(bytes));
         out.extend_from_slice(&op::PROTO);
         out.extend_from_slice(&[op::EMPTY_LIST, op::MARK]);
+        let mut end = rows.end;
         for (count, row) in rows.enumerate() {
+            if out.len() >= bytes {
+                end = row;
+                break;
+            }
             if let Some(schema) = &self.schema {
                 match count {
                     0 => put_converter(schema, &mut out),
@@ -90,7 +151,7 @@ impl RowPickler {
             }
         }
         out.extend_from_slice(&[op::APPENDS, op::STOP]);
-        out
+        (out, end)
     }
 }
 
@@ -117,6 +178,19 @@ fn put_text(text: &str, out: &mut Vec<u8>) {
     // Columns keep the length of a text in 32 bits.
     out.extend_from_slice(&(text.len() as u32).to_le_bytes());
     out.extend_from_slice(text.as_bytes());
+}
+
+fn put_bytes(bytes: &[u8], as_bytes: bool, out: &mut Vec<u8>) {
+    if !as_bytes {
+        put_global("builtins", "bytearray", out);
+    }
+    out.push(op::BINBYTES);
+    // Columns keep the length of a value in 32 bits.
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+    if !as_bytes {
+        out.extend_from_slice(&[op::TUPLE1, op::REDUCE]);
+    }
 }
 
 fn put_integer(value: i64, out: &mut Vec<u8>) {
@@ -150,12 +224,17 @@ pub(super) enum Column<'a> {
     Text(&'a StringViewArray),
     Date(&'a Date32Array),
     Timestamp(&'a TimestampMicrosecondArray),
+    DayTimeInterval(&'a DurationMicrosecondArray),
+    /// With whether they are `bytes`.
+    Binary(&'a BinaryViewArray, bool),
     Array(&'a ListArray, Box<Column<'a>>),
+    /// Tuples, of which the schema makes `Row`s.
+    Struct(&'a StructArray, Vec<Column<'a>>),
 }
 
 impl<'a> Column<'a> {
     /// A column of that type; `None` if it has another.
-    fn new(of: &DataType, array: &'a ArrayRef) -> Option<Self> {
+    fn new(of: &DataType, array: &'a ArrayRef, binary_as_bytes: bool) -> Option<Self> {
         Some(match of {
             DataType::Null => Self::Null,
             DataType::Boolean => Self::Boolean(array.as_boolean_opt()?),
@@ -173,7 +252,19 @@ impl<'a> Column<'a> {
             }
             DataType::Array { element, .. } => {
                 let list = array.as_list_opt::<i32>()?;
-                Self::Array(list, Box::new(Self::new(element, list.values())?))
+                let elements = Self::new(element, list.values(), binary_as_bytes)?;
+                Self::Array(list, Box::new(elements))
+            }
+            DataType::DayTimeInterval => {
+                Self::DayTimeInterval(array.as_primitive_opt::<DurationMicrosecondType>()?)
+            }
+            DataType::Binary => Self::Binary(array.as_binary_view_opt()?, binary_as_bytes),
+            DataType::Struct(fields) => {
+                let all = array.as_struct_opt()?;
+                let columns = fields.iter().zip(all.columns());
+                let columns =
+                    columns.map(|(of, array)| Self::new(&of.data_type, array, binary_as_bytes));
+                Self::Struct(all, columns.collect::<Option<_>>()?)
             }
             _ => return None,
         })
@@ -193,7 +284,10 @@ impl<'a> Column<'a> {
             Self::Text(array) => array,
             Self::Date(array) => array,
             Self::Timestamp(array) => array,
+            Self::DayTimeInterval(array) => array,
+            Self::Binary(array, _) => array,
             Self::Array(array, _) => array,
+            Self::Struct(array, _) => array,
         })
     }
 
@@ -221,6 +315,8 @@ impl<'a> Column<'a> {
             Self::Text(array) => put_text(array.value(row), out),
             Self::Date(array) => put_integer(array.value(row).into(), out),
             Self::Timestamp(array) => put_integer(array.value(row), out),
+            Self::DayTimeInterval(array) => put_integer(array.value(row), out),
+            Self::Binary(array, as_bytes) => put_bytes(array.value(row), *as_bytes, out),
             Self::Array(array, elements) => {
                 out.extend_from_slice(&[op::EMPTY_LIST, op::MARK]);
                 // Offsets are not negative and grow; there is one more than rows.
@@ -231,7 +327,28 @@ impl<'a> Column<'a> {
                 }
                 out.push(op::APPENDS);
             }
+            Self::Struct(_, columns) => {
+                out.push(op::MARK);
+                for column in columns {
+                    column.put(row, out);
+                }
+                out.push(op::TUPLE);
+            }
         }
+    }
+}
+
+/// Fails for types whose values are not pickled natively as parts of rows.
+fn check_of_row(of: &DataType) -> Result<(), Unsupported> {
+    match of {
+        DataType::Binary | DataType::DayTimeInterval => Ok(()),
+        DataType::Array { element, .. } => check_of_row(element),
+        DataType::Struct(fields) => {
+            let mut fields = fields.iter();
+            fields.try_for_each(|field| check_of_row(&field.data_type))
+        }
+        of if is_simple(of) => Ok(()),
+        _ => Err(Unsupported::of_use(format!("rows with {of} for Python"))),
     }
 }
 

@@ -60,6 +60,26 @@ pub(super) fn columns(frame: &[u8], types: &[DataType]) -> Result<(Vec<ArrayRef>
     Ok((columns, results.len()))
 }
 
+/// The columns of a frame of rows, which are lists or tuples of values each, and their number.
+///
+/// # Errors
+/// As [`columns`]
+pub(super) fn rows<'t>(
+    frame: &[u8],
+    types: impl IntoIterator<Item = &'t DataType>,
+) -> Result<(Vec<ArrayRef>, usize)> {
+    let mut objects = Objects::default();
+    let (Item::List(root) | Item::Tuple(root)) = objects.read(frame)? else {
+        return Err(other());
+    };
+    let rows = objects.elements(root).iter().map(|item| match item {
+        Item::List(place) | Item::Tuple(place) => Ok(objects.elements(*place)),
+        _ => Err(other()),
+    });
+    let rows = rows.collect::<Result<Vec<_>>>()?;
+    Ok((fields(&objects, types, &rows)?, rows.len()))
+}
+
 /// The columns of rows.
 fn fields<'t>(
     objects: &Objects<'_>,

@@ -10,6 +10,12 @@ pub(super) fn json_of_row<'a>(types: impl IntoIterator<Item = &'a DataType>) -> 
     structure(fields).to_string()
 }
 
+/// The schema of rows with these columns.
+pub(super) fn json_of_columns(columns: &[StructField]) -> String {
+    let field = |of: &StructField| field(&of.name, &of.data_type, of.nullable);
+    structure(columns.iter().map(field)).to_string()
+}
+
 fn structure(fields: impl Iterator<Item = Value>) -> Value {
     json!({"type": "struct", "fields": fields.collect::<Vec<_>>()})
 }
@@ -48,6 +54,7 @@ fn json_of(of: &DataType) -> Value {
             let (key, value) = (json_of(key), json_of(value));
             return json!({"type": "map", "keyType": key, "valueType": value, "valueContainsNull": value_contains_null});
         }
+        DataType::DayTimeInterval => "interval day to second",
         DataType::Struct(fields) => {
             let of = |of: &StructField| field(&of.name, &of.data_type, of.nullable);
             return structure(fields.iter().map(of));

@@ -26,7 +26,10 @@ impl Run {
     /// [`TaskError::BailOut`], or what keeps the settings of files from being read.
     pub(in super::super) fn check(&self, step: &Step) -> Result<(), TaskError> {
         match step {
-            Step::Values(_) | Step::Shuffle { .. } | Step::LocalCheckpoint { .. } => Ok(()),
+            Step::Values(_)
+            | Step::Shuffle { .. }
+            | Step::Rows(_)
+            | Step::LocalCheckpoint { .. } => Ok(()),
             Step::ReliableCheckpoint { dir, .. } => {
                 let conf = self.conf_of(&dir.path, dir.conf)?;
                 self.services.file_systems().of(&dir.path, &conf)?;
@@ -98,6 +101,10 @@ impl Run {
                 }))
             }
             Step::Files { files, ranges } => self.files(files)?.read(ranges.clone()),
+            Step::Rows(rows) => {
+                let batches = rows.batches(&self.context)?;
+                Box::new(batches.map(|batch| batch.map(Element::Bytes)))
+            }
             Step::Cached {
                 rdd,
                 split,

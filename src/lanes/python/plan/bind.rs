@@ -5,26 +5,34 @@ use std::sync::Arc;
 
 use javaser::arena::{Graph, NodeId, Value};
 
-use super::{RddIndex, RddKind, Shape, StagePlan, Step, bytes_of, hadoop, simple};
+use super::{RddIndex, RddKind, RddPlan, Shape, Step, bytes_of, hadoop, simple};
 use crate::blocks::kryo::Kryo;
 use crate::python::Element;
+use crate::task::DecodedTask;
 
 /// Bytes before the elements in [`Binder::own_data`].
 const OWN_HEADER: usize = 12;
 
-/// The steps that compute the partition, an object in `graph`, of the plan's last RDD. `kryo` is set if
+/// The steps that compute the partition, an object in the task's graph, of the plan's last RDD. `kryo` is set if
 /// `spark.serializer` is Kryo.
 pub(in super::super) fn bind(
-    plan: &StagePlan,
-    graph: &Graph,
+    plan: &RddPlan,
+    task: &DecodedTask,
     partition: NodeId,
     kryo: Option<Kryo>,
 ) -> Result<Arc<Step>, String> {
-    Binder { plan, graph, kryo }.bind(plan.root, partition)
+    let binder = Binder {
+        plan,
+        task,
+        graph: &task.task.graph,
+        kryo,
+    };
+    binder.bind(plan.root, partition)
 }
 
 struct Binder<'a> {
-    plan: &'a StagePlan,
+    plan: &'a RddPlan,
+    task: &'a DecodedTask,
     graph: &'a Graph,
     kryo: Option<Kryo>,
 }
@@ -122,6 +130,7 @@ impl Binder<'_> {
                     ranges: hadoop::read_split(&split.block_bytes())?,
                 }
             }
+            RddKind::Rows(rows) => Step::Rows(rows.bind(self.task, partition)?),
             RddKind::Checkpointed(parent) => return self.bind(*parent, partition),
             RddKind::ReliableCheckpoint(dir) => Step::ReliableCheckpoint {
                 dir: dir.clone(),

@@ -79,13 +79,15 @@ pub(super) enum Mapped {
     TextFile,
     WholeTextFiles,
     BinaryRecords,
+    /// The rows of a data frame.
+    Rows,
 }
 
 /// Class and method of a closure.
 type Name = (&'static str, &'static str);
 
 /// The operator, what the operator was given, and what they are together.
-const FUNCTIONS: [(Name, Name, Mapped, &str); 6] = [
+const FUNCTIONS: [(Name, Name, Mapped, &str); 7] = [
     (
         ("rdd.RDD", "mapPartitions$2"),
         ("api.python.PythonRDD$", "valueOfPair$1"),
@@ -121,6 +123,12 @@ const FUNCTIONS: [(Name, Name, Mapped, &str); 6] = [
         ("SparkContext", "binaryRecords$2"),
         Mapped::BinaryRecords,
         "binaryRecords",
+    ),
+    (
+        ("rdd.RDD", "mapPartitions$2"),
+        ("sql.execution.python.EvaluatePython$", "javaToPython$1"),
+        Mapped::Rows,
+        "DataFrame.rdd, toLocalIterator, foreach: if the query runs natively",
     ),
 ];
 

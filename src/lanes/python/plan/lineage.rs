@@ -7,8 +7,8 @@ use wire::ids::StorageLevel;
 
 use super::kinds::{Mapped, RddClass, mapped, rdd_class};
 use super::{
-    CheckpointDir, FileFormat, Files, Key, MAX_DEPTH, Rdd, RddIndex, RddKind, Shape, ShuffleInput,
-    StagePlan, hadoop, simple, target,
+    CheckpointDir, FileFormat, Files, Key, MAX_DEPTH, Rdd, RddIndex, RddKind, RddPlan, RowsOf,
+    Shape, ShuffleInput, StagePlan, hadoop, simple, target,
 };
 use crate::task::StageBinary;
 use javaser::Closure;
@@ -17,28 +17,43 @@ const RDD: &str = "org.apache.spark.rdd.RDD";
 
 impl StagePlan {
     /// Recognises a stage, or says why not.
-    pub(in super::super) fn judge(stage: &StageBinary) -> Result<Self, String> {
+    pub(in super::super) fn judge(stage: &StageBinary, rows: &RowsOf<'_>) -> Result<Self, String> {
+        let plan = RddPlan::judge(&stage.graph, stage.rdd, rows)?;
+        let Some(rdd) = plan.rdds.get(plan.root) else {
+            return Err("no RDD".to_owned());
+        };
+        let target = target::judge(stage, rdd)?;
+        Ok(Self { rdd: plan, target })
+    }
+}
+
+impl RddPlan {
+    /// Recognises an RDD, or says why not.
+    pub(in super::super) fn judge(
+        graph: &Graph,
+        rdd: NodeId,
+        rows: &RowsOf<'_>,
+    ) -> Result<Self, String> {
         let mut lineage = Lineage {
-            graph: &stage.graph,
+            graph,
+            rows,
             rdds: Vec::new(),
             known: HashMap::new(),
             accumulator: None,
         };
-        let root = lineage.rdd(stage.rdd, 0)?;
-        let Some(rdd) = lineage.rdds.get(root) else {
-            return Err("no RDD".to_owned());
-        };
-        let target = target::judge(stage, rdd)?;
+        let root = lineage.rdd(rdd, 0)?;
         Ok(Self {
-            target,
             root,
             accumulator: lineage.accumulator,
             rdds: lineage.rdds,
         })
     }
-}
 
-impl StagePlan {
+    /// What elements there are.
+    pub(in super::super) fn shape(&self) -> Option<&Shape> {
+        self.rdds.get(self.root).map(|rdd| &rdd.shape)
+    }
+
     /// Whether a reliable checkpoint is read.
     pub(in super::super) fn reads_checkpoints(&self) -> bool {
         let is_checkpoint = |rdd: &Rdd| matches!(rdd.kind, RddKind::ReliableCheckpoint(_));
@@ -48,6 +63,7 @@ impl StagePlan {
 
 struct Lineage<'a> {
     graph: &'a Graph,
+    rows: &'a RowsOf<'a>,
     rdds: Vec<Rdd>,
     /// An RDD may be there more than once: `rdd.union(rdd)`.
     known: HashMap<NodeId, RddIndex>,
@@ -260,6 +276,11 @@ impl Lineage<'_> {
                     .ok_or_else(|| inner.describe())?;
                 let files = self.files_of_parent(node, FileFormat::Records(length))?;
                 Ok((RddKind::Files(files), Shape::Bytes))
+            }
+            Some(Mapped::Rows) => {
+                let rows = (self.rows)(node)?;
+                self.accumulator = self.accumulator.or_else(|| rows.accumulator());
+                Ok((RddKind::Rows(rows), Shape::Bytes))
             }
             None => Err(inner.describe()),
         }

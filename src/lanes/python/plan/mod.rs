@@ -21,6 +21,7 @@ use wire::ids::StorageLevel;
 
 use crate::files::FilePath;
 use crate::python::Element;
+use crate::task::{PickledPartition, PickledRdd};
 
 pub(super) use bind::bind;
 pub(super) use hadoop::FileRange;
@@ -102,6 +103,8 @@ pub(super) enum RddKind {
     Cartesian(RddIndex, RddIndex),
     /// Files of Hadoop's input formats.
     Files(Files),
+    /// The rows of a data frame, pickled: `EvaluatePython.javaToPython`.
+    Rows(Arc<dyn PickledRdd>),
     /// An RDD that was checkpointed is read from there.
     Checkpointed(RddIndex),
     /// `ReliableCheckpointRDD`: files in a directory.
@@ -185,15 +188,25 @@ pub(super) struct ShuffleOutput {
 /// A stage that this lane can run.
 #[derive(Debug)]
 pub(super) struct StagePlan {
-    /// The lineage; parents before their children.
-    pub(super) rdds: Vec<Rdd>,
-    /// The RDD that the tasks compute.
-    pub(super) root: RddIndex,
+    /// What the tasks compute.
+    pub(super) rdd: RddPlan,
     /// What is done with it.
     pub(super) target: Target,
-    /// `PythonAccumulatorV2` of the job's functions.
+}
+
+/// An RDD that this lane can compute.
+#[derive(Debug)]
+pub(super) struct RddPlan {
+    /// The lineage; parents before their children.
+    pub(super) rdds: Vec<Rdd>,
+    /// The RDD itself.
+    pub(super) root: RddIndex,
+    /// `PythonAccumulatorV2` of the functions.
     pub(super) accumulator: Option<NodeId>,
 }
+
+/// Judges an RDD of a data frame's rows, a node of the stage's graph.
+pub(super) type RowsOf<'a> = dyn Fn(NodeId) -> Result<Arc<dyn PickledRdd>, String> + 'a;
 
 /// A partition of an RDD as it is computed.
 #[derive(Debug)]
@@ -231,6 +244,8 @@ pub(super) enum Step {
         files: Files,
         ranges: Vec<FileRange>,
     },
+    /// See [`RddKind::Rows`].
+    Rows(Arc<dyn PickledPartition>),
     /// A block of a cached RDD, computed if nobody has it.
     Cached {
         rdd: i32,

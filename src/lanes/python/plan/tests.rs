@@ -35,11 +35,15 @@ pub(in crate::lanes::python) fn task(name: &str) -> DecodedTask {
     all.find(|(found, _)| found == name).unwrap().1
 }
 
+fn judged(stage: &StageBinary) -> Result<StagePlan, String> {
+    StagePlan::judge(stage, &|_| Err("rows of a data frame".to_owned()))
+}
+
 /// The plan in short: `count of python(values)`.
 fn describe(task: &DecodedTask) -> String {
     let judge = || -> Result<String, String> {
-        let plan = StagePlan::judge(&task.stage)?;
-        let step = bind(&plan, &task.task.graph, task.task.partition, None)?;
+        let plan = judged(&task.stage)?;
+        let step = bind(&plan.rdd, task, task.task.partition, None)?;
         let target = match &plan.target {
             Target::Array { class, limit } => match limit {
                 None => class.clone(),
@@ -102,6 +106,7 @@ fn describe_step(step: &Step) -> String {
             input,
         ),
         Step::ReliableCheckpoint { split, .. } => format!("checkpoint {split}"),
+        Step::Rows(_) => "rows".to_owned(),
         Step::LocalCheckpoint { split, .. } => format!("local checkpoint {split}"),
     }
 }
@@ -168,25 +173,25 @@ fn describe_kind(name: &str) -> bool {
 #[test]
 fn a_stage_is_judged_once() {
     let task = task("range_1");
-    let mut judged = 0;
+    let mut count = 0;
     for _ in 0..3 {
         let plan = task.stage.judged(|stage| {
-            judged += 1;
-            StagePlan::judge(stage)
+            count += 1;
+            judged(stage)
         });
         assert!(plan.is_ok());
     }
-    assert_eq!(judged, 1);
+    assert_eq!(count, 1);
 }
 
 #[test]
 fn the_accumulator_of_the_functions_is_found() {
     for version in VERSIONS {
         for (name, task) in tasks(version) {
-            let Ok(plan) = StagePlan::judge(&task.stage) else {
+            let Ok(plan) = judged(&task.stage) else {
                 continue;
             };
-            if let Some(node) = plan.accumulator {
+            if let Some(node) = plan.rdd.accumulator {
                 assert!(
                     task.stage
                         .graph

@@ -54,7 +54,11 @@ impl Rules {
             }
             Output::TakeOrdered => keys_count = true,
             // These are not run natively where attempts are compared.
-            Output::Unit | Output::Files(_) | Output::JsonTypes(_) | Output::CsvTypes(_) => {}
+            Output::Unit
+            | Output::Files(_)
+            | Output::JsonTypes(_)
+            | Output::CsvTypes(_)
+            | Output::Pickled(_) => {}
             Output::RangeSample { order, .. } => {
                 let exact = order
                     .iter()

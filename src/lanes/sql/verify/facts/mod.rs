@@ -92,7 +92,7 @@ impl Facts {
             | OperatorKind::LocalTableScan { .. }
             | OperatorKind::OneRowRelation { .. }
             | OperatorKind::Range { .. } => Self::leaf(true),
-            OperatorKind::ShuffleRead { .. } => Self::leaf(false),
+            OperatorKind::ShuffleRead { .. } | OperatorKind::PickledScan(_) => Self::leaf(false),
             OperatorKind::InMemoryTableScan(scan) => {
                 let child = &scan.table.child;
                 let columns = child.output.known().unwrap_or_default();

@@ -1,0 +1,199 @@
+//! Where Spark SQL meets the RDDs of PySpark: data frames that are made of pickled objects (`createDataFrame`, `toDF`),
+//! and rows of data frames that are pickled (`DataFrame.rdd`, `toLocalIterator`).
+
+use javaser::arena::{Graph, NodeId};
+
+use crate::carried;
+use crate::closure::ClosureArgs as _;
+use crate::error::{Result, Unsupported};
+use crate::expr::{Attribute, ExprId};
+use crate::infer::of_query;
+use crate::inputs::Inputs;
+use crate::lineage::{Hint, Lineage, Tree};
+use crate::metrics::of_operator;
+use crate::object::{Object, Reader};
+use crate::output::plan_output;
+use crate::plan::{Columns, LeafId, Operator, OperatorKind};
+use crate::stage::{Output, Settings, Stage};
+use crate::types::{StructField, read_fields};
+
+/// Local property of tasks that belong to a query: its session's settings are in their properties then.
+const EXECUTION_ID: &str = "spark.sql.execution.id";
+
+/// Rows that are pickled for Python, as `Row`s of `pyspark.sql`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PickledRows {
+    /// The data frame's columns.
+    pub columns: Vec<StructField>,
+    /// `spark.sql.execution.pyspark.binaryAsBytes` (4.1 and later): binary values are `bytes`, else `bytearray`s.
+    pub binary_as_bytes: bool,
+}
+
+/// `RDDScanExec` over an RDD of PySpark: rows that Python pickled as lists or tuples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PickledScan {
+    /// Where tasks have their partitions of `rdd`.
+    pub leaf: LeafId,
+    /// The RDD of `byte[]`, each a pickled list of rows, in the stage's graph.
+    pub rdd: NodeId,
+}
+
+impl Stage {
+    /// Reads an RDD that is made of a data frame's rows, pickled: `EvaluatePython.javaToPython`. `property` gives the
+    /// properties of a task, `complete` adds to the settings what sessions do not say.
+    ///
+    /// # Errors
+    /// [`Unsupported`] says why it is to be delegated.
+    pub fn read_pickled<'a>(
+        graph: &Graph,
+        rdd: NodeId,
+        property: impl Fn(&str) -> Option<&'a str>,
+        complete: impl FnOnce(&mut Settings),
+    ) -> std::result::Result<Self, Unsupported> {
+        let graph = &*carried::unpacked(graph)?;
+        let first = Reader::new(graph, Settings::default());
+        let (rows, query) = rows_of(&first, first.object(rdd))?;
+        let mut settings = match property(EXECUTION_ID) {
+            Some(_) => Settings::new(property),
+            None => settings_of(query)?,
+        };
+        complete(&mut settings);
+        let reader = Reader::new(graph, settings);
+        let columns = rows.columns.iter().zip(1..);
+        let columns = columns.map(|(column, number)| Attribute {
+            name: column.name.clone(),
+            data_type: column.data_type.clone(),
+            nullable: column.nullable,
+            // Ids of Spark's are not negative.
+            id: ExprId {
+                id: -number,
+                jvm_id: 0,
+            },
+        });
+        let hint = Hint::output(columns.collect());
+        let tree = Lineage::new(&reader).rdd(of_query(query)?, hint)?;
+        let types = tree.operator.output.require()?.iter();
+        let types: Vec<_> = types.map(|column| &column.data_type).collect();
+        let expected: Vec<_> = rows
+            .columns
+            .iter()
+            .map(|column| &column.data_type)
+            .collect();
+        if types.len() != expected.len() || types.iter().zip(&expected).any(|(a, b)| !a.is_like(b))
+        {
+            return Err(Unsupported::of_use("rows of other columns for Python"));
+        }
+        Ok(Self {
+            root: tree.operator,
+            inputs: tree.inputs,
+            output: Output::Pickled(Box::new(rows)),
+            kryo: reader.settings.kryo,
+        })
+    }
+}
+
+/// What is pickled, and the query whose rows they are.
+fn rows_of<'g>(reader: &Reader<'g>, rdd: Object<'g>) -> Result<(PickledRows, Object<'g>)> {
+    let lineage = Lineage::new(reader);
+    let pickles = lineage.closure_of(rdd)?;
+    if pickles.name() != ("sql.execution.python.EvaluatePython$", "javaToPython") {
+        return Err(pickles.unsupported());
+    }
+    let objects = rdd.object("prev")?;
+    let converts = lineage.closure_of(objects)?;
+    let ("sql.Dataset" | "sql.classic.Dataset", "javaToPython") = converts.name() else {
+        return Err(converts.unsupported());
+    };
+    let binary_as_bytes = match converts.args.get(1) {
+        None => false,
+        Some(flag) => reader
+            .graph
+            .bool(*flag)
+            .ok_or_else(|| converts.unsupported())?,
+    };
+    let rows = PickledRows {
+        columns: read_fields(reader, converts.arg(reader, 0)?)?,
+        binary_as_bytes,
+    };
+    Ok((rows, objects.object("prev")?))
+}
+
+/// The settings that a query which became an RDD is computed with.
+fn settings_of(query: Object<'_>) -> Result<Settings> {
+    let graph = query.graph;
+    let pairs = query.pairs("sqlConfigs")?;
+    let pairs: Vec<_> = pairs
+        .into_iter()
+        .filter_map(|(key, value)| Some((graph.str(key)?, graph.str(value)?)))
+        .collect();
+    let property = |name: &str| {
+        let mut pairs = pairs.iter();
+        pairs
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| &**value)
+    };
+    Ok(Settings::new(property))
+}
+
+impl<'g> Lineage<'_, 'g> {
+    /// `RDDScanExec`. Its rows are Java objects of any kind; those that PySpark makes are known.
+    pub(crate) fn rdd_scan(&mut self, plan: Object<'g>, rdd: Object<'g>) -> Result<Tree> {
+        let output = plan_output(self.reader, plan)?;
+        let metrics = of_operator(self.reader, plan)?;
+        if output.is_empty() {
+            return self.row_of_no_columns(rdd, metrics);
+        }
+        let of_another_class = |_| Unsupported::Class(plan.name().to_owned());
+        let schema = self.closure_of(rdd).map_err(of_another_class)?;
+        let ("sql.SparkSession" | "sql.classic.SparkSession", "applySchemaToPythonRDD") =
+            schema.name()
+        else {
+            return Err(schema.unsupported());
+        };
+        let columns = read_fields(self.reader, schema.arg(self.reader, 0)?)?;
+        let columns = columns
+            .iter()
+            .map(|column| (&column.data_type, column.nullable));
+        let expected = output
+            .iter()
+            .map(|column| (&column.data_type, column.nullable));
+        if !columns.eq(expected) {
+            return Err(Unsupported::of_use("rows of other columns from Python"));
+        }
+        let arrays = self.below(rdd, ("api.python.SerDeUtil$", "toJavaArray"))?;
+        let objects = self.below(arrays, ("api.python.SerDeUtil$", "pythonToJava"))?;
+        // Whether each element is a list of rows.
+        let batched = self.closure_of(objects)?;
+        if batched
+            .args
+            .first()
+            .and_then(|flag| self.reader.graph.bool(*flag))
+            != Some(true)
+        {
+            return Err(batched.unsupported());
+        }
+        let leaf = self.leaf();
+        let scan = PickledScan {
+            leaf,
+            rdd: objects.object("prev")?.node,
+        };
+        Ok(Tree {
+            operator: Operator {
+                kind: OperatorKind::PickledScan(scan),
+                output: Columns::Known(output),
+                metrics,
+            },
+            inputs: Inputs::Leaf(leaf),
+        })
+    }
+
+    /// The RDD that this one is made of, which is to have been made by that function.
+    fn below(&self, rdd: Object<'g>, function: (&str, &str)) -> Result<Object<'g>> {
+        let below = rdd.object("prev")?;
+        let closure = self.closure_of(below)?;
+        match closure.name() == function {
+            true => Ok(below),
+            false => Err(closure.unsupported()),
+        }
+    }
+}
