@@ -40,6 +40,7 @@ mod sql_cached;
 mod sql_default;
 mod sql_expressions;
 mod sql_faults;
+mod sql_frames;
 mod sql_groups;
 mod sql_lane;
 mod sql_lines;

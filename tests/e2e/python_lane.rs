@@ -57,21 +57,20 @@ const LANE_SOURCES: &[&str] = &[
     "jobs/mixed_themes.py",
 ];
 
-/// An example, and whether all of its tasks are of the python lane; the others read their input with `spark.read.text`,
-/// whose stage is one of Spark SQL.
-const SHIPPED: [(&str, bool); 8] = [
-    ("pi", true),
-    ("als", true),
-    ("transitive_closure", true),
-    ("wordcount", false),
-    ("sort", false),
-    ("pagerank", false),
-    ("kmeans", false),
-    ("logistic_regression", false),
+/// The last five read their input with `spark.read.text(…).rdd`, rows of Spark SQL.
+const SHIPPED: [&str; 8] = [
+    "pi",
+    "als",
+    "transitive_closure",
+    "wordcount",
+    "sort",
+    "pagerank",
+    "kmeans",
+    "logistic_regression",
 ];
 
 /// One of each kind.
-const TWO: [(&str, bool); 2] = [("pi", true), ("wordcount", false)];
+const TWO: [&str; 2] = ["pi", "wordcount"];
 
 /// What mixed jobs have for the JVM: rows of data frames that come to Python or from it, Hadoop's formats, generated
 /// code, and stages of Spark SQL where Kryo is the serializer.
@@ -93,7 +92,7 @@ fn confs(entries: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn example_arguments(work: &Path, examples: &[(&str, bool)]) -> Vec<String> {
+fn example_arguments(work: &Path, examples: &[&str]) -> Vec<String> {
     let mut arguments = confs(&[
         "spark.ui.enabled=false",
         // Else every join adds up the partitions of both sides, and the closure ends with thousands.
@@ -107,7 +106,7 @@ fn example_arguments(work: &Path, examples: &[(&str, bool)]) -> Vec<String> {
     ] {
         arguments.push(path.display().to_string());
     }
-    arguments.extend(examples.iter().map(|(name, _)| (*name).to_owned()));
+    arguments.extend(examples.iter().map(|name| (*name).to_owned()));
     arguments
 }
 
@@ -193,29 +192,21 @@ fn two_examples(version: &'static str) {
     examples_of(&TWO_EXAMPLES, &TWO, version);
 }
 
-fn examples_of(application: &Application, examples: &[(&str, bool)], version: &'static str) {
+fn examples_of(application: &Application, examples: &[&str], version: &'static str) {
     let Some(outcome) = both_sides(application, version) else {
         return;
     };
     let contexts = contexts(&outcome);
     assert_eq!(contexts.len(), examples.len(), "a context of each example");
-    for &(name, whole) in examples {
+    for name in examples {
         let context = contexts
             .iter()
-            .find(|context| context.label == name)
+            .find(|context| context.label == *name)
             .expect("a context of each example");
         context.check_counts(version);
+        context.check_native();
         let python = ended(&context.reports, "python");
-        if whole {
-            context.check_native();
-        } else {
-            let known = Reason::Start(&["EvaluatePython$::javaToPython"]);
-            check_reasons(&context.reports, Report::left_native, &[known]);
-        }
-        // The only stage of this one is Spark SQL's.
-        if name != "logistic_regression" {
-            assert!(python > 0, "{name}: {:#?}", context.reports);
-        }
+        assert!(python > 0, "{name}: {:#?}", context.reports);
     }
 }
 

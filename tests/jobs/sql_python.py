@@ -32,15 +32,22 @@ ARGUMENTS = {
     "array<int>": ["array(1, NULL, 3)", "array()", "NULL"],
     "array<array<string>>": ["array(array('a', NULL), NULL, array())", "NULL"],
     "array<date>": ["array(DATE'2020-02-29', NULL)", "NULL"],
+    "binary": ["X''", "X'00ff41'", "NULL"],
+    "interval day to second": ["INTERVAL '1 02:03:04.5' DAY TO SECOND", "NULL"],
+    "map<string,int>": ["map('k', 1, 'b', NULL, 'a', 3)", "map()", "NULL"],
+    "map<bigint,array<date>>": ["map(7L, array(DATE'2020-02-29'), -1L, NULL)", "NULL"],
+    "struct<a:int,b:date>": ["named_struct('a', 1, 'b', DATE'2020-01-01')", "NULL"],
+    "array<struct<x:timestamp,y:binary>>": ["array(named_struct('x', TIMESTAMP'2020-01-01 00:00:00', 'y', X'41'), NULL)", "array()", "NULL"],
     "void": ["NULL"],
 }
 # Declared types, those together that have their say for the same values.
 TYPES = [["boolean", "tinyint", "smallint", "int", "bigint", "float", "double"], ["binary", "array<int>"], ["decimal(10,2)"], ["string"], ["date"], ["timestamp"],
-         ["array<array<string>>", "array<struct<a:double>>"], ["struct<a:int,b:string>"]]
+         ["array<array<string>>", "array<struct<a:double>>"], ["struct<a:int,b:string>"], ["map<string,int>", "map<int,string>"]]
 # What functions return, whatever they were declared with. Some are left to Spark, which knows what Java makes of them.
 RESULTS = [None, True, 0, 1, -1, 300, 70_000, 2**31, -(2**63), 2**63, 2**70, 1.5, -0.0, math.nan, "", "text", "é", "12", b"bytes", bytearray(b"more"), decimal.Decimal("1.25"),
            decimal.Decimal("-0.05"), decimal.Decimal("1E+2"), decimal.Decimal("0E-12"), decimal.Decimal("NaN"), decimal.Decimal("-Infinity"), decimal.Decimal("sNaN"), decimal.Decimal("1E+3000"), decimal.Decimal(10) ** 30, datetime.date(2020, 2, 29),
-           datetime.datetime(2020, 3, 29, 2, 30, 0, 5), [], [1, None, 2], (1, "x"), [(1.5,), None], ["a", ["b"]], {"a": 1}, {1, 2}, 1j, range(2)]
+           datetime.datetime(2020, 3, 29, 2, 30, 0, 5), [], [1, None, 2], (1, "x"), [(1.5,), None], ["a", ["b"]], {"a": 1}, {1, 2}, 1j, range(2),
+           {}, {"z": 1, "a": 2, "k": None}, {f"k{n}": n for n in range(40)}, {n * 7919: str(n) for n in range(30)}, {None: 1}, {(1,): 2, (2,): 3}, {str(n): n for n in range(1100)}]
 
 
 def shown(value):

@@ -142,7 +142,7 @@ impl fmt::Display for OperatorKind {
             }
             Self::EvalPython { form, udfs, .. } => {
                 let name = match form {
-                    PythonForm::Pickled => "BatchEvalPython".to_owned(),
+                    PythonForm::Pickled { .. } => "BatchEvalPython".to_owned(),
                     PythonForm::Arrow { kind, .. } => format!("ArrowEvalPython {kind:?}"),
                 };
                 write!(f, "{name} [{}]", list(udfs))

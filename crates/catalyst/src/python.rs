@@ -15,7 +15,10 @@ use crate::types::DataType;
 #[derive(Debug, Clone, PartialEq)]
 pub enum PythonForm {
     /// `BatchEvalPythonExec`: pickled.
-    Pickled,
+    Pickled {
+        /// `spark.sql.execution.pyspark.binaryAsBytes` (4.1 and later): binary values are `bytes`, else `bytearray`s.
+        binary_as_bytes: bool,
+    },
     /// `ArrowEvalPythonExec`: in Arrow streams.
     Arrow {
         /// What the functions take and give.
@@ -81,7 +84,9 @@ impl ArrowUdf {
 impl PythonForm {
     fn read(reader: &Reader<'_>, plan: Object<'_>) -> Result<Self> {
         if plan.name() == "BatchEvalPythonExec" {
-            return Ok(Self::Pickled);
+            return Ok(Self::Pickled {
+                binary_as_bytes: reader.settings.binary_as_bytes(),
+            });
         }
         let number = plan.int("evalType")?;
         let kind = ArrowUdf::ALL
@@ -105,7 +110,7 @@ impl PythonForm {
 
     fn eval_type(&self) -> i32 {
         match self {
-            Self::Pickled => SQL_BATCHED_UDF,
+            Self::Pickled { .. } => SQL_BATCHED_UDF,
             Self::Arrow { kind, .. } => kind.eval_type(),
         }
     }

@@ -98,6 +98,8 @@ pub struct Settings {
     pub case_sensitive: bool,
     /// `spark.sql.legacy.allowNegativeScaleOfDecimal`
     pub negative_scales: bool,
+    /// `spark.sql.execution.pyspark.binaryAsBytes`, if it is set.
+    pub binary_as_bytes: Option<bool>,
     /// Time zones besides those of fixed offsets.
     pub zones: Zones,
     /// The driver's version of Spark, major and minor, where plans of several look the same; zeros if it is not known.
@@ -128,6 +130,9 @@ impl Settings {
     /// Name of the property that [`Self::negative_scales`] is read from.
     pub const NEGATIVE_SCALES: &str = "spark.sql.legacy.allowNegativeScaleOfDecimal";
 
+    /// Name of the property that [`Self::binary_as_bytes`] is read from.
+    pub const BINARY_AS_BYTES: &str = "spark.sql.execution.pyspark.binaryAsBytes";
+
     /// Name of the property that [`Self::csv_filters`] is read from.
     pub const CSV_FILTERS: &str = "spark.sql.csv.filterPushdown.enabled";
 
@@ -147,6 +152,8 @@ impl Settings {
             csv_nulls_are_empty: if_on(Self::CSV_NULLS_ARE_EMPTY),
             case_sensitive: if_on(Self::CASE_SENSITIVE),
             negative_scales: if_on(Self::NEGATIVE_SCALES),
+            binary_as_bytes: property(Self::BINARY_AS_BYTES)
+                .map(|value| value.eq_ignore_ascii_case("true")),
             csv_filters: unless_off(Self::CSV_FILTERS),
             json_filters: unless_off(Self::JSON_FILTERS),
             legacy_time_parser: property(Self::TIME_PARSER)
@@ -155,6 +162,13 @@ impl Settings {
             spark: (0, 0),
             kryo: None,
         }
+    }
+}
+
+impl Settings {
+    /// Whether functions of Python are given binary values as `bytes`.
+    pub(crate) fn binary_as_bytes(&self) -> bool {
+        self.binary_as_bytes.unwrap_or(self.spark >= (4, 1))
     }
 }
 

@@ -232,7 +232,7 @@ impl Lowering {
                 leaves::local("LocalTableScanExec", *leaf, &operator.output, demand)?
             }
             OperatorKind::PickledScan(scan) => {
-                python::pickled_scan(scan, operator.output.require()?)?
+                python::pickled_scan(scan, operator.output.require()?, demand)?
             }
             OperatorKind::OneRowRelation { leaf } => {
                 leaves::local("OneRowRelationExec", *leaf, &operator.output, demand)?

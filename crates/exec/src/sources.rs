@@ -140,6 +140,11 @@ pub trait Sources: Debug + Send + Sync {
         Err(bail_out("no Python workers"))
     }
 
+    /// Major version of the JVM that would run tasks in place of this executor; 0 if it is not known.
+    fn java_major(&self) -> u32 {
+        0
+    }
+
     /// What Python pickled: frames of a partition of the RDD of a [`PickledScan`](catalyst::PickledScan), a node of the
     /// task's graph.
     ///

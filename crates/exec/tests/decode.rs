@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use catalyst::{Listing, SchemaFile, SchemaMerge, Settings, Stage, Unsupported};
+use catalyst::{Listing, OperatorKind, SchemaFile, SchemaMerge, Settings, Stage, Unsupported};
 use exec::NativeStage;
 use javaser::Limits;
 use javaser::arena::{Graph, NodeId, Value};
@@ -52,6 +52,11 @@ fn records(version: &str) -> Vec<Captured> {
 /// Stages that list files and look for columns in them.
 fn files(version: &str) -> Vec<Captured> {
     fixture(&format!("files-{version}"))
+}
+
+/// Stages of data frames of Python's objects, and of RDDs of rows.
+fn frames(version: &str) -> Vec<Captured> {
+    fixture(&format!("frames-{version}"))
 }
 
 fn fixture(name: &str) -> Vec<Captured> {
@@ -411,3 +416,71 @@ fn jobs_of_files(version: &'static str) {
 }
 
 testkit::each_version!(jobs_of_files_are_read, super::jobs_of_files);
+
+/// Data frames of Python's objects, and rows of data frames for Python.
+fn jobs_of_frames(version: &'static str) {
+    let (mut scans, mut rows) = (BTreeSet::new(), BTreeMap::new());
+    for captured in frames(version) {
+        let (rdd, target) = parts(&captured.binary).unwrap();
+        let settings = captured.settings.clone();
+        if let Ok(stage) = Stage::read(&captured.binary, rdd, target, settings) {
+            NativeStage::new(Arc::new(stage.clone())).unwrap();
+            for leaf in stage.leaves() {
+                let OperatorKind::PickledScan(scan) = &leaf.kind else {
+                    continue;
+                };
+                let class = captured.binary.class_name(Value::Ref(scan.rdd)).unwrap();
+                assert_eq!(class, "org.apache.spark.api.python.PythonRDD");
+                for task in &captured.tasks {
+                    let node = task.root().unwrap().node().unwrap();
+                    let partition = task.field_node(node, "partition").unwrap();
+                    stage.bind(task, partition).unwrap();
+                }
+                scans.insert(captured.name.clone());
+            }
+        }
+        // The RDD is somewhere below those of Python.
+        for (node, _) in captured.binary.nodes() {
+            let class = captured.binary.class_name(Value::Ref(node));
+            if class != Some("org.apache.spark.rdd.MapPartitionsRDD") {
+                continue;
+            }
+            let Ok(stage) = Stage::read_pickled(&captured.binary, node, |_| None, |_| ()) else {
+                continue;
+            };
+            NativeStage::new(Arc::new(stage.clone())).unwrap();
+            rows.insert(captured.name.clone(), stage.output.to_string());
+        }
+    }
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let expected: BTreeSet<String> = names(&[
+        "inferred.collect",
+        "local.count",
+        "local.filter",
+        "local.group",
+        "local.join",
+        "local.pruned",
+        "pipeline.collect",
+        "shuffled.collect",
+        "single.collect",
+    ]);
+    assert_eq!(scans, expected);
+    let text: &[&str] = &["rdd.text"];
+    let found: BTreeSet<String> = rows.keys().cloned().collect();
+    let expected = [
+        "frame.iterator",
+        "rdd.collect",
+        "rdd.count",
+        "rdd.foreach",
+        "rdd.iterator",
+        "rdd.map",
+        "rdd.shuffle",
+        "rdd.take",
+    ];
+    assert_eq!(found, names(&[&expected, text].concat()));
+    let as_bytes = if version >= "4.1" { " with bytes" } else { "" };
+    assert_eq!(rows["rdd.text"], format!("Pickled [value]{as_bytes}"));
+    assert_eq!(rows["rdd.map"], format!("Pickled [id, s, d]{as_bytes}"));
+}
+
+testkit::each_version!(jobs_of_frames_are_read, super::jobs_of_frames);

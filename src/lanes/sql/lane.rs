@@ -54,6 +54,8 @@ pub struct SqlParts {
     pub files: Arc<FileSystems>,
     /// Time zones with rules.
     pub zones: Zones,
+    /// Major version of the JDK on this machine; 0 if there is none.
+    pub java_major: u32,
     /// The driver's version of Spark, major and minor.
     pub spark: (u32, u32),
     /// The same as it calls itself: `4.0.5`.

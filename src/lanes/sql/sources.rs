@@ -277,6 +277,10 @@ impl Sources for TaskSources {
             .call(workers, call, arguments, times, &self.context)
     }
 
+    fn java_major(&self) -> u32 {
+        self.lane.parts.java_major
+    }
+
     fn pickled(&self, leaf: LeafId, partition: NodeId) -> Result<PythonFrames> {
         let of = self.pickled.get(&(leaf, partition));
         let of = of.ok_or_else(|| bail_out("a partition of another RDD"))?;

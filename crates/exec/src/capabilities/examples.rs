@@ -272,7 +272,9 @@ fn plain() -> Vec<(Operator, Inputs)> {
             limit: 1,
             child: child(),
         },
-        eval_python(PythonForm::Pickled),
+        eval_python(PythonForm::Pickled {
+            binary_as_bytes: true,
+        }),
         eval_python(PythonForm::Arrow {
             kind: ArrowUdf::Values,
             session: None,

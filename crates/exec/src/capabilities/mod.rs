@@ -216,7 +216,7 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::WindowGroupLimit { .. } => "WindowGroupLimitExec",
         OperatorKind::Generate { .. } => "GenerateExec",
         OperatorKind::EvalPython { form, .. } => match form {
-            PythonForm::Pickled => "BatchEvalPythonExec",
+            PythonForm::Pickled { .. } => "BatchEvalPythonExec",
             PythonForm::Arrow { .. } => "ArrowEvalPythonExec",
         },
         // Its name changed when groups became streams.

@@ -10,7 +10,7 @@ use super::stream::ArrowDecoder;
 pub fn python_results(data: &[u8]) {
     let types = types();
     for of in types.chunks(1).chain([&types[..2], &types[..]]) {
-        if let Ok((columns, rows)) = columns(data, of) {
+        if let Ok((columns, rows)) = columns(data, of, 17) {
             assert_eq!(columns.len(), of.len());
             assert!(columns.iter().all(|column| column.len() == rows));
         }

@@ -6,9 +6,11 @@
 mod aggregate;
 mod batches;
 mod conversion;
+mod dicts;
 mod frames;
 mod group_frames;
 mod groups;
+mod java_map;
 mod made;
 mod map;
 mod message;
@@ -150,7 +152,7 @@ pub(super) fn eval_python(
         output,
     });
     let name = match functions.form {
-        PythonForm::Pickled => "BatchEvalPythonExec",
+        PythonForm::Pickled { .. } => "BatchEvalPythonExec",
         PythonForm::Arrow { .. } => "ArrowEvalPythonExec",
     };
     let schema = rows::types::schema_of(&attributes)?;
@@ -171,7 +173,7 @@ pub(super) fn eval_python(
 /// Fails for types whose results are not taken natively.
 fn check(form: &PythonForm, of: &DataType) -> Result<()> {
     match form {
-        PythonForm::Pickled => results::check(of),
+        PythonForm::Pickled { .. } => results::check(of),
         PythonForm::Arrow { .. } => conversion::type_for_python(of, &Arc::from("UTC")).map(drop),
     }
 }
@@ -179,7 +181,9 @@ fn check(form: &PythonForm, of: &DataType) -> Result<()> {
 impl Format {
     fn new(form: &PythonForm, types: Vec<DataType>) -> Result<Self> {
         Ok(match form {
-            PythonForm::Pickled => Self::Pickled(RowPickler::new(types)?),
+            PythonForm::Pickled { binary_as_bytes } => {
+                Self::Pickled(RowPickler::new(types, *binary_as_bytes)?)
+            }
             PythonForm::Arrow { kind, session } => {
                 types.iter().try_for_each(|of| check(form, of))?;
                 Self::Arrow {
@@ -259,7 +263,8 @@ enum Encoder {
 
 /// What makes columns of frames of results.
 enum Decoder {
-    Pickled,
+    /// With the version of Java that would read them.
+    Pickled(u32),
     Arrow(Box<ArrowDecoder>),
 }
 
@@ -271,8 +276,8 @@ impl Decoder {
         frame: Bytes,
     ) -> DataFusionResult<Option<stream::Results>> {
         match self {
-            Self::Pickled => {
-                let (columns, rows) = results::columns(&frame, types)?;
+            Self::Pickled(java_major) => {
+                let (columns, rows) = results::columns(&frame, types, *java_major)?;
                 Ok(Some((columns, rows, frame.len())))
             }
             Self::Arrow(decoder) => decoder.push(frame),
@@ -295,7 +300,8 @@ impl Plan {
         } = &self.format
         else {
             let open = Encoder::Pickled { open: None };
-            return Ok((call(PythonRows::Pickled), open, Decoder::Pickled));
+            let decoder = Decoder::Pickled(sources.java_major());
+            return Ok((call(PythonRows::Pickled), open, decoder));
         };
         let session = match session {
             Some(session) => session.clone(),

@@ -8,7 +8,8 @@ use std::ops::Range;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
     DurationMicrosecondArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
-    Int64Array, ListArray, RecordBatch, StringViewArray, StructArray, TimestampMicrosecondArray,
+    Int64Array, ListArray, MapArray, RecordBatch, StringViewArray, StructArray,
+    TimestampMicrosecondArray,
 };
 use arrow::datatypes::{
     Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type, Float64Type, Int8Type,
@@ -16,13 +17,15 @@ use arrow::datatypes::{
 };
 use catalyst::{DataType, PickledRows, Unsupported};
 
-use super::is_simple;
 use super::schema::{json_of_columns, json_of_row};
+use super::{is_simple, java_map};
 
 /// Opcodes of protocol 2.
 mod op {
     pub(super) const PROTO: [u8; 2] = [0x80, 2];
     pub(super) const EMPTY_LIST: u8 = b']';
+    pub(super) const EMPTY_DICT: u8 = b'}';
+    pub(super) const SETITEMS: u8 = b'u';
     pub(super) const MARK: u8 = b'(';
     pub(super) const APPENDS: u8 = b'e';
     pub(super) const STOP: u8 = b'.';
@@ -68,7 +71,7 @@ impl DataFramePickler {
     pub fn new(rows: &PickledRows) -> Result<Self, Unsupported> {
         let types = rows.columns.iter().map(|column| column.data_type.clone());
         let types: Vec<_> = types.collect();
-        types.iter().try_for_each(check_of_row)?;
+        types.iter().try_for_each(check)?;
         Ok(Self(RowPickler {
             types,
             schema: Some(json_of_columns(&rows.columns)),
@@ -95,14 +98,14 @@ impl RowPickler {
     ///
     /// # Errors
     /// Values of one of the types are not pickled natively.
-    pub(super) fn new(types: Vec<DataType>) -> Result<Self, Unsupported> {
+    pub(super) fn new(types: Vec<DataType>, binary_as_bytes: bool) -> Result<Self, Unsupported> {
         types.iter().try_for_each(check)?;
         let schema = types.iter().any(needs_conversion);
         let schema = schema.then(|| json_of_row(&types));
         Ok(Self {
             types,
             schema,
-            binary_as_bytes: false,
+            binary_as_bytes,
         })
     }
 
@@ -228,6 +231,8 @@ pub(super) enum Column<'a> {
     /// With whether they are `bytes`.
     Binary(&'a BinaryViewArray, bool),
     Array(&'a ListArray, Box<Column<'a>>),
+    /// With keys, values, and the order of each row's entries.
+    Map(&'a MapArray, Box<[Column<'a>; 2]>, Vec<Vec<usize>>),
     /// Tuples, of which the schema makes `Row`s.
     Struct(&'a StructArray, Vec<Column<'a>>),
 }
@@ -254,6 +259,13 @@ impl<'a> Column<'a> {
                 let list = array.as_list_opt::<i32>()?;
                 let elements = Self::new(element, list.values(), binary_as_bytes)?;
                 Self::Array(list, Box::new(elements))
+            }
+            DataType::Map { key, value, .. } => {
+                let map = array.as_map_opt()?;
+                let keys = Self::new(key, map.keys(), binary_as_bytes)?;
+                let values = Self::new(value, map.values(), binary_as_bytes)?;
+                let orders = orders(map, &keys)?;
+                Self::Map(map, Box::new([keys, values]), orders)
             }
             DataType::DayTimeInterval => {
                 Self::DayTimeInterval(array.as_primitive_opt::<DurationMicrosecondType>()?)
@@ -287,7 +299,26 @@ impl<'a> Column<'a> {
             Self::DayTimeInterval(array) => array,
             Self::Binary(array, _) => array,
             Self::Array(array, _) => array,
+            Self::Map(array, ..) => array,
             Self::Struct(array, _) => array,
+        })
+    }
+
+    /// What Java's objects of the values have as their `hashCode`; `None` if that is not known here.
+    fn java_hash(&self, row: usize) -> Option<i32> {
+        Some(match self {
+            Self::Boolean(array) => match array.value(row) {
+                true => 1231,
+                false => 1237,
+            },
+            Self::Byte(array) => array.value(row).into(),
+            Self::Short(array) => array.value(row).into(),
+            Self::Integer(array) => array.value(row),
+            Self::Date(array) => array.value(row),
+            Self::Long(array) => java_map::of_long(array.value(row)),
+            Self::Timestamp(array) => java_map::of_long(array.value(row)),
+            Self::Text(array) => java_map::of_text(array.value(row)),
+            _ => return None,
         })
     }
 
@@ -327,6 +358,20 @@ impl<'a> Column<'a> {
                 }
                 out.push(op::APPENDS);
             }
+            Self::Map(map, columns, orders) => {
+                let [keys, values] = &**columns;
+                out.extend_from_slice(&[op::EMPTY_DICT, op::MARK]);
+                // Offsets are not negative.
+                let start = map
+                    .value_offsets()
+                    .get(row)
+                    .map_or(0, |start| *start as usize);
+                for place in orders.get(row).into_iter().flatten() {
+                    keys.put(start + place, out);
+                    values.put(start + place, out);
+                }
+                out.push(op::SETITEMS);
+            }
             Self::Struct(_, columns) => {
                 out.push(op::MARK);
                 for column in columns {
@@ -338,24 +383,42 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Fails for types whose values are not pickled natively as parts of rows.
-fn check_of_row(of: &DataType) -> Result<(), Unsupported> {
-    match of {
-        DataType::Binary | DataType::DayTimeInterval => Ok(()),
-        DataType::Array { element, .. } => check_of_row(element),
-        DataType::Struct(fields) => {
-            let mut fields = fields.iter();
-            fields.try_for_each(|field| check_of_row(&field.data_type))
-        }
-        of if is_simple(of) => Ok(()),
-        _ => Err(Unsupported::of_use(format!("rows with {of} for Python"))),
-    }
+/// The order that Java has the entries of each map in; `None` if it is not known.
+fn orders(maps: &MapArray, keys: &Column<'_>) -> Option<Vec<Vec<usize>>> {
+    let ranges = maps.value_offsets().windows(2);
+    let ranges = ranges.map(|range| match range {
+        // Offsets are not negative and grow.
+        [start, end] => *start as usize..*end as usize,
+        _ => 0..0,
+    });
+    let orders = ranges.map(|range| {
+        let hashes = range.map(|entry| keys.java_hash(entry));
+        java_map::order(&hashes.collect::<Option<Vec<_>>>()?)
+    });
+    orders.collect()
 }
 
 /// Fails for types whose values are not pickled natively.
 fn check(of: &DataType) -> Result<(), Unsupported> {
     match of {
+        DataType::Binary | DataType::DayTimeInterval => Ok(()),
         DataType::Array { element, .. } => check(element),
+        DataType::Map { key, value, .. } => match **key {
+            DataType::Boolean
+            | DataType::Byte
+            | DataType::Short
+            | DataType::Integer
+            | DataType::Long
+            | DataType::String
+            | DataType::Date
+            | DataType::Timestamp
+            | DataType::TimestampNtz => check(value),
+            _ => Err(Unsupported::of_use(format!("a Python function of {of}"))),
+        },
+        DataType::Struct(fields) => {
+            let mut fields = fields.iter();
+            fields.try_for_each(|field| check(&field.data_type))
+        }
         of if is_simple(of) => Ok(()),
         _ => Err(Unsupported::of_use(format!("a Python function of {of}"))),
     }
@@ -364,8 +427,13 @@ fn check(of: &DataType) -> Result<(), Unsupported> {
 /// `EvaluatePython.needConversionInPython`
 fn needs_conversion(of: &DataType) -> bool {
     match of {
-        DataType::Date | DataType::Timestamp | DataType::TimestampNtz => true,
+        DataType::Date
+        | DataType::Timestamp
+        | DataType::TimestampNtz
+        | DataType::DayTimeInterval
+        | DataType::Struct(_) => true,
         DataType::Array { element, .. } => needs_conversion(element),
+        DataType::Map { key, value, .. } => needs_conversion(key) || needs_conversion(value),
         _ => false,
     }
 }
@@ -375,10 +443,14 @@ fn needs_conversion(of: &DataType) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use arrow::array::{BooleanBuilder, Int32Builder, MapBuilder, RecordBatchOptions};
+    use arrow::datatypes::{Field as ArrowField, Schema};
+    use catalyst::StructField;
+
     use super::*;
 
     fn frame(types: &[DataType], arrays: &[ArrayRef]) -> Vec<u8> {
-        let pickler = RowPickler::new(types.to_vec()).unwrap();
+        let pickler = RowPickler::new(types.to_vec(), true).unwrap();
         let columns = pickler.columns(arrays).unwrap();
         pickler.frame(&columns, 0..arrays[0].len())
     }
@@ -417,8 +489,68 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_data_frames_have_names() {
+        let field = |name: &str, data_type| StructField {
+            name: name.to_owned(),
+            data_type,
+            nullable: true,
+            field_id: None,
+            exists_default: None,
+        };
+        let inner = vec![field("x", DataType::Byte), field("y", DataType::Binary)];
+        let map = DataType::Map {
+            key: Box::new(DataType::Integer),
+            value: Box::new(DataType::Boolean),
+            value_contains_null: true,
+        };
+        let rows = PickledRows {
+            columns: vec![field("s", DataType::Struct(inner)), field("m", map)],
+            binary_as_bytes: false,
+        };
+        let pickler = DataFramePickler::new(&rows).unwrap();
+        let bytes = Arc::new(Int8Array::from(vec![1])) as ArrayRef;
+        let binary = Arc::new(BinaryViewArray::from(vec![b"ab".as_slice()])) as ArrayRef;
+        let fields = [("x", bytes), ("y", binary)].map(|(name, array)| {
+            let of = ArrowField::new(name, array.data_type().clone(), true);
+            (Arc::new(of), array)
+        });
+        let structs = StructArray::from(fields.to_vec());
+        let mut maps = MapBuilder::new(None, Int32Builder::new(), BooleanBuilder::new());
+        for (key, value) in [(3, true), (1, false)] {
+            maps.keys().append_value(key);
+            maps.values().append_value(value);
+        }
+        maps.append(true).unwrap();
+        let columns: [(_, ArrayRef); 2] =
+            [("s", Arc::new(structs)), ("m", Arc::new(maps.finish()))];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let frames = pickler.frames(&batch).unwrap();
+        let row = b"((K\x01cbuiltins\nbytearray\nB\x02\0\0\0ab\x85Rt}(K\x01\x89K\x03\x88utRe.";
+        assert!(
+            frames.len() == 1 && frames[0].ends_with(row),
+            "{:?}",
+            frames[0]
+        );
+    }
+
+    #[test]
+    fn frames_end_when_they_are_large() {
+        let rows = PickledRows {
+            columns: Vec::new(),
+            binary_as_bytes: true,
+        };
+        let pickler = DataFramePickler::new(&rows).unwrap();
+        let options = RecordBatchOptions::new().with_row_count(Some(100_000));
+        let schema = Arc::new(Schema::empty());
+        let batch = RecordBatch::try_new_with_options(schema, Vec::new(), &options).unwrap();
+        let frames = pickler.frames(&batch).unwrap();
+        assert!(frames.len() > 1);
+        assert!(frames.iter().all(|frame| frame.len() < FRAME + 10));
+    }
+
+    #[test]
     fn types_without_native_pickles_are_refused() {
-        let why = RowPickler::new(vec![DataType::Binary]).unwrap_err();
-        assert_eq!(why.to_string(), "a Python function of binary");
+        let why = RowPickler::new(vec![DataType::CalendarInterval], true).unwrap_err();
+        assert_eq!(why.to_string(), "a Python function of interval");
     }
 }

@@ -15,6 +15,7 @@ use datafusion_common::{DataFusionError, Result};
 use rows::error::bail_out;
 use rows::types::{ToArrow as _, list_field};
 
+use super::dicts::maps;
 use super::is_simple;
 use super::unpickle::{Item, Objects, other};
 
@@ -27,6 +28,10 @@ pub(super) fn check(of: &DataType) -> std::result::Result<(), Unsupported> {
         DataType::Binary => {}
         of if is_simple(of) => {}
         DataType::Array { element, .. } => check(element)?,
+        DataType::Map { key, value, .. } => {
+            check(key)?;
+            check(value)?;
+        }
         DataType::Struct(fields) => {
             let mut fields = fields.iter();
             fields.try_for_each(|field| check(&field.data_type))?;
@@ -40,8 +45,12 @@ pub(super) fn check(of: &DataType) -> std::result::Result<(), Unsupported> {
 ///
 /// # Errors
 /// Bail-out: something that Spark may take, or refuses with words of its own.
-pub(super) fn columns(frame: &[u8], types: &[DataType]) -> Result<(Vec<ArrayRef>, usize)> {
-    let mut objects = Objects::default();
+pub(super) fn columns(
+    frame: &[u8],
+    types: &[DataType],
+    java_major: u32,
+) -> Result<(Vec<ArrayRef>, usize)> {
+    let mut objects = Objects::new(java_major);
     let Item::List(root) = objects.read(frame)? else {
         return Err(other());
     };
@@ -60,15 +69,18 @@ pub(super) fn columns(frame: &[u8], types: &[DataType]) -> Result<(Vec<ArrayRef>
     Ok((columns, results.len()))
 }
 
-/// The columns of a frame of rows, which are lists or tuples of values each, and their number.
+/// Columns of a frame of rows, which are lists or tuples of so many values each, and the number of rows. Of each column
+/// there is the place and the type. `java_major` is the version of Java that would read it, as in [`Objects::new`].
 ///
 /// # Errors
 /// As [`columns`]
 pub(super) fn rows<'t>(
     frame: &[u8],
-    types: impl IntoIterator<Item = &'t DataType>,
+    width: usize,
+    columns: impl Iterator<Item = (usize, &'t DataType)>,
+    java_major: u32,
 ) -> Result<(Vec<ArrayRef>, usize)> {
-    let mut objects = Objects::default();
+    let mut objects = Objects::new(java_major);
     let (Item::List(root) | Item::Tuple(root)) = objects.read(frame)? else {
         return Err(other());
     };
@@ -77,7 +89,15 @@ pub(super) fn rows<'t>(
         _ => Err(other()),
     });
     let rows = rows.collect::<Result<Vec<_>>>()?;
-    Ok((fields(&objects, types, &rows)?, rows.len()))
+    if rows.iter().any(|row| row.len() != width) {
+        return Err(bail_out("a row of Python with another number of values"));
+    }
+    let columns = columns.map(|(place, of)| {
+        // All have as many values.
+        let values = rows.iter().filter_map(|row| row.get(place).copied());
+        column(&objects, of, &values.collect::<Vec<_>>())
+    });
+    Ok((columns.collect::<Result<_>>()?, rows.len()))
 }
 
 /// The columns of rows.
@@ -112,7 +132,7 @@ fn float(item: &Item<'_>) -> Option<f64> {
     }
 }
 
-fn column(objects: &Objects<'_>, of: &DataType, items: &[Item<'_>]) -> Result<ArrayRef> {
+pub(super) fn column(objects: &Objects<'_>, of: &DataType, items: &[Item<'_>]) -> Result<ArrayRef> {
     let integers = items.iter().map(integer);
     let floats = items.iter().map(float);
     Ok(match of {
@@ -167,6 +187,7 @@ fn column(objects: &Objects<'_>, of: &DataType, items: &[Item<'_>]) -> Result<Ar
         }
         DataType::Decimal(of) => decimals(*of, items)?,
         DataType::Array { element, .. } => lists(objects, element, items)?,
+        DataType::Map { key, value, .. } => maps(objects, (of, key, value), items)?,
         DataType::Struct(fields) => structs(objects, of, fields, items)?,
         _ => return Err(other()),
     })

@@ -6,6 +6,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn columns(frame: &[u8], types: &[DataType]) -> Result<(Vec<ArrayRef>, usize)> {
+    super::columns(frame, types, 17)
+}
+
 fn column_of(frame: &[u8], of: &DataType) -> ArrayRef {
     let (mut columns, _) = columns(frame, std::slice::from_ref(of)).unwrap();
     columns.pop().unwrap()

@@ -1,8 +1,8 @@
 //! What functions of Python gave, unpickled into columns, as `EvaluatePython.makeFromJava` takes it: a value of another
 //! type is null.
 //!
-//! Pickles are programs for a machine with a stack. Only those that put together numbers, texts, lists and tuples are
-//! run here; each opcode makes one value at most, so that what they make is as large as they are.
+//! Pickles are programs for a machine with a stack. Only those that put together numbers, texts, lists, tuples and
+//! dictionaries are run here; each opcode makes one value at most, so that what they make is as large as they are.
 
 use std::cell::Cell;
 
@@ -31,6 +31,8 @@ pub(super) enum Item<'a> {
     List(usize),
     /// A tuple; likewise.
     Tuple(usize),
+    /// A dictionary; likewise, keys and values in turn.
+    Dict(usize),
     /// The class `decimal.Decimal`.
     DecimalClass,
     /// A `decimal.Decimal`, by its text.
@@ -46,6 +48,7 @@ pub(super) struct Objects<'a> {
     elements: Vec<Vec<Item<'a>>>,
     /// Bytes of columns that may still be made of them.
     left: Cell<usize>,
+    java_major: u32,
 }
 
 pub(super) fn other() -> DataFusionError {
@@ -72,6 +75,19 @@ impl<'a> Objects<'a> {
     /// Bytes of an element of a list while columns are made.
     pub(super) const ELEMENT: usize = 32;
 
+    /// For pickles that would be read by this version of Java; 0 if it is not known.
+    pub(super) fn new(java_major: u32) -> Self {
+        Self {
+            java_major,
+            ..Self::default()
+        }
+    }
+
+    /// The version of Java.
+    pub(super) fn java_major(&self) -> u32 {
+        self.java_major
+    }
+
     /// Runs a pickle, and gives what it makes.
     ///
     /// # Errors
@@ -88,6 +104,16 @@ impl<'a> Objects<'a> {
                 b"(" => self.stack.push(Item::Mark),
                 b"]" => self.make(Vec::new(), Item::List),
                 b")" => self.make(Vec::new(), Item::Tuple),
+                b"}" => self.make(Vec::new(), Item::Dict),
+                // SETITEM, SETITEMS
+                b"s" => {
+                    let (value, key) = (self.pop()?, self.pop()?);
+                    self.set(&[key, value])?;
+                }
+                b"u" => {
+                    let entries = self.since_mark()?;
+                    self.set(&entries)?;
+                }
                 b"a" => {
                     let element = self.pop()?;
                     self.extend(&[element])?;
@@ -204,6 +230,20 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
+    /// Adds entries to the dictionary on the stack.
+    fn set(&mut self, entries: &[Item<'a>]) -> Result<()> {
+        let Some(Item::Dict(place)) = self.stack.last() else {
+            return Err(other());
+        };
+        let elements = self.elements.get_mut(*place).ok_or_else(other)?;
+        // Java's order of entries depends on which are put together.
+        if !elements.is_empty() || entries.len() % 2 != 0 {
+            return Err(bail_out("a large dictionary of Python"));
+        }
+        elements.extend_from_slice(entries);
+        Ok(())
+    }
+
     fn memoize(&mut self, place: usize) -> Result<()> {
         let item = *self.stack.last().ok_or_else(other)?;
         // Python counts from 0.
@@ -234,7 +274,7 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// Elements of a list or tuple.
+    /// Elements of a list, tuple or dictionary.
     pub(super) fn elements(&self, place: usize) -> &[Item<'a>] {
         self.elements.get(place).map_or(&[], Vec::as_slice)
     }

@@ -6,7 +6,7 @@ import sys
 from pyspark.sql import Row, SparkSession
 
 directory = sys.argv[1]
-spark = SparkSession.builder.getOrCreate()
+spark = SparkSession.builder.config("spark.sql.codegen.wholeStage", "false").getOrCreate()
 sc = spark.sparkContext
 frame = spark.range(0, 8, 1, 2).selectExpr("id", "cast(id AS string) s", "date'2020-01-01' d")
 frame.write.mode("overwrite").parquet(f"{directory}/table")
@@ -24,6 +24,7 @@ def run(name, act):
 
 local = spark.createDataFrame(ROWS, SCHEMA)
 run("local.collect", local.collect)
+run("local.pruned", local.select("i", "s").collect)
 run("local.count", local.count)
 run("local.filter", local.filter("i > 1").select("s").collect)
 run("local.group", local.groupBy("s").count().collect)
@@ -40,6 +41,4 @@ run("rdd.take", lambda: table.rdd.take(2))
 run("rdd.count", table.rdd.count)
 run("rdd.foreach", lambda: table.foreach(lambda row: None))
 run("rdd.iterator", lambda: list(table.rdd.toLocalIterator()))
-run("rdd.partitions", lambda: table.rdd.getNumPartitions())
 run("frame.iterator", lambda: list(table.toLocalIterator()))
-run("json.rdd", table.toJSON().collect)

@@ -164,7 +164,16 @@ pub(in super::super) fn recognised() -> Vec<(String, String)> {
         let what = format!("of {}", super::simple(format.input_format()));
         (format.rdd().to_owned(), what)
     });
-    classes.chain(functions).chain(files).collect()
+    // Read by the sql lane.
+    let scan = (
+        "RDDScanExec".to_owned(),
+        "of rows that Python pickled: createDataFrame, toDF".to_owned(),
+    );
+    classes
+        .chain(functions)
+        .chain(files)
+        .chain([scan])
+        .collect()
 }
 
 impl FileFormat {
