@@ -54,10 +54,9 @@ def made(run):
     for of, values in VALUES.items():
         local = run.spark.createDataFrame([(place, value) for place, value in enumerate(values)], f"n int, v {of}")
         rdd = run.sc.parallelize(values, 2).map(lambda value: (value, 7)).toDF(f"v {of}, n bigint")
-        found[of] = [rows(local), rows(rdd.select("n", "v")), rows(local.select("v").where("n % 2 = 0")), local.where("v IS NULL").count()]
+        found[of] = [rows(local), rows(rdd.where("v IS NOT NULL").select("n", "v"))]
         if not of.startswith(("array", "map", "struct")):
-            found[f"{of} grouped"] = sorted(map(str, rows(rdd.groupBy("v").agg(F.sum("n"), F.count("*")))))
-            found[f"{of} sorted"] = rows(local.orderBy(F.col("v").desc_nulls_last(), "n").select("v"))
+            found[f"{of} grouped"] = sorted(map(str, rows(local.groupBy("v").agg(F.sum("n"), F.count("*")))))
     everything = run.spark.createDataFrame([tuple(values[place % len(values)] for of, values in VALUES.items()) for place in range(40)],
                                            ", ".join(f"c{place} {of}" for place, of in enumerate(VALUES)))
     found["everything"] = digest(rows(everything))
@@ -109,7 +108,7 @@ def taken(run):
     for of, values in ARGUMENTS.items():
         table = run.spark.sql(f"SELECT CAST(v AS {of}) AS v, n FROM VALUES {', '.join(f'({value}, {place})' for place, value in enumerate(values))} AS t(v, n)")
         found[of] = [[shown(row), shown(row.v)] for row in table.rdd.collect()]
-        found[f"{of} mapped"] = table.repartition(2).rdd.map(lambda row: (row.n, shown(row["v"]), len(row))).sortByKey().collect()
+        found[f"{of} mapped"] = sorted(table.repartition(2).rdd.map(lambda row: (row.n, shown(row["v"]), len(row))).collect())
     return found
 
 
@@ -125,6 +124,7 @@ def pipelines(run, scratch):
     spark, sc = run.spark, run.sc
     frame = table(run, scratch)
     small = spark.range(0, 50, 1, 4).select("id", (F.col("id") % 3).alias("k"))
+    few = spark.range(0, 9, 1, 2).select("id", (F.col("id") % 3).alias("k"))
     seen, wanted = sc.accumulator(0), sc.broadcast({n: n * n for n in range(100)})
     frame.select("s").write.mode("overwrite").text(f"{scratch}/text")
     text = spark.read.text(f"{scratch}/text")
@@ -148,11 +148,11 @@ def pipelines(run, scratch):
         "take": [str(small.rdd.first()), str(frame.rdd.take(3)), str(small.rdd.filter(lambda row: row.id > 30).take(2))],
         "iterator": [sum(row.id for row in frame.toLocalIterator()), [row.id for row in small.toLocalIterator(prefetchPartitions=True)][:7], sum(row.id for row in small.rdd.toLocalIterator())],
         "broadcast": sum(small.rdd.map(lambda row: wanted.value[row.id]).collect()),
-        "joined": sorted(small.rdd.map(lambda row: (row.k, row.id)).join(small.limit(9).rdd.map(lambda row: (row.k, -row.id)), 2).collect())[:20],
+        "joined": sorted(small.rdd.map(lambda row: (row.k, row.id)).join(few.rdd.map(lambda row: (row.k, -row.id)), 2).collect())[:20],
         "rows of a join": digest(sorted(map(str, frame.join(small, "id").groupBy("s").agg(F.sum("id").alias("t")).rdd.map(tuple).collect()))),
-        "union": sorted(small.rdd.union(small.limit(3).rdd).map(lambda row: row.id).collect())[:10],
+        "union": sorted(small.rdd.union(few.rdd).map(lambda row: row.id).collect())[:10],
         "zipped": small.rdd.zip(small.rdd).map(lambda pair: pair[0].id - pair[1].id).sum(),
-        "product": small.limit(4).rdd.cartesian(small.limit(3).rdd).map(lambda pair: pair[0].id * pair[1].id).sum(),
+        "product": small.rdd.cartesian(few.rdd).map(lambda pair: pair[0].id * pair[1].id).sum(),
         "indexed": small.rdd.zipWithIndex().map(lambda pair: pair[0].id - pair[1]).sum(),
         "grouped": sorted((key, len(list(of))) for key, of in small.rdd.groupBy(lambda row: row.k).collect()),
         "sorted": [row.id for row in small.rdd.sortBy(lambda row: -row.id).take(3)],
@@ -189,6 +189,43 @@ def session(run):
     loose = spark.sql("SELECT CAST(concat(id, IF(id = 3, 'x', '')) AS int) AS n, 1 / (id - 2) AS q FROM range(0, 5, 1, 2)").rdd
     found["modes"] = [strict.map(lambda row: row.n).collect(), loose.map(tuple).collect()]
     spark.conf.unset("spark.sql.ansi.enabled")
+    return found
+
+
+def pandas(run, scratch):
+    """What drivers get as Arrow batches."""
+    spark = run.spark
+    spark.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+    frame = table(run, scratch)
+    values = {of: spark.sql(f"SELECT n, CAST(v AS {of}) AS v FROM VALUES {', '.join(f'({value}, {place})' for place, value in enumerate(values))} AS t(v, n)").repartition(2)
+              for of, values in ARGUMENTS.items() if not of.startswith("interval")}
+    queries = {
+        "rows": frame,
+        "ordered": frame.orderBy(F.col("id").desc()).limit(15_000),
+        "groups": frame.groupBy("k").agg(F.sum("id").alias("t"), F.collect_set("s").alias("c")).orderBy("k"),
+        "no rows": frame.where("id < 0"),
+        "some empty parts": frame.where("id < 3"),
+        "no columns": spark.range(3).select(),
+        "same names": spark.sql("SELECT id AS a, id + 1 AS a FROM range(0, 5, 1, 2)"),
+        "shuffled": frame.repartition(3, "k").select("k"),
+    } | values
+
+    def told(frame):
+        found = frame.toPandas()
+        cells = [[shown(cell) if not hasattr(cell, "tolist") or isinstance(cell, (int, float)) else str(cell.tolist()) for cell in row] for row in found.itertuples(index=False)]
+        cells = cells if frame is queries["ordered"] or frame is queries["groups"] else sorted(cells)
+        return [[str(kind) for kind in found.dtypes], list(found.columns), digest(cells) if len(cells) > 20 else cells]
+
+    found = {name: told(frame) for name, frame in queries.items()}
+    for name, value in [("maxRecordsPerBatch", "7"), ("maxRecordsPerBatch", "0"), ("pyspark.selfDestruct.enabled", "true")]:
+        spark.conf.set(f"spark.sql.execution.arrow.{name}", value)
+        found[f"{name} {value}"] = told(queries["rows"])
+        spark.conf.unset(f"spark.sql.execution.arrow.{name}")
+    if hasattr(frame, "toArrow"):
+        found["arrow"] = [str(frame.toArrow().schema), frame.toArrow().num_rows, str(values["timestamp"].toArrow().schema)]
+    made = frame.limit(50).toPandas()
+    found["and back"] = [rows(spark.createDataFrame(made).groupBy("k").count().orderBy("k")), rows(spark.createDataFrame(made.iloc[:0], "id bigint, k bigint, s string"))]
+    spark.conf.unset("spark.sql.execution.arrow.pyspark.enabled")
     return found
 
 
@@ -252,7 +289,7 @@ def overflow(run):
 
 
 KINDS = {
-    "native": [(made, "exact"), (shapes, "unordered"), (taken, "exact"), (pipelines, "none"), (session, "exact"), (failures, "none")],
+    "native": [(made, "unordered"), (shapes, "none"), (taken, "unordered"), (pipelines, "none"), (session, "exact"), (pandas, "none"), (failures, "none")],
     "left": [(odd_values, "none"), (odd_rows, "none"), (overflow, "none")],
 }
 
@@ -262,7 +299,7 @@ def main(result, scratch, kind):
     run = Themes(spark)
     run.other_compressor = True
     for body, metrics in KINDS[kind]:
-        call = (lambda run, body=body: body(run, scratch)) if body is pipelines else body
+        call = (lambda run, body=body: body(run, scratch)) if body in (pipelines, pandas) else body
         run.run(body.__name__, call, metrics)
     run.count_tasks()
     run.result |= {"version": spark.version}

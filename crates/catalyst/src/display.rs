@@ -323,6 +323,11 @@ impl fmt::Display for Output {
                 };
                 write!(f, "Pickled {}{bytes}", list(columns))
             }
+            Self::ArrowBatches(batches) => {
+                let columns = batches.columns.iter().map(|column| &column.name);
+                let zone = batches.session.time_zone.as_deref().unwrap_or_default();
+                write!(f, "ArrowBatches {} {zone}", list(columns))
+            }
             Self::RangeSample {
                 order, sample_size, ..
             } => write!(f, "RangeSample {sample_size} of {}", list(order)),

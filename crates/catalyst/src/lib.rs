@@ -71,7 +71,7 @@ pub use literal::{Literal, literals_of_row};
 pub use map_groups::{GroupUdf, GroupedInput, MapGroups};
 pub use map_in_batch::{MapInBatch, MapUdf};
 pub use metrics::Metric;
-pub use pickled::{PickledRows, PickledScan};
+pub use pickled::{ArrowBatches, PickledRows, PickledScan};
 pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,
 };

@@ -1,6 +1,8 @@
-//! Where Spark SQL meets the RDDs of PySpark: data frames that are made of pickled objects (`createDataFrame`, `toDF`),
-//! and rows of data frames that are pickled (`DataFrame.rdd`, `toLocalIterator`).
+//! Where Spark SQL meets PySpark: data frames that are made of pickled objects (`createDataFrame`, `toDF`), rows of data
+//! frames that are pickled (`DataFrame.rdd`, `toLocalIterator`), and those that drivers get as Arrow batches (`toPandas`,
+//! `toArrow`).
 
+use javaser::Closure;
 use javaser::arena::{Graph, NodeId};
 
 use crate::carried;
@@ -14,6 +16,7 @@ use crate::metrics::of_operator;
 use crate::object::{Object, Reader};
 use crate::output::plan_output;
 use crate::plan::{Columns, LeafId, Operator, OperatorKind};
+use crate::python::ArrowSession;
 use crate::stage::{Output, Settings, Stage};
 use crate::types::{StructField, read_fields};
 
@@ -27,6 +30,15 @@ pub struct PickledRows {
     pub columns: Vec<StructField>,
     /// `spark.sql.execution.pyspark.binaryAsBytes` (4.1 and later): binary values are `bytes`, else `bytearray`s.
     pub binary_as_bytes: bool,
+}
+
+/// `Dataset.collectAsArrowToPython`, `collectAsArrowToR`: rows in batches of Arrow's IPC format.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrowBatches {
+    /// The data frame's columns.
+    pub columns: Vec<StructField>,
+    /// Time zone of timestamps, and how many rows a batch has.
+    pub session: ArrowSession,
 }
 
 /// `RDDScanExec` over an RDD of PySpark: rows that Python pickled as lists or tuples.
@@ -59,30 +71,7 @@ impl Stage {
         };
         complete(&mut settings);
         let reader = Reader::new(graph, settings);
-        let columns = rows.columns.iter().zip(1..);
-        let columns = columns.map(|(column, number)| Attribute {
-            name: column.name.clone(),
-            data_type: column.data_type.clone(),
-            nullable: column.nullable,
-            // Ids of Spark's are not negative.
-            id: ExprId {
-                id: -number,
-                jvm_id: 0,
-            },
-        });
-        let hint = Hint::output(columns.collect());
-        let tree = Lineage::new(&reader).rdd(of_query(query)?, hint)?;
-        let types = tree.operator.output.require()?.iter();
-        let types: Vec<_> = types.map(|column| &column.data_type).collect();
-        let expected: Vec<_> = rows
-            .columns
-            .iter()
-            .map(|column| &column.data_type)
-            .collect();
-        if types.len() != expected.len() || types.iter().zip(&expected).any(|(a, b)| !a.is_like(b))
-        {
-            return Err(Unsupported::of_use("rows of other columns for Python"));
-        }
+        let tree = Lineage::new(&reader).columns(of_query(query)?, &rows.columns)?;
         Ok(Self {
             root: tree.operator,
             inputs: tree.inputs,
@@ -136,11 +125,64 @@ fn settings_of(query: Object<'_>) -> Result<Settings> {
 }
 
 impl<'g> Lineage<'_, 'g> {
+    /// What gives rows of these columns.
+    fn columns(&mut self, rdd: Object<'g>, columns: &[StructField]) -> Result<Tree> {
+        let attributes = columns.iter().zip(1..).map(|(column, number)| Attribute {
+            name: column.name.clone(),
+            data_type: column.data_type.clone(),
+            nullable: column.nullable,
+            // Ids of Spark's are not negative.
+            id: ExprId {
+                id: -number,
+                jvm_id: 0,
+            },
+        });
+        let tree = self.rdd(rdd, Hint::output(attributes.collect()))?;
+        let found = tree.operator.output.require()?;
+        let mut pairs = found.iter().zip(columns);
+        let same = pairs.all(|(found, column)| found.data_type.is_like(&column.data_type));
+        match same && found.len() == columns.len() {
+            true => Ok(tree),
+            false => Err(Unsupported::of_use("rows of other columns for Python")),
+        }
+    }
+
+    /// The rows that a driver gets as Arrow batches, which `batches` makes.
+    pub(crate) fn arrow_batches(
+        &mut self,
+        batches: &Closure,
+        rdd: Object<'g>,
+    ) -> Result<(Tree, ArrowBatches)> {
+        let reader = self.reader;
+        // Whether names of fields may be the same, and whether texts are large, are flags behind these.
+        let time_zone = batches.args.get(2).and_then(|zone| reader.graph.str(*zone));
+        let time_zone = time_zone.ok_or_else(|| batches.unsupported())?;
+        let large = batches
+            .args
+            .get(4)
+            .and_then(|flag| reader.graph.bool(*flag));
+        if large == Some(true) {
+            return Err(Unsupported::of_use("Arrow streams with large texts"));
+        }
+        if reader.settings.arrow_compression {
+            return Err(Unsupported::of_use(Settings::ARROW_COMPRESSION));
+        }
+        let columns = read_fields(reader, batches.arg(reader, 0)?)?;
+        let session = ArrowSession {
+            time_zone: Some(time_zone.into_owned()),
+            batch_size: batches.int(reader, 1)?,
+            settings: Vec::new(),
+            validates_schemas: false,
+        };
+        let tree = self.columns(rdd.object("prev")?, &columns)?;
+        Ok((tree, ArrowBatches { columns, session }))
+    }
+
     /// `RDDScanExec`. Its rows are Java objects of any kind; those that PySpark makes are known.
     pub(crate) fn rdd_scan(&mut self, plan: Object<'g>, rdd: Object<'g>) -> Result<Tree> {
         let output = plan_output(self.reader, plan)?;
         let metrics = of_operator(self.reader, plan)?;
-        if output.is_empty() {
+        if output.is_empty() && rdd.name() == "ParallelCollectionRDD" {
             return self.row_of_no_columns(rdd, metrics);
         }
         let of_another_class = |_| Unsupported::Class(plan.name().to_owned());

@@ -12,7 +12,7 @@ use crate::infer::{CSV_LINES, CsvInference, INFER, JsonInference};
 use crate::inputs::{self, Inputs, TaskInputs};
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::object::{Object, Reader};
-use crate::pickled::{PickledRows, PickledScan};
+use crate::pickled::{ArrowBatches, PickledRows, PickledScan};
 use crate::plan::{Operator, OperatorKind};
 use crate::shuffle::{self, ShuffleWrite};
 use crate::write::{Captured, FileWrite};
@@ -57,6 +57,8 @@ pub enum Output {
     CsvTypes(Box<CsvInference>),
     /// `EvaluatePython.javaToPython`: rows for RDDs of PySpark.
     Pickled(Box<PickledRows>),
+    /// `Dataset.toArrowBatchRdd`: rows for a driver.
+    ArrowBatches(Box<ArrowBatches>),
     /// `RangePartitioner.sketch`: a sample of keys and the number of rows.
     RangeSample {
         /// The keys.
@@ -98,6 +100,8 @@ pub struct Settings {
     pub case_sensitive: bool,
     /// `spark.sql.legacy.allowNegativeScaleOfDecimal`
     pub negative_scales: bool,
+    /// Whether `spark.sql.execution.arrow.compression.codec` is one.
+    pub arrow_compression: bool,
     /// `spark.sql.execution.pyspark.binaryAsBytes`, if it is set.
     pub binary_as_bytes: Option<bool>,
     /// Time zones besides those of fixed offsets.
@@ -130,6 +134,9 @@ impl Settings {
     /// Name of the property that [`Self::negative_scales`] is read from.
     pub const NEGATIVE_SCALES: &str = "spark.sql.legacy.allowNegativeScaleOfDecimal";
 
+    /// Name of the property that [`Self::arrow_compression`] is read from.
+    pub const ARROW_COMPRESSION: &str = "spark.sql.execution.arrow.compression.codec";
+
     /// Name of the property that [`Self::binary_as_bytes`] is read from.
     pub const BINARY_AS_BYTES: &str = "spark.sql.execution.pyspark.binaryAsBytes";
 
@@ -152,6 +159,8 @@ impl Settings {
             csv_nulls_are_empty: if_on(Self::CSV_NULLS_ARE_EMPTY),
             case_sensitive: if_on(Self::CASE_SENSITIVE),
             negative_scales: if_on(Self::NEGATIVE_SCALES),
+            arrow_compression: property(Self::ARROW_COMPRESSION)
+                .is_some_and(|codec| !codec.eq_ignore_ascii_case("none")),
             binary_as_bytes: property(Self::BINARY_AS_BYTES)
                 .map(|value| value.eq_ignore_ascii_case("true")),
             csv_filters: unless_off(Self::CSV_FILTERS),
@@ -286,6 +295,13 @@ fn result<'g>(
         (("rdd.RDD", "aggregate"), CSV_LINES) => {
             let (tree, inference) = lineage.csv_inference(&inner, &last, rdd)?;
             Ok((tree, Output::CsvTypes(Box::new(inference))))
+        }
+        (
+            ("sql.Dataset" | "sql.classic.Dataset", "collectAsArrowToPython" | "collectAsArrowToR"),
+            ("sql.Dataset" | "sql.classic.Dataset", "toArrowBatchRdd" | "toArrowBatchRddImpl"),
+        ) => {
+            let (tree, batches) = lineage.arrow_batches(&last, rdd)?;
+            Ok((tree, Output::ArrowBatches(Box::new(batches))))
         }
         (INFER, INFER) => {
             let (tree, inference) = lineage.json_inference(&last, rdd)?;

@@ -43,7 +43,7 @@ pub mod fuzzing {
 }
 
 pub use plan::{NativeStage, TaskPlan};
-pub use python::DataFramePickler;
+pub use python::{ArrowResult, DataFramePickler};
 pub use records::{CsvTypes, JsonTypes};
 pub use sources::{
     BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,

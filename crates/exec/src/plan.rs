@@ -45,6 +45,7 @@ impl NativeStage {
                     | Output::TakeOrdered
                     | Output::Files(_)
                     | Output::Pickled(_)
+                    | Output::ArrowBatches(_)
             ),
         };
         let root = Lowering::new().operator(&stage.root, &stage.inputs, demand)?;

@@ -5,6 +5,10 @@ use std::io::Write;
 
 use datafusion_common::{DataFusionError, Result};
 use javaser::arena::{Content, Elements, Graph, NodeId, Value};
+use javaser::stream::{
+    BASE_HANDLE, HEADER, SC_SERIALIZABLE, TC_ARRAY, TC_CLASSDESC, TC_ENDBLOCKDATA, TC_NULL,
+    TC_REFERENCE,
+};
 use javaser::types::ScalaOption;
 use javaser::{Catalog, Error, Limits};
 
@@ -113,6 +117,45 @@ pub fn collect(
         };
         writer.finish(root)
     })())
+}
+
+/// A `byte[][]`.
+///
+/// # Errors
+/// Bail-out: there are too many bytes.
+pub fn byte_arrays(arrays: &[Vec<u8>]) -> Result<Vec<u8>> {
+    let length = |of: usize| {
+        let length = i32::try_from(of).map_err(|_| bail_out("a result of more than 2 GiB"))?;
+        Ok::<_, DataFusionError>(length.to_be_bytes())
+    };
+    let bytes: usize = arrays.iter().map(Vec::len).sum();
+    let mut out = Vec::with_capacity(bytes + 10 * arrays.len() + 64);
+    out.extend_from_slice(&HEADER);
+    put_array(&mut out, "[[B");
+    out.extend_from_slice(&length(arrays.len())?);
+    for (count, array) in arrays.iter().enumerate() {
+        match count {
+            0 => put_array(&mut out, "[B"),
+            // The descriptor of the first one, behind that of the whole and the whole.
+            _ => {
+                out.extend_from_slice(&[TC_ARRAY, TC_REFERENCE]);
+                out.extend_from_slice(&(BASE_HANDLE + 2).to_be_bytes());
+            }
+        }
+        out.extend_from_slice(&length(array.len())?);
+        out.extend_from_slice(array);
+    }
+    Ok(out)
+}
+
+/// The beginning of an array, up to its length. Readers do not look at the `serialVersionUID` of its class.
+fn put_array(out: &mut Vec<u8>, class: &str) {
+    out.extend_from_slice(&[TC_ARRAY, TC_CLASSDESC]);
+    out.extend_from_slice(&(class.len() as u16).to_be_bytes());
+    out.extend_from_slice(class.as_bytes());
+    out.extend_from_slice(&[0; 8]);
+    // No fields, nothing above it.
+    out.extend_from_slice(&[SC_SERIALIZABLE, 0, 0, TC_ENDBLOCKDATA, TC_NULL]);
 }
 
 /// `ChunkedByteBuffer.writeExternal`: number and lengths of the chunks, then all bytes.

@@ -285,6 +285,7 @@ impl Shared {
             Output::Files(_) => Some("a write, which cannot be held against another one"),
             Output::JsonTypes(_) => Some("columns of JSON, which are not held against others"),
             Output::CsvTypes(_) => Some("columns of CSV, which are not held against others"),
+            Output::ArrowBatches(_) => Some("Arrow batches, which are not held against others"),
             _ => None,
         };
         if let Some(what) = what.filter(|_| self.verifier.is_some()) {

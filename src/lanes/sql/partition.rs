@@ -8,7 +8,7 @@ use catalyst::{LeafId, LeafInput, OperatorKind, TaskInputs};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryPool;
 use exec::TaskPlan;
-use futures::StreamExt;
+use futures_util::StreamExt;
 use javaser::arena::NodeId;
 use wire::messages::Accumulator;
 
@@ -138,7 +138,8 @@ impl TaskRows {
         let Some(batches) = &mut self.batches else {
             return Ok(None);
         };
-        let batch = futures::executor::block_on(batches.next());
+        // Other than most executors this one may run within itself: rows may come from Python, and Python's from rows.
+        let batch = pollster::block_on(batches.next());
         batch.transpose().map_err(of_run)
     }
 

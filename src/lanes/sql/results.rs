@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use catalyst::{CollectResult, CsvInference, JsonInference, Unsupported};
+use catalyst::{ArrowBatches, CollectResult, CsvInference, JsonInference, Unsupported};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use exec::{CsvTypes, JsonTypes, RangeSample};
+use exec::{ArrowResult, CsvTypes, JsonTypes, RangeSample};
 use rows::RowEncoder;
 use rows::result::CollectRows;
 
@@ -143,6 +143,38 @@ impl Sink for Sampled<'_> {
             .sketch(&self.context.blocks.catalog, &sample)
             .map(Finished::result)
             .map_err(of_run)
+    }
+}
+
+/// `Dataset.toArrowBatchRdd`
+pub(super) struct ForDriver {
+    batches: ArrowResult,
+    memory: MemoryReservation,
+}
+
+impl ForDriver {
+    pub(super) fn new(
+        batches: &ArrowBatches,
+        memory: &Arc<dyn MemoryPool>,
+    ) -> Result<Self, Unsupported> {
+        Ok(Self {
+            batches: ArrowResult::new(batches)?,
+            memory: MemoryConsumer::new("Arrow batches").register(memory),
+        })
+    }
+}
+
+impl Sink for ForDriver {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
+        self.batches.push(batch).map_err(of_run)?;
+        let bytes = self.batches.bytes();
+        self.memory.try_resize(bytes).map_err(of_run)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
+        let batches = self.batches.finish().map_err(of_run)?;
+        let result = rows::result::byte_arrays(&batches).map_err(of_run)?;
+        Ok(Finished::result(result))
     }
 }
 

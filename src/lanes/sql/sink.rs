@@ -7,13 +7,13 @@ use catalyst::{
     Columns, DataType, MAX_LONG_DIGITS, Operator, OperatorKind, Output, Stage, Unsupported,
 };
 use datafusion_execution::memory_pool::MemoryPool;
-use exec::{CsvTypes, NativeStage};
+use exec::{ArrowResult, CsvTypes, NativeStage};
 use exec::{Partitioner, RangeSampler};
 use rows::RowEncoder;
 
 use super::files::{FilesSink, JudgedWrite};
 use super::lane::Shared;
-use super::results::{Collected, Ordered, Sampled, Unit, csv_types, json_types};
+use super::results::{Collected, ForDriver, Ordered, Sampled, Unit, csv_types, json_types};
 use super::verify::{DigestSink, Rules};
 use super::write::ShuffleSink;
 use crate::task::{TaskContext, TaskError, TaskValue};
@@ -154,6 +154,7 @@ enum OutputKind {
     Files(Box<JudgedWrite>),
     JsonTypes,
     CsvTypes,
+    ArrowBatches,
     Sample(RangeSampler),
 }
 
@@ -176,6 +177,13 @@ impl JudgedOutput {
             }
             // Who asks for these is no stage.
             Output::Pickled(_) => return Err(Unsupported::of_use("rows for Python")),
+            Output::ArrowBatches(_) if stage.kryo.is_some() => {
+                return Err(Unsupported::of_use("Arrow batches with spark.serializer"));
+            }
+            Output::ArrowBatches(batches) => {
+                ArrowResult::new(batches)?;
+                OutputKind::ArrowBatches
+            }
             Output::JsonTypes(_) if stage.kryo.is_some() => {
                 return Err(Unsupported::of_use("columns of JSON with spark.serializer"));
             }
@@ -273,6 +281,9 @@ impl JudgedOutput {
             (OutputKind::Unit, _) => Box::new(Unit(lane.format, context)),
             (OutputKind::Files(judged), Output::Files(write)) => {
                 Box::new(FilesSink::new(judged, write, lane.format, memory, context)?)
+            }
+            (OutputKind::ArrowBatches, Output::ArrowBatches(batches)) => {
+                Box::new(ForDriver::new(batches, memory).map_err(bail_out)?)
             }
             (OutputKind::JsonTypes, Output::JsonTypes(inference)) => {
                 Box::new(json_types(inference, context))

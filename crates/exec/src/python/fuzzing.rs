@@ -3,12 +3,25 @@
 use bytes::Bytes;
 use catalyst::{Attribute, DataType, Decimal, ExprId, StructField};
 
-use super::results::columns;
+use super::results::{columns, rows};
 use super::stream::ArrowDecoder;
 
-/// A frame of results, of one function or of several.
+/// A frame of results, of one function or of several, or of rows.
 pub fn python_results(data: &[u8]) {
-    let types = types();
+    let map = DataType::Map {
+        key: Box::new(DataType::String),
+        value: Box::new(DataType::Integer),
+        value_contains_null: true,
+    };
+    let mut types = types().to_vec();
+    types.push(map);
+    for of in types.chunks(1).chain([&types[..2], &types[..]]) {
+        let columns = of.iter().enumerate().skip(of.len() / 2);
+        if let Ok((columns, rows)) = rows(data, of.len(), columns, 0) {
+            assert_eq!(columns.len(), of.len() - of.len() / 2);
+            assert!(columns.iter().all(|column| column.len() == rows));
+        }
+    }
     for of in types.chunks(1).chain([&types[..2], &types[..]]) {
         if let Ok((columns, rows)) = columns(data, of, 17) {
             assert_eq!(columns.len(), of.len());

@@ -4,6 +4,7 @@
 //! pace: a frame is made when it takes one.
 
 mod aggregate;
+mod arrow_result;
 mod batches;
 mod conversion;
 mod dicts;
@@ -44,6 +45,7 @@ use futures::stream::StreamExt as _;
 use rows::error::bail_out;
 
 pub(super) use self::aggregate::aggregate_python;
+pub use self::arrow_result::ArrowResult;
 pub(super) use self::groups::map_groups;
 pub(super) use self::map::map_in_batch;
 pub(super) use self::objects::pickled_scan;

@@ -58,7 +58,8 @@ impl Rules {
             | Output::Files(_)
             | Output::JsonTypes(_)
             | Output::CsvTypes(_)
-            | Output::Pickled(_) => {}
+            | Output::Pickled(_)
+            | Output::ArrowBatches(_) => {}
             Output::RangeSample { order, .. } => {
                 let exact = order
                     .iter()
