@@ -56,6 +56,7 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
             memory: plane.memory.clone(),
             files: Arc::clone(files),
             zones: time_zones(),
+            java: Jdk::find_on_this_machine().map_or(0, |jdk| jdk.major()),
             spark: declared::version_of(&spark_version),
             spark_version,
             workers,

@@ -50,6 +50,8 @@ pub struct SqlParts {
     pub files: Arc<FileSystems>,
     /// Time zones with rules.
     pub zones: Zones,
+    /// The version of Java that would run what is delegated; 0 if there is none.
+    pub java: u32,
     /// The driver's version of Spark, major and minor.
     pub spark: (u32, u32),
     /// The same as it calls itself: `4.0.5`.
@@ -248,6 +250,7 @@ impl Shared {
         let mut settings = Settings::new(property);
         settings.zones = self.parts.zones.clone();
         settings.spark = self.parts.spark;
+        settings.java = self.parts.java;
         settings.kryo = self.format.kryo();
         let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
         let native = NativeStage::new(Arc::new(stage)).map_err(words)?;
