@@ -137,6 +137,10 @@ impl Sources for TaskSources {
         Ok(Box::new(RowBlocks::new(blocks, metrics)))
     }
 
+    fn partition(&self) -> Option<i32> {
+        Some(self.context.partition_id)
+    }
+
     fn shuffle_bytes(&self, read: &ShuffleRead, spec: ShufflePartitionSpec) -> Option<u64> {
         let range = range(read, spec, false).ok()?;
         let statuses = self.statuses(read.shuffle_id)?;

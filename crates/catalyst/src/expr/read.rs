@@ -6,7 +6,7 @@ use javatime::TimeZone;
 use super::call::{call, function};
 use super::function::spec;
 use super::{
-    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, json, lambda, nested,
+    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, draw, json, lambda, nested,
     text,
 };
 use crate::error::{Result, Unsupported};
@@ -74,6 +74,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         name => match spec(name) {
             Some(spec) => function(reader, object, spec),
             None => lambda::named(reader, object)
+                .or_else(|| draw::named(reader, object))
                 .unwrap_or_else(|| Err(Unsupported::Class(name.to_owned()))),
         },
     }

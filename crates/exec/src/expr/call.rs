@@ -444,6 +444,7 @@ fn may_fail(expr: &Expr) -> bool {
         ExprKind::Attribute(_)
         | ExprKind::BoundReference { .. }
         | ExprKind::Literal(_)
+        | ExprKind::Draw(_)
         | ExprKind::ScalarSubquery { .. }
         | ExprKind::Alias { .. }
         | ExprKind::CaseWhen { .. }

@@ -108,15 +108,15 @@ fn unbase64(fails: bool, args: Args) -> Arc<dyn PhysicalExpr> {
 
 /// The bits that a character stands for.
 fn sextet(of: u8) -> Option<u32> {
-    Some(match of {
+    let bits = match of {
         b'A'..=b'Z' => of - b'A',
         b'a'..=b'z' => of - b'a' + 26,
         b'0'..=b'9' => of - b'0' + 52,
         b'+' => 62,
         b'/' => 63,
         _ => return None,
-    })
-    .map(u32::from)
+    };
+    Some(bits.into())
 }
 
 /// What Java's decoder for MIME makes of a text: other characters than the 64 are passed over.

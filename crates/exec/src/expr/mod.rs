@@ -189,6 +189,8 @@ impl<'a> Lowering<'a> {
                     },
                 ))
             }
+            // Projections and filters put columns in their place, where they can.
+            ExprKind::Draw(draw) => Err(Unsupported::of_use(format!("{} there", draw.name()))),
             ExprKind::FromJson {
                 child,
                 form,
@@ -248,6 +250,11 @@ impl<'a> Lowering<'a> {
         let otherwise = otherwise.map(value).transpose()?;
         case(None, branches, otherwise).map_err(|_| Unsupported::of_use("such a CASE"))
     }
+}
+
+/// `StrictMath.log`
+pub(crate) fn strict_log(of: f64) -> f64 {
+    fdlibm::log(of)
 }
 
 /// What is said of a function of arguments that it is not computed for.

@@ -135,8 +135,8 @@ pub(in super::super) fn atan(x: f64) -> f64 {
     let of = x.abs();
     let (x, (hi, lo)) = match ix {
         ..0x3fe6_0000 => ((2.0 * of - 1.0) / (2.0 + of), HALF),
-        ..0x3ff3_0000 => ((of - 1.0) / (of + 1.0), ONE),
-        ..0x4003_8000 => ((of - 1.5) / (1.0 + 1.5 * of), MORE),
+        0x3fe6_0000..0x3ff3_0000 => ((of - 1.0) / (of + 1.0), ONE),
+        0x3ff3_0000..0x4003_8000 => ((of - 1.5) / (1.0 + 1.5 * of), MORE),
         _ => (-1.0 / of, ALL),
     };
     let z = hi - ((polynomial(x) - lo) - x);

@@ -130,7 +130,7 @@ fn expm1_of_reduced(x: f64, c: f64, k: i32) -> f64 {
             let y = 1.0 - (e - x);
             scaled(y, k) - 1.0
         }
-        ..20 => {
+        2..20 => {
             // 1 less 2 to the power of -k.
             let t = of_high(0x3ff0_0000 - (0x20_0000 >> k));
             scaled(t - (e - x), k)
