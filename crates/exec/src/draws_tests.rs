@@ -8,8 +8,8 @@ use crate::NativeStage;
 use crate::testing::{Given, column, local, operator, reference, run_within, stage};
 use catalyst::{DataType, EvalMode, LeafInput, TaskInputs};
 
-/// What Spark 4.3.0 gave for `rand(7), randn(7), monotonically_increasing_id(), rand(-9223372036854775808)` of a range of
-/// 12 numbers in three partitions.
+/// What Spark 4.3.0 gave for `rand(7), randn(7), monotonically_increasing_id(), rand(-9223372036854775808)` of a range
+/// of 12 numbers in three partitions.
 const SPARKS: [(f64, f64, i64, f64); 12] = [
     (
         0.28188121484885875,
