@@ -38,6 +38,7 @@ mod shuffle_service;
 mod sql_aggregates;
 mod sql_cached;
 mod sql_default;
+mod sql_draws;
 mod sql_expressions;
 mod sql_faults;
 mod sql_frames;

@@ -1,6 +1,6 @@
 """Expressions and casts of Spark SQL over generated inputs: nulls, extremes, NaN, -0.0, old dates, text of all sorts.
 
-usage: spark-submit sql_expressions.py OUT RESULT [GROUP ...], or functions for all groups of FUNCTIONS that are native throughout, or left for the others; without groups all but FUNCTIONS. Inputs come to OUT/in, results to OUT/MODE.json for each of the modes legacy and ansi: for each expression a list of texts in the
+usage: spark-submit sql_expressions.py OUT RESULT [GROUP ...], or functions for all groups of FUNCTIONS and MATHS that are native throughout, or left for the others; without groups all but these. Inputs come to OUT/in, results to OUT/MODE.json for each of the modes legacy and ansi: for each expression a list of texts in the
 order of the rows, or the class of the error. RESULT has digests of them. All expressions of a group are one query; if that fails each is a query of its own."""
 
 import hashlib
@@ -326,6 +326,54 @@ FUNCTIONS = ["texts", "numerals", "spans", "new", "complex", "collections", "rea
 # Those of which Spark is left some rows.
 LEFT = ["read", "odd"]
 
+# Numbers of all sizes, of those that logarithms and arcs are made for, and near those where exponentials overflow.
+REALS = ["f64", "f64b", "f64 % 1", "f64b % 800", "1 / f64", "1 + f64 % 0.001", "small", "i32", "d15", "f32"]
+
+
+def maths():
+    """Functions of real numbers."""
+    of_one = ["exp", "expm1", "ln", "log1p", "log2", "log10", "acos", "asin", "atan", "cbrt", "cosh", "sinh", "tanh", "atanh", "degrees", "radians"]
+    of_two = [("f64", "f64b"), ("f64", "small"), ("abs(f64)", "f64b % 10"), ("small", "small"), ("f64", "0.5D"), ("f64", "2"), ("small", "f64b"), ("-1.0D", "i8"), ("1 + f64 % 0.0001", "f64b"), ("f64", "f64 * 0"), ("-abs(f64)", "cast(i8 as double)"), ("f64 / 0.3D", "double('infinity')"), ("abs(f64)", "abs(f64b)"), ("10", "f64"), ("f64", "-f64")]
+    return [f"{function}({n})" for function in of_one for n in REALS] + [f"{function}({a}, {b})" for function in ["pow", "atan2", "hypot", "log"] for a, b in of_two] + ["power(f64, 3)", "e() * f64", "pi() + f64", "degrees(radians(f64))", "if(b, exp(f64), ln(f64b))"]
+
+
+CHARSETS = ["US-ASCII", "ISO-8859-1", "UTF-8", "utf-8", "UTF-16BE", "UTF-16LE", "UTF-16"]
+
+
+def digests():
+    """Sums of bytes, and bytes as texts."""
+    found = [f"{function}({of})" for function in ["sha1", "crc32", "base64", "md5"] for of in ["bin", "cast(s as binary)", "cast(repeat(concat(s, part), 9) as binary)", "cast('' as binary)"]]
+    found += [f"sha2({of}, {n})" for of in ["bin", "cast(s as binary)", "cast(repeat(s, 20) as binary)"] for n in ["0", "224", "256", "384", "512", "100", "-1", "small", "224 + 32 * pmod(i32, 11)", "null"]]
+    found += ["unbase64(base64(bin))", "unbase64(base64(cast(repeat(s, 30) as binary)))", "to_binary(base64(bin), 'base64')", "unbase64(replace(base64(cast(concat(s, s2, part) as binary)), '=', ''))", "base64(cast(rpad(s, 57, 'x') as binary))", "base64(cast(rpad(s, 58, 'x') as binary))", "base64(cast(rpad(s, 114, s2) as binary))"]
+    found += ["unbase64(elt(pmod(i32, 14) + 1, 'YQ', 'YQ==', 'Y Q==', 'YWI', 'YWI=', '', '?', 'U3Bh cmsg\\r\\nU1FM', 'YWJj!ZGVm', 'é', 'YW\u00e9I=', '-_-_', 'YWI=??', '////'))"]
+    found += [f"decode(encode(s, '{c}'), '{c}')" for c in ["UTF-8", "UTF-16BE", "UTF-16LE", "UTF-16"]] + [f"encode({of}, '{c}')" for of in ["part", "num", "s"] for c in CHARSETS[2:]] + [f"encode({of}, '{c}')" for of in ["day", "cast(i64 as string)", "null"] for c in CHARSETS[:2]]
+    found += ["decode(bin, 'ISO-8859-1')", "decode(cast(s as binary), 'ISO-8859-1')", "decode(cast(s as binary), 'utf-8')", "decode(cast(day as binary), 'US-ASCII')", "decode(encode(concat('a', s), 'UTF-16LE'), 'UTF-16LE')", "decode(concat(x'FFFE', encode(s, 'UTF-16LE')), 'UTF-16')", "decode(encode(s, 'UTF-16BE'), 'UTF-16')"]
+    return found
+
+
+# Of which some texts or bytes are left to Spark, or fail in new versions.
+MALFORMED = [f"encode(s, '{c}')" for c in CHARSETS[:2]] + [f"decode(bin, '{c}')" for c in CHARSETS] + ["encode(s, 'latin1')", "encode(s, part)", "unbase64(s)", "unbase64(num)", "to_binary(part, 'base64')", "decode(bin, 'UTF-32')"]
+
+
+def combined():
+    """Arrays that are sorted or zipped, and maps of other keys, of two maps and of texts."""
+    found = [f"array_sort({a})" for a in ARRAYS + ["array(f64, f64b, f64 * 0, -f64 * 0, null)", "array(s, s2, part, concat(s, part), null)", "array(small, i8, i16, null, small, null, i32)"]]
+    found += [f"array_sort({a}, (x, y) -> {by})" for a in [ARRAYS[0], "array(small, i8, i16, i32, small, i32b)"] for by in ["x - y", "if(x < y, 1, if(x > y, -1, 0))", "case when x is null and y is null then 0 when x is null then -1 when y is null then 1 else cast(signum(y) - signum(x) as int) end", "0", "pmod(coalesce(x, 0), 3) - pmod(coalesce(y, 0), 3)"]]
+    found += ["array_sort(array(s, s2, part), (x, y) -> coalesce(length(x), 0) - coalesce(length(y), 0))", "array_sort(array(named_struct('x', small, 'y', s), named_struct('x', i8, 'y', s2), named_struct('x', small, 'y', part)), (a, b) -> coalesce(a.x - b.x, 0))"]
+    found += [f"arrays_zip({a})" for a in ["array(i32, small), array(s, s2, part)", f"{ARRAYS[1]}, {ARRAYS[2]}", f"{ARRAYS[0]}", f"{ARRAYS[5]}, {ARRAYS[11]}, {ARRAYS[13]}", f"{ARRAYS[4]}, {ARRAYS[8]}", f"{ARRAYS[14]}, cast(array() as array<int>)", "array(1, 2), array(i32)"]]
+    found += [f"transform_keys({m}, (k, v) -> {of})" for m, of in [(MAPS[0], "k + 1"), (MAPS[0], "k * 10 + coalesce(small, 0)"), (MAPS[1], "concat(k, '!')"), (MAPS[1], "named_struct('k', k, 'b', b2)"), (MAPS[2], "date_add(k, 3)"), ("map('a', small, 'b', i8)", "concat(k, coalesce(v, 0))"), ("map(id, s, -id - 1, s2)", "array(k)"), ("map(1, 2)", "k + id")]]
+    found += [f"map_zip_with({a}, {b}, (k, x, y) -> {of})" for a, b, of in [(MAPS[0], "map(2, small, 3, i8)", "coalesce(x, 0L) + coalesce(y, k)"), (MAPS[1], "map('c', small, 'a', i8)", "concat_ws('-', k, x, cast(y as string))"), (MAPS[2], "map(date'1970-01-01', s)", "named_struct('x', x, 'y', y)"), ("map(id, s)", "map(id, s2, -id - 1, part)", "x = y"), ("map(id, s)", "if(b, map(7, small), null)", "y"),
+              ("map(array(id), 1)", "map(array(id), 2, array(id, id), 3)", "x"), ("map(cast(id as decimal(10,2)), s)", "map(cast(3 as decimal(10,2)), s2)", "concat(x, y)"), ("map(cast(id as string), s)", "map('5', s2)", "coalesce(y, x)"), ("cast(map() as map<int,int>)", "map(1, i32)", "y")]]
+    found += [f"str_to_map({of})" for of in ["'a:1,b:2,c'", "concat('a:', s)", "concat('k', id, ':', s, ',x', id, ':', coalesce(part, 'p'))", "concat('a', s, '-b', s2), '-', 'c'", "s, 'zz', part", "num, '|'", "'', ',', ':'", "concat('x=', i32, ';y=', small), ';', '='", "null"]]
+    return found
+
+
+# Of which some rows are left to Spark, or fail.
+UNPROVEN = ["array_sort(array(small, i8, i16, i32), (x, y) -> null)", "array_sort(array(small, i8, i16, i32), (x, y) -> 1)", "array_sort(array(i32, i32b, small), (x, y) -> x - y)", "array_sort(array(array(small), array(i32)))", "transform_keys(map(1, i32, 2, i32b), (k, v) -> v)", "transform_keys(map('a', s), (k, v) -> v)", "str_to_map(concat(s, ',', s2))", "str_to_map(s, part)", "str_to_map(s, '', '')",
+            "transform_keys(map(1, i32), (k, v) -> f64)", "map_zip_with(map(f64, 1), map(f64b, 2), (k, x, y) -> x)"]
+# Groups that are a fixture of their own. Of all but the first two, much is left to Spark.
+MATHS = {"maths": maths(), "digests": digests(), "inverses": [f"{function}({n})" for function in ["acosh", "asinh"] for n in REALS], "malformed": MALFORMED, "combined": combined(), "unproven": UNPROVEN}
+
 
 def groups():
     """Expressions by group. Those of casts may be refused by the analyzer."""
@@ -375,6 +423,7 @@ def groups():
         found[f"reading_{zone.split('/')[1]}"] = reading("zts")
     for zone in ZONES[:4]:
         found[f"spans_{zone.split('/')[1]}"] = spans(zone)
+    found |= MATHS
     found["lambdas"] = lambdas()
     found["ordering"] = ordering()
     found["moments"] = [f"unix_{unit}(ts)" for unit in ["micros", "millis", "seconds"]] + ["unix_date(dt)", "date_from_unix_date(small)", "timestamp_millis(i32)", "timestamp_seconds(i32)", "timestamp_micros(small)", "make_date(2000 + small, small + 5, small + 20)"]
@@ -470,7 +519,7 @@ NUMBER_OF = {"date": "unix_date({})", "timestamp": "unix_micros({})", "timestamp
 def main():
     out, result, only = sys.argv[1], sys.argv[2], sys.argv[3:]
     if only == ["functions"]:
-        only = [name for name in FUNCTIONS if name not in LEFT] + ["frames"]
+        only = [name for name in FUNCTIONS if name not in LEFT] + ["maths", "digests", "frames"]
     if only == ["left"]:
         only = LEFT
     spark = session()
@@ -494,7 +543,7 @@ def main():
 
         bad = spark.read.parquet(os.path.join(out, "in", "bad"))
         for name, expressions in (groups() | {"bad": BAD}).items():
-            if name not in only if only else name in FUNCTIONS:
+            if name not in only if only else name in FUNCTIONS or name in MATHS:
                 continue
             if name == "bad":
                 data = bad

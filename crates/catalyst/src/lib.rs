@@ -59,7 +59,7 @@ pub use aggregate_python::{AggregatePython, AggregateUdf, GroupFunction};
 pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use error::Unsupported;
 pub use expr::{
-    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, JsonText, Lambda,
+    Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, JsonText, Lambda,
     SortOrder, TimesText, list,
 };
 pub use generate::Generator;

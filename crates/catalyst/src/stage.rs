@@ -108,6 +108,8 @@ pub struct Settings {
     pub zones: Zones,
     /// The driver's version of Spark, major and minor, where plans of several look the same; zeros if it is not known.
     pub spark: (u32, u32),
+    /// The version of Java that executors run; 0 if it is not known.
+    pub java: u32,
     /// How Kryo writes, if `spark.serializer` is Kryo.
     pub kryo: Option<KryoForm>,
 }
@@ -169,6 +171,7 @@ impl Settings {
                 .is_some_and(|policy| policy.eq_ignore_ascii_case("LEGACY")),
             zones: Zones::default(),
             spark: (0, 0),
+            java: 0,
             kryo: None,
         }
     }

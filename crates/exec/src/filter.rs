@@ -8,6 +8,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 
+use super::draws::{Drawn, Draws};
 use super::exec::{Pipe, Start, batch_of, pipe};
 use super::expr::lower;
 use super::lower::{Demand, Lowered, Lowering, Result, needed, places};
@@ -25,18 +26,55 @@ pub(super) fn filter(
     demand: Demand<'_>,
 ) -> Result<Lowered> {
     let below = needed(demand, [condition]);
+    if condition.draws() {
+        return drawing(lowering, condition, child, inputs, demand);
+    }
     let child = lowering.below_filter(child, condition, inputs, demand.of(below.as_ref()))?;
     let predicate = lower(condition, child.output()?)?;
     let (projection, output) = places(child.output()?, demand);
     let start = move |start: &Start<'_>| {
         let filter = Filter {
             predicate: Arc::clone(&predicate),
+            drawn: None,
             projection: projection.clone(),
             coalescer: coalescer(Arc::clone(start.schema), start.batch_size()),
         };
         Ok(pipe(filter, start.input(0)?, start.baseline()))
     };
     Lowered::unary("FilterExec", output, child, Arc::new(start))
+}
+
+/// A filter by values that are drawn.
+fn drawing(
+    lowering: &Lowering,
+    condition: &Expr,
+    child: &Operator,
+    inputs: &Inputs,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    let below = needed(demand, [condition]);
+    let mut condition = [condition.clone()];
+    let draws = Draws::take(&mut condition, child)?;
+    let ordered = Demand {
+        columns: below.as_ref(),
+        ordered: true,
+    };
+    let child = lowering.operator(child, inputs, ordered)?;
+    let [condition] = condition;
+    let predicate = lower(&condition, &draws.behind(child.output()?))?;
+    let (projection, output) = places(child.output()?, demand);
+    // Without what was drawn.
+    let projection = projection.unwrap_or_else(|| (0..output.len()).collect());
+    let start = move |start: &Start<'_>, drawn| {
+        let filter = Filter {
+            predicate: Arc::clone(&predicate),
+            drawn: Some(drawn),
+            projection: Some(projection.clone()),
+            coalescer: coalescer(Arc::clone(start.schema), start.batch_size()),
+        };
+        Ok(pipe(filter, start.input(0)?, start.baseline()))
+    };
+    Lowered::drawing("FilterExec", output, child, draws, Arc::new(start))
 }
 
 /// Gathers rows into batches of the size wanted.
@@ -63,12 +101,17 @@ pub(super) fn mask(
 
 struct Filter {
     predicate: Arc<dyn PhysicalExpr>,
+    drawn: Option<Drawn>,
     projection: Option<Vec<usize>>,
     coalescer: BatchCoalescer,
 }
 
 impl Pipe for Filter {
     fn push(&mut self, batch: RecordBatch) -> DataFusionResult<()> {
+        let batch = match &mut self.drawn {
+            Some(drawn) => drawn.extend(&batch)?,
+            None => batch,
+        };
         let mask = mask(&self.predicate, &batch)?;
         let count = mask.true_count();
         if count == 0 {

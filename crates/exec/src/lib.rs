@@ -8,6 +8,7 @@
 mod aggregate;
 mod cached;
 pub mod capabilities;
+mod draws;
 mod exchange;
 mod exec;
 pub mod expr;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_plan::ExecutionPlan;
 
-use super::exec::{OperatorExec, StartFn};
+use super::draws::{Drawn, Draws};
+use super::exec::{Batches, OperatorExec, Start, StartFn};
 use super::metrics::Measured;
 use super::plan::Task;
 use super::{
@@ -19,6 +20,7 @@ use catalyst::Unsupported;
 use catalyst::{Attribute, Expr, ExprId, ExprKind};
 use catalyst::{Columns, LeafId, Operator, OperatorKind};
 use catalyst::{Inputs, LeafInput, TaskInputs};
+use rows::error::bail_out;
 use rows::opaque_schema;
 use rows::types::schema_of;
 
@@ -28,6 +30,10 @@ pub(super) type Result<T> = std::result::Result<T, Unsupported>;
 /// Makes the plan of an operator in a task, from its part of the task's inputs.
 pub(super) type Build =
     Box<dyn Fn(&mut Task, &TaskInputs) -> Result<Arc<dyn ExecutionPlan>> + Send + Sync>;
+
+/// Starts an operator for batches of which something is drawn.
+pub(super) type DrawingFn =
+    dyn Fn(&Start<'_>, Drawn) -> datafusion_common::Result<Batches> + Send + Sync;
 
 /// An operator that was judged.
 pub(super) struct Lowered {
@@ -97,6 +103,39 @@ impl Lowered {
             )))
         });
         Self::of(columns, build)
+    }
+
+    /// An operator of ours with one input, for batches of which something is drawn. `start` makes its start function
+    /// of what is drawn in a partition: nothing, if there are no `draws`.
+    pub(super) fn drawing(
+        name: &'static str,
+        output: Vec<Attribute>,
+        child: Self,
+        draws: Draws,
+        start: Arc<DrawingFn>,
+    ) -> Result<Self> {
+        let input = child.output()?.to_vec();
+        let schema = schema_of(&output)?;
+        let build: Build = Box::new(move |task, inputs| {
+            let plan = child.build(task, inputs)?;
+            let partition = match draws.is_empty() {
+                true => 0,
+                false => {
+                    let partition = task.sources.partition();
+                    partition.ok_or_else(|| Unsupported::of_use("a partition without a number"))?
+                }
+            };
+            // Also for its errors.
+            draws.start(&input, partition)?;
+            let (draws, input, start) = (draws.clone(), input.clone(), Arc::clone(&start));
+            let start = move |own: &Start<'_>| {
+                let drawn = draws.start(&input, partition);
+                start(own, drawn.map_err(|why| bail_out(why.to_string()))?)
+            };
+            let (schema, start) = (Arc::clone(&schema), Arc::new(start));
+            Ok(Arc::new(OperatorExec::new(name, vec![plan], schema, start)))
+        });
+        Self::new(output, build)
     }
 
     /// The same, where it is the input of the plan whose metrics are the operator's.

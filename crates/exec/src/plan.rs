@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_plan::ExecutionPlan;
 
+use super::draws::check_partitions;
 use super::lower::{Demand, Lowered, Lowering};
 use super::metrics::{Measured, spilled_bytes};
 use super::sources::Sources;
@@ -36,6 +37,7 @@ impl NativeStage {
     /// # Errors
     /// Something in it is not done natively.
     pub fn new(stage: Arc<Stage>) -> Result<Self, Unsupported> {
+        check_partitions(&stage.root, &stage.inputs)?;
         let demand = Demand {
             columns: None,
             // Spark leaves out sorts of what is sorted already.

@@ -8,6 +8,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 
+use super::draws::{Drawn, Draws};
 use super::exec::{Pipe, Start, batch_of, pipe};
 use super::expr::lower;
 use super::lower::{Demand, Lowered, Lowering, Result, all_references};
@@ -34,6 +35,9 @@ pub(super) fn project(
         named.retain(|(_, attribute)| required.contains(&attribute.id));
     }
     let below = all_references(named.iter().map(|(expr, _)| *expr));
+    if named.iter().any(|(expr, _)| expr.draws()) {
+        return drawing(lowering, named, child, inputs, demand.of(below.as_ref()));
+    }
     let child = lowering.operator(child, inputs, demand.of(below.as_ref()))?;
     let input = child.output()?;
     let exprs = named
@@ -46,6 +50,37 @@ pub(super) fn project(
         Ok(pipe(project, start.input(0)?, start.baseline()))
     };
     Lowered::unary("ProjectExec", output, child, Arc::new(start))
+}
+
+/// A projection with values that are drawn.
+fn drawing(
+    lowering: &Lowering,
+    named: Vec<(&Expr, Attribute)>,
+    child: &Operator,
+    inputs: &Inputs,
+    demand: Demand<'_>,
+) -> Result<Lowered> {
+    let (mut exprs, output): (Vec<Expr>, Vec<Attribute>) = named
+        .into_iter()
+        .map(|(expr, attribute)| (expr.clone(), attribute))
+        .unzip();
+    let draws = Draws::take(&mut exprs, child)?;
+    let demand = Demand {
+        ordered: true,
+        ..demand
+    };
+    let child = lowering.operator(child, inputs, demand)?;
+    let input = draws.behind(child.output()?);
+    let exprs = exprs.iter().map(|expr| lower(expr, &input));
+    let exprs = exprs.collect::<Result<Arc<[_]>>>()?;
+    let start = move |start: &Start<'_>, drawn| {
+        let expand = Expand {
+            drawn: Some(drawn),
+            ..Expand::new(start, vec![Arc::clone(&exprs)])
+        };
+        Ok(pipe(expand, start.input(0)?, start.baseline()))
+    };
+    Lowered::drawing("ProjectExec", output, child, draws, Arc::new(start))
 }
 
 /// Lowers an expansion.
@@ -97,6 +132,7 @@ struct Expand {
     schema: SchemaRef,
     input: Option<RecordBatch>,
     next: usize,
+    drawn: Option<Drawn>,
 }
 
 impl Expand {
@@ -106,13 +142,17 @@ impl Expand {
             schema: Arc::clone(start.schema),
             input: None,
             next: 0,
+            drawn: None,
         }
     }
 }
 
 impl Pipe for Expand {
     fn push(&mut self, batch: RecordBatch) -> DataFusionResult<()> {
-        self.input = Some(batch);
+        self.input = Some(match &mut self.drawn {
+            Some(drawn) => drawn.extend(&batch)?,
+            None => batch,
+        });
         self.next = 0;
         Ok(())
     }

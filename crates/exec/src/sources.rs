@@ -154,6 +154,11 @@ pub trait Sources: Debug + Send + Sync {
         Err(bail_out("no RDDs of Python"))
     }
 
+    /// The number of the task's partition; `None` if it is not known.
+    fn partition(&self) -> Option<i32> {
+        None
+    }
+
     /// Whether the task may go on; asked by leaves once for each batch.
     ///
     /// # Errors

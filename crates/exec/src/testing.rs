@@ -124,6 +124,7 @@ pub(super) struct Given {
     /// How often [`Sources::alive`] may be asked before the task is killed; 0 for ever.
     pub(super) asked: AtomicUsize,
     pub(super) life: usize,
+    pub(super) partition: i32,
 }
 
 impl Sources for Given {
@@ -151,6 +152,10 @@ impl Sources for Given {
 
     fn hadoop_setting(&self, _: &Broadcast, key: &str) -> Result<Option<String>> {
         Ok(self.hadoop.get(key).cloned())
+    }
+
+    fn partition(&self) -> Option<i32> {
+        Some(self.partition)
     }
 
     fn alive(&self) -> Result<()> {

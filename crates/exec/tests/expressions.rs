@@ -254,6 +254,8 @@ fn check(kind: &str, version: &str, least: usize) {
     let lines = String::from_utf8(zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
     let table_of_zones = fs::read(testkit::jdk().join("lib/tzdb.dat")).unwrap();
     let zones = javatime::Zones::read(table_of_zones).unwrap();
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap());
+    let (major, minor) = (numbers.next().unwrap(), numbers.next().unwrap());
     let mut tables = HashMap::new();
     let mut summary = String::new();
     let (mut compared, mut wrong) = (0, Vec::new());
@@ -271,6 +273,8 @@ fn check(kind: &str, version: &str, least: usize) {
         let pair = binary.tuple(binary.root().unwrap()).unwrap();
         let mut settings = Settings::new(|name| line["properties"][name].as_str());
         settings.zones = zones.clone();
+        settings.spark = (major, minor);
+        settings.java = 17;
         let (rdd, target) = (pair[0].node().unwrap(), pair[1].node().unwrap());
         let stage = match Stage::read(&binary, rdd, target, settings) {
             Ok(stage) => stage,
@@ -348,6 +352,10 @@ fn ordering(version: &str) {
     check("ordering", version, 100_000);
 }
 
+fn maths(version: &str) {
+    check("maths", version, 100_000);
+}
+
 testkit::oldest_and_newest!(expressions_are_sparks, super::plain);
 testkit::oldest_and_newest!(expressions_of_arrays_and_maps_are_sparks, super::nested);
 testkit::oldest_and_newest!(functions_are_sparks, super::functions);
@@ -356,3 +364,4 @@ testkit::oldest_and_newest!(
     comparisons_of_arrays_and_structs_are_sparks,
     super::ordering
 );
+testkit::oldest_and_newest!(maths_and_codecs_are_sparks, super::maths);

@@ -311,6 +311,7 @@ impl Shared {
     pub(super) fn complete(&self, settings: &mut Settings) {
         settings.zones = self.parts.zones.clone();
         settings.spark = self.parts.spark;
+        settings.java = self.parts.java_major;
         settings.kryo = self.format.kryo();
     }
 

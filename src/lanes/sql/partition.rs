@@ -67,14 +67,18 @@ impl SqlPartition {
         })
     }
 
-    /// Begins to compute it.
+    /// Begins to compute it. `number` is that of the partition in its RDD, if it is known.
     ///
     /// # Errors
     /// What keeps it from beginning.
-    pub(super) fn start(&self, context: &Arc<TaskContext>) -> Result<TaskRows, TaskError> {
+    pub(super) fn start(
+        &self,
+        number: Option<i32>,
+        context: &Arc<TaskContext>,
+    ) -> Result<TaskRows, TaskError> {
         let parts = &self.shared.parts;
         parts.shuffle.tracker().update_epoch(context.epoch);
-        let sources = Arc::new(TaskSources::new(self, Arc::clone(context)));
+        let sources = Arc::new(TaskSources::new(self, number, Arc::clone(context)));
         let plan = self
             .stage
             .native

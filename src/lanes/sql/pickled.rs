@@ -91,7 +91,8 @@ impl PickledRdd for PickledFrame {
 
 impl PickledPartition for FramePartition {
     fn batches(&self, context: &Arc<TaskContext>) -> Result<PickledBatches, TaskError> {
-        let rows = caught(|| self.partition.start(context))?;
+        // A union, for one, numbers the partitions of its RDDs anew.
+        let rows = caught(|| self.partition.start(None, context))?;
         Ok(Box::new(PickledFrames {
             rows,
             stage: Arc::clone(&self.partition.stage),

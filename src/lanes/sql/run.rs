@@ -41,7 +41,7 @@ impl SqlPlan {
         let plan = &*self.plan;
         let shared = &self.partition.shared;
         let rules = plan.rules.as_ref();
-        let mut rows = self.partition.start(context)?;
+        let mut rows = self.partition.start(Some(context.partition_id), context)?;
         let memory = rows.memory();
         let native = &plan.stage.native;
         let mut sink = plan.output.sink(native, rules, shared, &memory, context)?;

@@ -46,6 +46,8 @@ pub(super) struct TaskSources {
     binary: Arc<StageBinary>,
     stage: Arc<JudgedStage>,
     pickled: HashMap<(LeafId, NodeId), Arc<dyn PickledPartition>>,
+    /// Of the partition in its RDD.
+    number: Option<i32>,
     context: Arc<TaskContext>,
     /// Whether blocks of one map may be read as one.
     batches: bool,
@@ -59,7 +61,11 @@ pub(super) struct TaskSources {
 
 impl TaskSources {
     /// For an attempt.
-    pub(super) fn new(partition: &SqlPartition, context: Arc<TaskContext>) -> Self {
+    pub(super) fn new(
+        partition: &SqlPartition,
+        number: Option<i32>,
+        context: Arc<TaskContext>,
+    ) -> Self {
         let lane = Arc::clone(&partition.shared);
         let conf = lane.parts.shuffle.conf();
         let batches = !conf.old_fetch_protocol && context.blocks.io_encryption_key.is_none();
@@ -68,6 +74,7 @@ impl TaskSources {
             binary: Arc::clone(&partition.binary),
             stage: Arc::clone(&partition.stage),
             pickled: partition.pickled.clone(),
+            number,
             context,
             batches,
             read: Mutex::default(),
@@ -140,6 +147,10 @@ impl Sources for TaskSources {
             .read(&range, metrics.clone(), cancellation)
             .map_err(of_source)?;
         Ok(Box::new(RowBlocks::new(blocks, metrics)))
+    }
+
+    fn partition(&self) -> Option<i32> {
+        self.number
     }
 
     fn shuffle_bytes(&self, read: &ShuffleRead, spec: ShufflePartitionSpec) -> Option<u64> {

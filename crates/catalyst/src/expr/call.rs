@@ -162,6 +162,7 @@ pub(super) fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> 
     if formatted && reader.settings.legacy_time_parser {
         return Err(Unsupported::of_use("formats of Spark 2"));
     }
+    is_known(reader, spec.function)?;
     if let ResultType::MakeDecimal = spec.result {
         known.extend(["precision", "scale"]);
     }
@@ -188,6 +189,21 @@ pub(super) fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> 
         data_type,
         nullable,
     })
+}
+
+/// Whether it is known what a function is in the driver's version of Spark and on the executors' Java.
+fn is_known(reader: &Reader<'_>, function: Function) -> Result<()> {
+    use Function as F;
+    let settings = &reader.settings;
+    let unknown = match function {
+        // Releases of 3.5 to 4.1 have different ones.
+        F::Acosh | F::Asinh if settings.spark < (4, 2) => "Spark before 4.2",
+        // Newer JVMs have code of their own for them, whose last digit may be another one.
+        F::Cbrt | F::Sinh | F::Tanh if !(17..=23).contains(&settings.java) => "another Java",
+        _ => return Ok(()),
+    };
+    let name = function.name();
+    Err(Unsupported::of_use(format!("{name} of {unknown}")))
 }
 
 #[inline(never)]

@@ -99,6 +99,7 @@ impl fmt::Display for Expr {
             ExprKind::ScalarSubquery { id, value } => {
                 write!(f, "subquery#{}={value}:{}", id.id, self.data_type)
             }
+            ExprKind::Draw(draw) => write!(f, "{draw:?}:{}", self.data_type),
             ExprKind::HigherOrder {
                 function,
                 args,

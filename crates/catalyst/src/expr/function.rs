@@ -169,6 +169,7 @@ impl Function {
         match (self, spec(self.name()).map(|spec| spec.args)) {
             (Self::Like { .. }, _) => 2..=2,
             (Self::GetArrayStructFields { .. }, _) => 1..=1,
+            (Self::Encode | Self::StringDecode, _) => 2..=4,
             // The characters to trim are optional.
             (Self::Sequence, _) => 2..=3,
             (Self::StringTrim | Self::StringTrimLeft | Self::StringTrimRight, _) => 1..=2,
@@ -234,6 +235,8 @@ const CHILD: Args = Args::Fields(&["child"]);
 const PAIR: Args = Args::Fields(&["left", "right"]);
 const NONE: Context = Context::None;
 const MODE: Context = Context::EvalMode;
+/// What `UnaryMathExpression`, `UnaryLogExpression` and `BinaryMathExpression` have.
+const OF_MATH: &[&str] = &["f", "name", "yAsymptote"];
 
 functions! {
     /// Both are true.
@@ -291,6 +294,66 @@ functions! {
     Floor CHILD, Context::MayFail("failOnError"), Result::Integral, Nullable::Always, ignored &["f", "name"];
     /// Square root.
     Sqrt CHILD, NONE, Result::Double, Nullable::Any, ignored &["f", "name"];
+    /// `e^x`
+    Exp CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// `e^x - 1`
+    Expm1 CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Natural logarithm; null of what is not positive.
+    Log CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Natural logarithm of one more; null of -1 and less.
+    Log1p CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Logarithm to the base of 2; null of what is not positive.
+    Log2 CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Logarithm to the base of 10; null of what is not positive.
+    Log10 CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Logarithm of the second to the base of the first; null if either is not positive.
+    Logarithm PAIR, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// The first to the power of the second.
+    Pow PAIR, NONE, Result::Double, Nullable::Any, ignored OF_MATH;
+    /// Arc cosine.
+    Acos CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Arc sine.
+    Asin CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Arc tangent.
+    Atan CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Arc tangent of a quotient, by the signs of both.
+    Atan2 PAIR, NONE, Result::Double, Nullable::Any, ignored OF_MATH;
+    /// Cube root.
+    Cbrt CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Hyperbolic cosine.
+    Cosh CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Hyperbolic sine.
+    Sinh CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// Hyperbolic tangent.
+    Tanh CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// The inverse of `Cosh`.
+    Acosh CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// The inverse of `Sinh`.
+    Asinh CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// The inverse of `Tanh`.
+    Atanh CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// The root of the sum of the squares.
+    Hypot PAIR, NONE, Result::Double, Nullable::Any, ignored OF_MATH;
+    /// An angle in degrees.
+    ToDegrees CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+    /// An angle of degrees.
+    ToRadians CHILD, NONE, Result::Double, Nullable::Always, ignored OF_MATH;
+
+    /// SHA-1 of bytes as text.
+    Sha1 CHILD, NONE, Result::String, Nullable::Any;
+    /// SHA-2 of bytes as text, of so many bits; null if there is none of so many.
+    Sha2 PAIR, NONE, Result::String, Nullable::Always;
+    /// CRC-32 of bytes.
+    Crc32 CHILD, NONE, Result::Long, Nullable::Any;
+    /// Bytes as text of 64 characters; the second says whether in lines.
+    Base64 PAIR, NONE, Result::String, Nullable::Any;
+    /// The bytes of such a text.
+    UnBase64 CHILD, Context::Fails("failOnError"), Result::Binary, Nullable::Any;
+    /// The bytes of a text in a character set. In 4.0 and later also: whether any of Java's may be meant, and whether
+    /// what the set does not have is replaced.
+    Encode Args::Fields(&["value", "charset"]), NONE, Result::Binary, Nullable::Any;
+    /// The text of bytes in a character set, as `Encode`.
+    StringDecode Args::Fields(&["bin", "charset"]), NONE, Result::String, Nullable::Any;
     /// `&`
     BitwiseAnd PAIR, NONE, Result::Arg(0), Nullable::Any, ignored &["and", "evalContext", "evalMode"];
     /// `|`
@@ -605,6 +668,10 @@ functions! {
     MapFromEntries CHILD, NONE, Result::MapOfEntries, Nullable::Always, ignored &["mapBuilder"];
     /// A map of what maps have.
     MapConcat Args::Children, NONE, Result::SameElements, Nullable::Any, ignored &["internalDataType", "mapBuilder"];
+    /// Elements of arrays side by side, as structs.
+    ArraysZip Args::Children, NONE, Result::Field, Nullable::Any;
+    /// A map of the parts of a text between one text, each with a key and a value around another.
+    StringToMap Args::Fields(&["text", "pairDelim", "keyValueDelim"]), NONE, Result::MapOf, Nullable::Any, ignored &["mapBuilder", "collationId", "legacySplitTruncate"];
     /// Parts of a text between another.
     StringSplitSQL Args::Fields(&["str", "delimiter"]), NONE, Result::ArrayOf, Nullable::Any, ignored &["collationId"];
     /// The part of a text with a number: `ElementAt` of `StringSplitSQL`.

@@ -24,10 +24,16 @@ pub enum HigherOrder {
     ArrayFilter,
     /// Whether a lambda is true for all elements.
     ArrayForAll,
+    /// The elements in the order that a lambda says for two of them.
+    ArraySort,
     /// What a lambda makes of each element.
     ArrayTransform,
     /// The entries for which a lambda is true.
     MapFilter,
+    /// What a lambda makes of the values of two maps, key by key.
+    MapZipWith,
+    /// Maps with the keys that a lambda makes of each entry.
+    TransformKeys,
     /// Maps with the values that a lambda makes of each entry.
     TransformValues,
     /// What a lambda makes of the elements of two arrays, side by side.
@@ -52,8 +58,11 @@ impl HigherOrder {
             Self::ArrayExists { .. } => "ArrayExists",
             Self::ArrayFilter => "ArrayFilter",
             Self::ArrayForAll => "ArrayForAll",
+            Self::ArraySort => "ArraySort",
             Self::ArrayTransform => "ArrayTransform",
             Self::MapFilter => "MapFilter",
+            Self::MapZipWith => "MapZipWith",
+            Self::TransformKeys => "TransformKeys",
             Self::TransformValues => "TransformValues",
             Self::ZipWith => "ZipWith",
         }
@@ -79,8 +88,19 @@ pub(super) fn named(reader: &Reader<'_>, object: Object<'_>) -> Option<Result<Ex
         },
         "ArrayFilter" => (H::ArrayFilter, &["argument"], &["function"]),
         "ArrayForAll" => (H::ArrayForAll, &["argument"], &["function"]),
+        // With it null means that two elements are equal.
+        "ArraySort" => match object.bool("allowNullComparisonResult") {
+            Ok(false) => (H::ArraySort, &["argument"], &["function"]),
+            Ok(true) => {
+                let why = "ArraySort with allowNullComparisonResult";
+                return Some(Err(Unsupported::of_use(why)));
+            }
+            Err(missing) => return Some(Err(missing)),
+        },
         "ArrayTransform" => (H::ArrayTransform, &["argument"], &["function"]),
         "MapFilter" => (H::MapFilter, &["argument"], &["function"]),
+        "MapZipWith" => (H::MapZipWith, &["left", "right"], &["function"]),
+        "TransformKeys" => (H::TransformKeys, &["argument"], &["function"]),
         "TransformValues" => (H::TransformValues, &["argument"], &["function"]),
         "ZipWith" => (H::ZipWith, &["left", "right"], &["function"]),
         _ => return None,
@@ -99,7 +119,13 @@ fn read(
     let known = [
         args,
         lambdas,
-        &["argumentsResolved", "followThreeValuedLogic"],
+        &[
+            "argumentsResolved",
+            "followThreeValuedLogic",
+            "allowNullComparisonResult",
+            "mapBuilder",
+            "normalizer",
+        ],
     ]
     .concat();
     object.only(&known)?;
@@ -116,17 +142,29 @@ fn read(
     };
     let data_type = match (function, of) {
         (HigherOrder::ArrayExists { .. } | HigherOrder::ArrayForAll, _) => DataType::Boolean,
-        (HigherOrder::ArrayFilter | HigherOrder::MapFilter, of) => of.clone(),
+        (HigherOrder::ArrayFilter | HigherOrder::ArraySort | HigherOrder::MapFilter, of) => {
+            of.clone()
+        }
         (HigherOrder::ArrayTransform | HigherOrder::ZipWith, _) => DataType::Array {
             element: Box::new(body.data_type.clone()),
             contains_null: true,
         },
-        (HigherOrder::TransformValues, DataType::Map { key, .. }) => DataType::Map {
-            key: key.clone(),
-            value: Box::new(body.data_type.clone()),
+        (HigherOrder::TransformKeys, DataType::Map { value, .. }) => DataType::Map {
+            key: Box::new(body.data_type.clone()),
+            value: value.clone(),
             value_contains_null: true,
         },
-        (HigherOrder::TransformValues, _) => return Err(object.missing("argument")),
+        (HigherOrder::TransformValues | HigherOrder::MapZipWith, DataType::Map { key, .. }) => {
+            DataType::Map {
+                key: key.clone(),
+                value: Box::new(body.data_type.clone()),
+                value_contains_null: true,
+            }
+        }
+        (HigherOrder::TransformKeys | HigherOrder::TransformValues, _) => {
+            return Err(object.missing("argument"));
+        }
+        (HigherOrder::MapZipWith, _) => return Err(object.missing("left")),
         (HigherOrder::ArrayAggregate, _) => body.data_type.clone(),
     };
     Ok(Expr {

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod call;
 mod display;
+mod draw;
 mod function;
 mod json;
 mod lambda;
@@ -20,6 +21,7 @@ use crate::types::DataType;
 
 pub(crate) use call::eval_context;
 pub use display::list;
+pub use draw::Draw;
 pub use function::Function;
 pub use lambda::{HigherOrder, Lambda};
 pub(crate) use read::{eval_mode, expr_id, read_attribute, read_attributes, read_sort_orders};
@@ -157,6 +159,8 @@ pub enum ExprKind {
         /// Its value.
         value: Literal,
     },
+    /// What depends on the partition, and on which of its rows it is.
+    Draw(Draw),
     /// A function of its arguments.
     Call {
         /// The function.
@@ -218,6 +222,12 @@ impl Expr {
         }
     }
 
+    /// Whether there is a [`Draw`] in it, but for lambdas.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        matches!(self.kind, ExprKind::Draw(_)) || self.children().any(Self::draws)
+    }
+
     /// Expressions that this one is made of, over the same input. Lambdas have an input of their own.
     pub fn children(&self) -> impl Iterator<Item = &Self> {
         let mut all: Vec<&Self> = Vec::new();
@@ -225,6 +235,7 @@ impl Expr {
             ExprKind::Attribute(_)
             | ExprKind::BoundReference { .. }
             | ExprKind::Literal(_)
+            | ExprKind::Draw(_)
             | ExprKind::ScalarSubquery { .. } => {}
             ExprKind::Alias { child, .. }
             | ExprKind::Cast { child, .. }
@@ -249,6 +260,45 @@ impl Expr {
             ExprKind::HigherOrder { args, captured, .. } => {
                 all.extend(args);
                 all.extend(captured);
+            }
+        }
+        all.into_iter()
+    }
+
+    /// As [`Self::children`].
+    pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Self> {
+        let mut all: Vec<&mut Self> = Vec::new();
+        match &mut self.kind {
+            ExprKind::Attribute(_)
+            | ExprKind::BoundReference { .. }
+            | ExprKind::Literal(_)
+            | ExprKind::Draw(_)
+            | ExprKind::ScalarSubquery { .. } => {}
+            ExprKind::Alias { child, .. }
+            | ExprKind::Cast { child, .. }
+            | ExprKind::GetStructField { child, .. }
+            | ExprKind::FromJson { child, .. }
+            | ExprKind::ToJson { child, .. }
+            | ExprKind::InSet { value: child, .. } => all.push(child),
+            ExprKind::CaseWhen {
+                branches,
+                otherwise,
+            } => {
+                for (condition, value) in branches {
+                    all.extend([condition, value]);
+                }
+                all.extend(otherwise.as_deref_mut());
+            }
+            ExprKind::In { value, list, .. } => {
+                all.push(value);
+                all.extend(list.iter_mut());
+            }
+            ExprKind::CreateNamedStruct(args) | ExprKind::Call { args, .. } => {
+                all.extend(args.iter_mut())
+            }
+            ExprKind::HigherOrder { args, captured, .. } => {
+                all.extend(args.iter_mut());
+                all.extend(captured.iter_mut());
             }
         }
         all.into_iter()

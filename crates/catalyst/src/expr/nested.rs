@@ -1,7 +1,8 @@
 //! Types of what has parts: arrays, maps and structs.
 
+use super::call::call;
 use super::function::Result as ResultType;
-use super::{Expr, ExprKind};
+use super::{Expr, ExprKind, Function};
 use crate::error::Result;
 use crate::literal::Literal;
 use crate::object::{Object, Reader};
@@ -73,6 +74,39 @@ pub(super) fn field_of_elements(of: &DataType, ordinal: usize) -> Option<DataTyp
         element: Box::new(fields.get(ordinal)?.data_type.clone()),
         contains_null: true,
     })
+}
+
+/// `ArraysZip`: an array of structs, whose fields have names of their own.
+#[inline(never)]
+pub(super) fn zipped(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["children", "names"])?;
+    let args = Expr::read_all(reader, object.elements("children")?)?;
+    let names = Expr::read_all(reader, object.elements("names")?)?;
+    let fields = args.iter().zip(&names).map(|(arg, name)| {
+        let name = match &name.kind {
+            ExprKind::Literal(Literal::String(name)) => String::from_utf8(name.clone()).ok(),
+            _ => None,
+        };
+        match (&arg.data_type, name) {
+            (DataType::Array { element, .. }, Some(name)) => Ok(StructField {
+                name,
+                data_type: DataType::clone(element),
+                nullable: true,
+                field_id: None,
+                exists_default: None,
+            }),
+            _ => Err(object.missing("names")),
+        }
+    });
+    let fields = fields.collect::<Result<Vec<_>>>()?;
+    if fields.is_empty() || fields.len() != names.len() || fields.len() != args.len() {
+        return Err(object.missing("children"));
+    }
+    let to = DataType::Array {
+        element: Box::new(DataType::Struct(fields)),
+        contains_null: false,
+    };
+    Ok(call(Function::ArraysZip, args, to))
 }
 
 /// Whether there is nothing in a field that is a Scala `Option` of an expression, or a null.

@@ -6,7 +6,8 @@ use javatime::TimeZone;
 use super::call::{call, function};
 use super::function::spec;
 use super::{
-    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, json, lambda, nested, text,
+    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, draw, json, lambda, nested,
+    text,
 };
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
@@ -65,6 +66,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "objects.Invoke" => json::invoke(reader, object),
         "JsonToStructs" => json::from_json(reader, object),
         "GetArrayStructFields" => fields_of_elements(reader, object),
+        "ArraysZip" => nested::zipped(reader, object),
         "NamedLambdaVariable" => lambda::variable(reader, object).map(Expr::attribute),
         "Murmur3Hash" | "XxHash64" => hash(reader, object),
         "objects.StaticInvoke" => text::static_invoke(reader, object),
@@ -72,6 +74,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         name => match spec(name) {
             Some(spec) => function(reader, object, spec),
             None => lambda::named(reader, object)
+                .or_else(|| draw::named(reader, object))
                 .unwrap_or_else(|| Err(Unsupported::Class(name.to_owned()))),
         },
     }

@@ -117,6 +117,17 @@ pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<E
         ("expressions.ExpressionImplUtils", "isLuhnNumber") => {
             (Function::Luhncheck, &[T::String], T::Boolean)
         }
+        ("expressions.Base64", "encode") => (Function::Base64, &[T::Binary, T::Boolean], T::String),
+        ("expressions.Encode", "encode") => (
+            Function::Encode,
+            &[T::String, T::String, T::Boolean, T::Boolean],
+            T::Binary,
+        ),
+        ("expressions.StringDecode", "decode") => (
+            Function::StringDecode,
+            &[T::Binary, T::String, T::Boolean, T::Boolean],
+            T::String,
+        ),
         _ => return Err(unknown()),
     };
     let args = Expr::read_all(reader, object.elements("arguments")?)?;

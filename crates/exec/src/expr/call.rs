@@ -223,6 +223,15 @@ impl Lowering<'_> {
             F::XxHash64 { seed } => super::hash::xxhash64(seed, &types(args)?, self.all(args)?),
             F::Murmur3Hash { seed } => super::hash::murmur3(seed, &types(args)?, self.all(args)?),
             F::Md5 => super::hash::md5(&types(args)?, self.all(args)?),
+            F::Sha1 | F::Sha2 | F::Crc32 => {
+                super::hash::digest(function, &types(args)?, self.all(args)?)
+            }
+            F::Base64 | F::UnBase64 | F::Encode | F::StringDecode => {
+                super::codecs::lower(function, mode, &types(args)?, self.all(args)?)
+            }
+            _ if super::reals::knows(function) => {
+                super::reals::lower(function, &types(args)?, self.all(args)?)
+            }
             F::RLike => super::regex::rlike(&types(args)?, &self.all(args)?),
             F::GetJsonObject => match types(args)?.as_slice() {
                 [ArrowType::Utf8View, ArrowType::Utf8View] => {
@@ -435,6 +444,7 @@ fn may_fail(expr: &Expr) -> bool {
         ExprKind::Attribute(_)
         | ExprKind::BoundReference { .. }
         | ExprKind::Literal(_)
+        | ExprKind::Draw(_)
         | ExprKind::ScalarSubquery { .. }
         | ExprKind::Alias { .. }
         | ExprKind::CaseWhen { .. }

@@ -142,6 +142,7 @@ fn results(function: Function, args: &[DataType]) -> Vec<DataType> {
         None if function == Function::GetTimestamp => {
             vec![DataType::Timestamp, DataType::TimestampNtz]
         }
+        None if function == Function::ArraysZip => zipped(args).into_iter().collect(),
         None => args
             .first()
             .cloned()
@@ -149,6 +150,21 @@ fn results(function: Function, args: &[DataType]) -> Vec<DataType> {
             .chain([decimal()])
             .collect(),
     }
+}
+
+/// The structs of the elements of arrays.
+fn zipped(args: &[DataType]) -> Option<DataType> {
+    let fields = args.iter().map(|of| match of {
+        DataType::Array { element, .. } => Some(StructField {
+            name: "f".to_owned(),
+            data_type: DataType::clone(element),
+            nullable: true,
+            field_id: None,
+            exists_default: None,
+        }),
+        _ => None,
+    });
+    Some(array_of(&DataType::Struct(fields.collect::<Option<_>>()?)))
 }
 
 /// Whether Spark has the function for such arguments. What it never asks for need not be refused.
@@ -168,6 +184,8 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
         F::FromUnixTime | F::UnixTimestamp | F::ToUnixTimestamp | F::GetTimestamp => {
             args.get(1) == Some(&DataType::String)
         }
+        F::Encode | F::StringDecode => args.get(1) == Some(&DataType::String) && args.len() == 2,
+        F::StringToMap => args.iter().all(|of| *of == DataType::String),
         F::AtLeastNNonNulls => first == Some(&DataType::Integer),
         // Of what is an array.
         F::KnownNotContainsNull => matches!(first, Some(DataType::Array { .. })),
@@ -198,6 +216,11 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
         | Function::ToUnixTimestamp
         | Function::GetTimestamp => vec![(1, text("yyyy"), DataType::String)],
         Function::RLike => vec![(1, text("a"), DataType::String)],
+        Function::Encode | Function::StringDecode => vec![(1, text("UTF-8"), DataType::String)],
+        Function::StringToMap => vec![
+            (1, text(","), DataType::String),
+            (2, text(":"), DataType::String),
+        ],
         Function::StringSplit => vec![
             (1, text("a"), DataType::String),
             (2, Literal::Integer(-1), DataType::Integer),
@@ -381,6 +404,18 @@ fn of_lambdas(of: &DataType) -> Vec<Capability> {
             body: of_type(always, &DataType::Boolean),
         })
     };
+    let equal = |types: &[&DataType]| {
+        let zero = ExprKind::Literal(Literal::Integer(0));
+        Some(Lambda {
+            parameters: parameters(types),
+            body: of_type(zero, &DataType::Integer),
+        })
+    };
+    let keyed = DataType::Map {
+        key: Box::new(of.clone()),
+        value: Box::new(of.clone()),
+        value_contains_null: true,
+    };
     let exists = H::ArrayExists { three_valued: true };
     let (boolean, key) = (DataType::Boolean, DataType::String);
     let all = [
@@ -405,7 +440,20 @@ fn of_lambdas(of: &DataType) -> Vec<Capability> {
             &array,
             vec![gives(&[of, of], 0)],
         ),
+        (H::ArraySort, vec![&array], &array, vec![equal(&[of, of])]),
         (H::MapFilter, vec![&map], &map, vec![holds(&[&key, of])]),
+        (
+            H::MapZipWith,
+            vec![&map, &map],
+            &map,
+            vec![gives(&[&key, of, of], 1)],
+        ),
+        (
+            H::TransformKeys,
+            vec![&map],
+            &keyed,
+            vec![gives(&[&key, of], 1)],
+        ),
         (
             H::TransformValues,
             vec![&map],

@@ -1,4 +1,4 @@
-//! `XxHash64`, `Murmur3Hash` and `Md5`.
+//! `XxHash64`, `Murmur3Hash`, and sums of bytes.
 
 use std::sync::Arc;
 
@@ -13,9 +13,13 @@ use arrow::datatypes::{
 use datafusion_common::Result as RunResult;
 use datafusion_physical_expr::PhysicalExpr;
 use md5::{Digest, Md5};
+use sha1::Sha1;
+use sha2::{Sha224, Sha256, Sha384, Sha512};
 use twox_hash::XxHash64;
 
-use super::kernel::{Arg, Kernel, single};
+use super::kernel::{Arg, Kernel, pair, single};
+use super::refused;
+use catalyst::Function;
 use catalyst::MAX_LONG_DIGITS;
 use catalyst::Unsupported;
 use rows::big_integer;
@@ -93,11 +97,64 @@ pub(super) fn md5(
 }
 
 fn md5_text(bytes: &[u8]) -> String {
+    hexadecimal(&Md5::digest(bytes))
+}
+
+fn hexadecimal(sum: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('0');
-    let sum = Md5::digest(bytes);
     sum.iter()
         .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
         .collect()
+}
+
+/// Sums of bytes: `Sha1`, `Sha2`, `Crc32`.
+pub(super) fn digest(
+    function: Function,
+    types: &[ArrowType],
+    args: Vec<Arc<dyn PhysicalExpr>>,
+) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
+    use ArrowType as A;
+    let name = function.name();
+    Ok(match (function, types) {
+        (Function::Sha1, [A::BinaryView]) => Kernel::strict(name, args, A::Utf8View, |args, _| {
+            let values = single(args)?.binary()?;
+            let sums = values
+                .iter()
+                .map(|bytes| bytes.map(|bytes| hexadecimal(&Sha1::digest(bytes))));
+            Ok(Arc::new(sums.collect::<StringViewArray>()))
+        }),
+        (Function::Crc32, [A::BinaryView]) => Kernel::strict(name, args, A::Int64, |args, _| {
+            let values = single(args)?.binary()?;
+            let sums = values
+                .iter()
+                .map(|bytes| bytes.map(|bytes| crc32fast::hash(bytes).into()));
+            Ok(Arc::new(sums.collect::<Int64Array>()))
+        }),
+        (Function::Sha2, [A::BinaryView, A::Int32]) => {
+            Kernel::strict(name, args, A::Utf8View, |args, rows| {
+                let (bytes, bits) = pair(args)?;
+                let (values, all) = (bytes.binary()?, bits.primitive::<Int32Type>()?);
+                let sums = (0..rows).map(|row| {
+                    let (at, bits) = (bytes.at(row), bits.at(row));
+                    let known = values.is_valid(at) && all.is_valid(bits);
+                    known.then(|| sha2_text(values.value(at), all.value(bits)))?
+                });
+                Ok(Arc::new(sums.collect::<StringViewArray>()))
+            })
+        }
+        _ => return Err(refused(function, types)),
+    })
+}
+
+/// `None` if there is no sum of so many bits.
+fn sha2_text(bytes: &[u8], bits: i32) -> Option<String> {
+    Some(match bits {
+        224 => hexadecimal(&Sha224::digest(bytes)),
+        0 | 256 => hexadecimal(&Sha256::digest(bytes)),
+        384 => hexadecimal(&Sha384::digest(bytes)),
+        512 => hexadecimal(&Sha512::digest(bytes)),
+        _ => return None,
+    })
 }
 
 /// Whether [`xxhash64`] knows the type.

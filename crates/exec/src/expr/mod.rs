@@ -9,10 +9,12 @@ mod bloom;
 mod call;
 pub(super) mod capabilities;
 mod cast;
+mod codecs;
 mod date_format;
 mod datetime;
 mod decimal;
 mod digits;
+mod fdlibm;
 pub(crate) mod from_text;
 mod hash;
 mod java;
@@ -28,6 +30,7 @@ mod nested;
 mod numerals;
 mod order;
 mod parse_time;
+mod reals;
 mod regex;
 mod search;
 mod spans;
@@ -186,6 +189,8 @@ impl<'a> Lowering<'a> {
                     },
                 ))
             }
+            // Projections and filters put columns in their place, where they can.
+            ExprKind::Draw(draw) => Err(Unsupported::of_use(format!("{} there", draw.name()))),
             ExprKind::FromJson {
                 child,
                 form,
@@ -245,6 +250,11 @@ impl<'a> Lowering<'a> {
         let otherwise = otherwise.map(value).transpose()?;
         case(None, branches, otherwise).map_err(|_| Unsupported::of_use("such a CASE"))
     }
+}
+
+/// `StrictMath.log`
+pub(crate) fn strict_log(of: f64) -> f64 {
+    fdlibm::log(of)
 }
 
 /// What is said of a function of arguments that it is not computed for.

@@ -3,24 +3,26 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, MapArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, StringViewBuilder, UInt32Array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType as ArrowType;
 use arrow::row::Rows;
-use datafusion_common::Result as RunResult;
+use datafusion_common::{Result as RunResult, ScalarValue};
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::super::kernel::{Kernel, pair, single};
+use super::super::known;
 use super::lookup::values_at;
 use super::sets::joined;
+use super::text::plain;
 use super::{comparable, list, map as map_of, maps, other, range};
 use rows::error::bail_out;
 
 type Physical = Arc<dyn PhysicalExpr>;
 
 /// Maps that are made entry by entry. Keys that are null fail, and of keys that are there twice a setting decides.
-struct Entries {
+pub(super) struct Entries {
     keys: ArrayRef,
     values: ArrayRef,
     comparable: Rows,
@@ -31,7 +33,7 @@ struct Entries {
 }
 
 impl Entries {
-    fn new(keys: ArrayRef, values: ArrayRef) -> RunResult<Self> {
+    pub(super) fn new(keys: ArrayRef, values: ArrayRef) -> RunResult<Self> {
         let comparable = comparable(&keys, SortOptions::default())?;
         Ok(Self {
             keys,
@@ -43,12 +45,12 @@ impl Entries {
         })
     }
 
-    fn push_null(&mut self) {
+    pub(super) fn push_null(&mut self) {
         self.lengths.push(0);
         self.valid.push(false);
     }
 
-    fn push(&mut self, entries: impl Iterator<Item = (usize, usize)>) -> RunResult<()> {
+    pub(super) fn push(&mut self, entries: impl Iterator<Item = (usize, usize)>) -> RunResult<()> {
         let mut seen = HashSet::new();
         for (key, value) in entries {
             if self.keys.is_null(key) {
@@ -66,7 +68,7 @@ impl Entries {
         Ok(())
     }
 
-    fn finish(self, to: &ArrowType) -> RunResult<ArrayRef> {
+    pub(super) fn finish(self, to: &ArrowType) -> RunResult<ArrayRef> {
         let (keys, values) = self.places;
         let keys = values_at(&self.keys, &UInt32Array::from(keys))?;
         let values = values_at(&self.values, &UInt32Array::from(values))?;
@@ -144,4 +146,50 @@ pub(super) fn of_maps(to: &ArrowType, args: Vec<Physical>) -> Physical {
         }
         made.finish(&of)
     })
+}
+
+/// `str_to_map(text, pair_delimiter, key_value_delimiter)`, of delimiters that mean themselves as regular expressions;
+/// `None` of others.
+pub(super) fn of_text(to: &ArrowType, args: Vec<Physical>) -> Option<Physical> {
+    let delimiter = |at: usize| match args.get(at).and_then(known)? {
+        ScalarValue::Utf8View(Some(regex)) => plain(regex),
+        _ => None,
+    };
+    let (between_pairs, behind_key) = (delimiter(1)?, delimiter(2)?);
+    let of = to.clone();
+    let name = format!("StringToMap[{between_pairs:?} {behind_key:?}]");
+    let texts = args.into_iter().take(1).collect();
+    Some(Kernel::strict(name, texts, to.clone(), move |args, _| {
+        let texts = single(args)?.string()?;
+        let (mut keys, mut values) = (StringViewBuilder::new(), StringViewBuilder::new());
+        let mut lengths = Vec::new();
+        for text in texts {
+            let mut length = 0;
+            for pair in text.into_iter().flat_map(|text| text.split(&between_pairs)) {
+                length += 1;
+                match pair.split_once(&behind_key) {
+                    Some((key, value)) => {
+                        keys.append_value(key);
+                        values.append_value(value);
+                    }
+                    None => {
+                        keys.append_value(pair);
+                        values.append_null();
+                    }
+                }
+            }
+            lengths.push(length);
+        }
+        let mut made = Entries::new(Arc::new(keys.finish()), Arc::new(values.finish()))?;
+        let mut first = 0;
+        for (row, length) in lengths.into_iter().enumerate() {
+            if texts.is_null(row) {
+                made.push_null();
+                continue;
+            }
+            made.push((first..first + length).map(|place| (place, place)))?;
+            first += length;
+        }
+        made.finish(&of)
+    }))
 }

@@ -1,20 +1,22 @@
 //! Functions of arrays and maps that take lambdas. A lambda is computed for the elements of many rows at a time, as an
 //! expression over a batch of its own: a column for each attribute that it takes from around it, and its parameters.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, MapArray};
 use arrow::array::{RecordBatch, RecordBatchOptions, UInt32Array, new_empty_array};
 use arrow::buffer::NullBuffer;
-use arrow::compute::{concat, interleave};
-use arrow::datatypes::{DataType as ArrowType, SchemaRef};
+use arrow::compute::{SortOptions, concat, interleave};
+use arrow::datatypes::{DataType as ArrowType, Field, SchemaRef};
 use datafusion_common::Result as RunResult;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::super::kernel::{Arg, Kernel};
+use super::entries::Entries;
 use super::lookup::values_at;
-use super::{list, list_of, lists, map, maps, other, range};
+use super::{comparable, is_a_key, list, list_of, lists, map, maps, other, range, sort};
 use catalyst::{Attribute, Expr, HigherOrder, Lambda, Unsupported};
 use rows::types::{ToArrow as _, schema_of};
 
@@ -52,7 +54,12 @@ pub(in crate::expr) fn lower(
         .map(|lambda| Body::new(lambda, &captured));
     let mut bodies = bodies.collect::<Result<Vec<_>, _>>()?.into_iter();
     let body = bodies.next().ok_or_else(refused)?;
-    let run = run_of(parts.function, &types, &to, body, bodies.next()).ok_or_else(refused)?;
+    let natural = parts.lambdas.first().and_then(sort::Natural::of);
+    let run = match parts.function {
+        HigherOrder::ArraySort => sort::run_of(&types, &to, body, natural),
+        _ => run_of(parts.function, &types, &to, body, bodies.next()),
+    };
+    let run = run.ok_or_else(refused)?;
     let lambdas: Vec<_> = parts
         .lambdas
         .iter()
@@ -71,16 +78,16 @@ pub(in crate::expr) fn lower(
 }
 
 /// What a function is computed of.
-struct Given<'a> {
+pub(super) struct Given<'a> {
     args: &'a [Arg],
     /// A column for each attribute that lambdas take from around them.
     captured: &'a [ArrayRef],
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl Given<'_> {
     /// The first argument, which is an array, and its elements.
-    fn array(&self) -> RunResult<(ListArray, Elements)> {
+    pub(super) fn array(&self) -> RunResult<(ListArray, Elements)> {
         let array = list(self.args.first().ok_or_else(other)?, self.rows)?;
         let elements = Elements::of(array.value_offsets(), array.nulls(), self.rows);
         Ok((array, elements))
@@ -95,7 +102,7 @@ impl Given<'_> {
 }
 
 /// What makes the result.
-type Run = Box<dyn Fn(&Given<'_>) -> RunResult<ArrayRef> + Send + Sync>;
+pub(super) type Run = Box<dyn Fn(&Given<'_>) -> RunResult<ArrayRef> + Send + Sync>;
 
 /// `None` if the types are not those that Spark has.
 fn run_of(
@@ -147,6 +154,30 @@ fn run_of(
         {
             Box::new(move |given| zip_with(&of, &body, given))
         }
+        (HigherOrder::TransformKeys, [T::Map(entry, _)]) => {
+            let (key, value) = entry_of(entry)?;
+            let (made, kept) = match to {
+                T::Map(entry, _) => entry_of(entry)?,
+                _ => return None,
+            };
+            let fits = body.takes(&[key, value]) && body.to == *made && value == kept;
+            if !fits || !is_a_key(made) {
+                return None;
+            }
+            Box::new(move |given| transform_keys(&of, &body, given))
+        }
+        (HigherOrder::MapZipWith, [T::Map(left, _), T::Map(right, _)]) => {
+            let ((key, left), (other, right)) = (entry_of(left)?, entry_of(right)?);
+            let (kept, made) = match to {
+                T::Map(entry, _) => entry_of(entry)?,
+                _ => return None,
+            };
+            let fits = body.takes(&[key, left, right]) && body.to == *made;
+            if !fits || key != other || key != kept || !is_a_key(key) {
+                return None;
+            }
+            Box::new(move |given| map_zip_with(&of, &body, given))
+        }
         (HigherOrder::MapFilter | HigherOrder::TransformValues, [T::Map(entry, _)]) => {
             let filters = function == HigherOrder::MapFilter;
             let (T::Struct(entry), T::Map(result, _)) = (entry.data_type(), to) else {
@@ -174,13 +205,24 @@ fn run_of(
     })
 }
 
+/// Key and value of a map's entries.
+fn entry_of(field: &Field) -> Option<(&ArrowType, &ArrowType)> {
+    match field.data_type() {
+        ArrowType::Struct(entry) => match &entry[..] {
+            [key, value] => Some((key.data_type(), value.data_type())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// What a lambda computes.
-struct Body {
+pub(super) struct Body {
     expr: Physical,
     /// What is captured, then the parameters.
     schema: SchemaRef,
     parameters: Vec<ArrowType>,
-    to: ArrowType,
+    pub(super) to: ArrowType,
 }
 
 impl Body {
@@ -199,7 +241,7 @@ impl Body {
     }
 
     /// Whether its parameters are the first of these.
-    fn takes(&self, types: &[&ArrowType]) -> bool {
+    pub(super) fn takes(&self, types: &[&ArrowType]) -> bool {
         let parameters = self.parameters.iter();
         self.parameters.len() <= types.len()
             && !self.parameters.is_empty()
@@ -208,7 +250,7 @@ impl Body {
 
     /// The values for elements of these rows, whose parameters are columns as long. More columns than parameters are
     /// not looked at.
-    fn values(
+    pub(super) fn values(
         &self,
         given: &Given<'_>,
         rows: &UInt32Array,
@@ -251,8 +293,8 @@ impl Body {
 
 /// The elements of all rows that are not null: their rows, their places among all values, and where in their row they
 /// are.
-struct Elements {
-    ranges: Vec<Range<usize>>,
+pub(super) struct Elements {
+    pub(super) ranges: Vec<Range<usize>>,
     rows: UInt32Array,
     places: UInt32Array,
 }
@@ -435,6 +477,76 @@ fn transform_values(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult
     let values = body.values(given, &elements.rows, &entries)?;
     let [keys, _] = entries;
     maps(to, elements.lengths(), keys, values, map.nulls())
+}
+
+fn transform_keys(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
+    let (map, elements) = given.map()?;
+    let entries = entries(&map, &elements.places)?;
+    let keys = body.values(given, &elements.rows, &entries)?;
+    let [_, values] = entries;
+    let mut made = Entries::new(keys, values)?;
+    let mut first = 0;
+    for (row, length) in elements.lengths().enumerate() {
+        if map.is_null(row) {
+            made.push_null();
+            continue;
+        }
+        made.push((first..first + length).map(|place| (place, place)))?;
+        first += length;
+    }
+    made.finish(to)
+}
+
+/// The keys of the left map, then those that only the right one has.
+fn map_zip_with(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<ArrayRef> {
+    let ([left, right], rows) = (given.args, given.rows) else {
+        return Err(other());
+    };
+    let (left, right) = (map(left, rows)?, map(right, rows)?);
+    let nulls = NullBuffer::union(left.nulls(), right.nulls());
+    let keys = concat(&[left.keys().as_ref(), right.keys().as_ref()])?;
+    let comparable = comparable(&keys, SortOptions::default())?;
+    let of = |offsets: &[i32]| Elements::of(offsets, nulls.as_ref(), rows).ranges;
+    let (lefts, rights) = (of(left.value_offsets()), of(right.value_offsets()));
+    let (mut lengths, mut of_rows, mut of_keys) =
+        (Vec::with_capacity(rows), Vec::new(), Vec::new());
+    let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
+    let behind = left.keys().len();
+    for (row, (left, right)) in lefts.into_iter().zip(rights).enumerate() {
+        let mut places = HashMap::new();
+        let first = of_keys.len();
+        // Of keys that a map has twice the first counts. Places among the values of maps have 32 bits.
+        for (own, place) in left.map(|at| (at, Some(at as u32))) {
+            places.entry(comparable.row(own)).or_insert_with(|| {
+                of_keys.push(own as u32);
+                of_left.push(place);
+                of_right.push(None);
+                of_keys.len() - 1
+            });
+        }
+        for (own, place) in right.map(|at| (at + behind, at as u32)) {
+            let at = *places.entry(comparable.row(own)).or_insert_with(|| {
+                of_keys.push(own as u32);
+                of_left.push(None);
+                of_right.push(None);
+                of_keys.len() - 1
+            });
+            if let Some(none @ None) = of_right.get_mut(at) {
+                *none = Some(place);
+            }
+        }
+        let length = of_keys.len() - first;
+        lengths.push(length);
+        of_rows.extend(std::iter::repeat_n(row as u32, length));
+    }
+    let keys = values_at(&keys, &of_keys.into())?;
+    let parameters = [
+        Arc::clone(&keys),
+        values_at(left.values(), &of_left.into())?,
+        values_at(right.values(), &of_right.into())?,
+    ];
+    let values = body.values(given, &of_rows.into(), &parameters)?;
+    maps(to, lengths, keys, values, nulls.as_ref())
 }
 
 /// Keys and values of entries.

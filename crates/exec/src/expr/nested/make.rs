@@ -13,6 +13,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::super::field;
 use super::super::kernel::{Arg, Kernel, nth, pair, single, union_nulls};
+use super::lookup::values_at;
 use super::{comparable, list, lists, map as map_of, maps, other, range};
 use catalyst::Function;
 use rows::error::bail_out;
@@ -107,6 +108,51 @@ pub(super) fn repeated(to: &ArrowType, args: Vec<Physical>) -> Physical {
             elements.extend(std::iter::repeat_n(value.at(row), often));
             Ok(true)
         })
+    })
+}
+
+/// An array of structs of the elements of arrays, side by side.
+pub(super) fn zipped(to: &ArrowType, args: Vec<Physical>) -> Physical {
+    let of = to.clone();
+    Kernel::strict("ArraysZip", args, to.clone(), move |args, rows| {
+        let ArrowType::List(element) = &of else {
+            return Err(other());
+        };
+        let ArrowType::Struct(fields) = element.data_type() else {
+            return Err(other());
+        };
+        let all = args.iter().map(|arg| list(arg, rows));
+        let all = all.collect::<RunResult<Vec<_>>>()?;
+        let nulls = all.iter().fold(None, |nulls, list| {
+            NullBuffer::union(nulls.as_ref(), list.nulls())
+        });
+        let lengths: Vec<usize> = (0..rows)
+            .map(
+                |row| match nulls.as_ref().is_some_and(|of| of.is_null(row)) {
+                    true => 0,
+                    false => {
+                        let own = all
+                            .iter()
+                            .map(|list| range(list.value_offsets(), row).len());
+                        own.max().unwrap_or(0)
+                    }
+                },
+            )
+            .collect();
+        if lengths.iter().sum::<usize>() > MAX_REPEATED {
+            return Err(bail_out("too many elements of arrays"));
+        }
+        let columns = all.iter().map(|list| {
+            let places = lengths.iter().enumerate().flat_map(|(row, length)| {
+                // Places among the values of lists have 32 bits.
+                let own = range(list.value_offsets(), row).map(|place| Some(place as u32));
+                own.chain(std::iter::repeat(None)).take(*length)
+            });
+            values_at(list.values(), &places.collect())
+        });
+        let columns = columns.collect::<RunResult<Vec<_>>>()?;
+        let structs = StructArray::try_new(fields.clone(), columns, None)?;
+        lists(&of, lengths, Arc::new(structs), nulls)
     })
 }
 

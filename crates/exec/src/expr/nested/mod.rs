@@ -7,6 +7,7 @@ mod make;
 mod order;
 mod sequence;
 mod sets;
+mod sort;
 mod text;
 
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub(super) fn takes_collections(function: Function) -> bool {
             | F::MapFromArrays
             | F::MapFromEntries
             | F::MapConcat
+            | F::ArraysZip
+            | F::StringToMap
     )
 }
 
@@ -173,6 +176,22 @@ pub(super) fn lower(
                 }
                 _ => return Err(refused()),
             }
+        }
+        (F::ArraysZip, [T::List(_), ..]) => {
+            let lists = types.iter().map(list_of);
+            let zipped = match list_of(to) {
+                Some(T::Struct(fields)) => {
+                    lists.eq(fields.iter().map(|field| Some(field.data_type())))
+                }
+                _ => false,
+            };
+            if !zipped {
+                return Err(refused());
+            }
+            make::zipped(to, args)
+        }
+        (F::StringToMap, [T::Utf8View, T::Utf8View, T::Utf8View]) => {
+            entries::of_text(to, args).ok_or_else(refused)?
         }
         (F::StringSplitSQL, [T::Utf8View, T::Utf8View]) => text::split_at_text(to, args),
         (F::SplitPart, [T::Utf8View, T::Utf8View, T::Int32]) => text::part(args),

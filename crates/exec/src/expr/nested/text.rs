@@ -40,7 +40,7 @@ pub(super) fn joined(args: Vec<Physical>) -> Physical {
 const SPECIAL: &str = "\\^$.|?*+()[]{}";
 
 /// The text that a regular expression matches, if it matches nothing else.
-fn plain(regex: &str) -> Option<String> {
+pub(super) fn plain(regex: &str) -> Option<String> {
     let mut text = String::new();
     let mut characters = regex.chars();
     while let Some(character) = characters.next() {

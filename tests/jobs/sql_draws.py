@@ -1,0 +1,77 @@
+"""What depends on the partition, and on which of its rows it is for: random numbers, ids of rows, numbers of partitions.
+
+usage: spark-submit sql_draws.py RESULT SCRATCH KIND. KIND is `native` for what is computed without a JVM, `left` for what Spark alone knows."""
+
+import json
+import os
+import sys
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+DRAWS = ["rand(7) r", "randn(7) n", "monotonically_increasing_id() m", "spark_partition_id() p", "rand(-9223372036854775808) q", "randn(3) o"]
+MADE = ["case when rand(1) < 0.5 then id else -id end c", "floor(rand(2) * 10) f", "round(rand(3), 2) d", "cast(randn(4) * 100 as int) i", "rand(5) + rand(5) s", "if(rand(6) > 0.25, 'more', 'less') t", "named_struct('a', rand(8), 'b', monotonically_increasing_id()) b",
+        "0 / rand(9) z", "-randn(10) u", "monotonically_increasing_id() % 7 v"]
+
+
+def text(value):
+    return value.hex() if isinstance(value, float) else [text(item) for item in value] if isinstance(value, tuple) else str(value)
+
+
+def in_order(frame):
+    return [[text(cell) for cell in row] for row in frame.collect()]
+
+
+def sorted_rows(frame):
+    return sorted(in_order(frame))
+
+
+def native(spark, files):
+    table, numbers = spark.read.parquet(*files), spark.range(0, 3000, 1, 4)
+    yield "range", in_order(numbers.selectExpr("id", *DRAWS))
+    yield "files", in_order(table.selectExpr("id", *DRAWS))
+    yield "made", in_order(table.selectExpr("id", *MADE))
+    yield "filtered", in_order(table.where("x > 10 and k <> 3").selectExpr("id", "x", *DRAWS))
+    yield "above", in_order(table.selectExpr("id", "x", *DRAWS).where("r < 0.3 and x < 80"))
+    yield "by chance", in_order(table.where("rand(11) < 0.2").selectExpr("id"))
+    yield "by chance again", in_order(table.where("x > 5").where("id % 3 = 0").selectExpr("id").where("rand(12) >= 0.5"))
+    yield "some columns", in_order(table.selectExpr("id", "rand(1) a", "rand(2) b", "rand(3) c").selectExpr("b", "id"))
+    yield "sorted", in_order(table.orderBy(F.rand(13), "id").select("id"))
+    yield "grouped", sorted_rows(table.selectExpr("floor(rand(14) * 5) g", "x").groupBy("g").agg(F.count("*"), F.sum("x")))
+    yield "values", in_order(spark.sql("select *, rand(15) r, monotonically_increasing_id() m from values (1, 'a'), (2, 'b'), (3, 'c') as t(k, s)"))
+    shuffled = table.repartition(5, "k").selectExpr("id", "spark_partition_id() p", "case when x > 50 then spark_partition_id() end q")
+    yield "shuffled", sorted_rows(shuffled)
+    joined = table.join(F.broadcast(spark.range(10).withColumnRenamed("id", "k")), "k").selectExpr("id", "spark_partition_id() p")
+    yield "joined", sorted_rows(joined)
+    yield "counted", sorted_rows(numbers.groupBy(F.spark_partition_id()).count())
+
+
+def left(spark, files):
+    table = spark.read.parquet(*files)
+    ids = table.selectExpr("id", "monotonically_increasing_id() m", "rand(1) r")
+    yield "union", in_order(ids.union(spark.range(0, 100, 1, 2).selectExpr("id", "monotonically_increasing_id()", "rand(1)")))
+    yield "coalesced", in_order(ids.coalesce(2))
+    yield "perhaps", in_order(table.selectExpr("id", "nullif(k, 3) + rand(1) r", "coalesce(nullif(x, 7), rand(2) * 100) c"))
+    yield "behind and", in_order(table.where("x > 50 and rand(3) < 0.5").select("id"))
+    yield "cached", in_order(ids.cache())
+    yield "sorted", [len(table.sortWithinPartitions("k").selectExpr("id", "monotonically_increasing_id() m").distinct().collect())]
+    yield "shuffled", [len({row.m for row in table.repartition(3).selectExpr("monotonically_increasing_id() m").collect()})]
+
+
+def main():
+    result, scratch, kind = sys.argv[1:4]
+    builder = SparkSession.builder.config("spark.sql.codegen.wholeStage", "false").config("spark.sql.adaptive.enabled", "false")
+    spark = builder.config("spark.sql.session.timeZone", "UTC").config("spark.sql.files.openCostInBytes", "128m").config("spark.sql.shuffle.partitions", "3").getOrCreate()
+    # A partition of each file, the largest first: the same on both sides, whoever writes them.
+    files = [os.path.join(scratch, f"draws-{kind}-{count}") for count in [12000, 3000, 7000]]
+    for path in files:
+        rows = spark.range(0, int(path.rsplit("-")[-1]), 1, 1).selectExpr("id", "id % 10 k", "hash(id) % 100 x", "sha2(cast(cast(id as string) as binary), 256) s")
+        rows.write.option("parquet.block.size", 100000).parquet(path)
+    answers = dict((native if kind == "native" else left)(spark, files))
+    with open(result, "w") as file:
+        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}}, file, sort_keys=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
