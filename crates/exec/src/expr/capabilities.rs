@@ -197,7 +197,11 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
         | Function::UnixTimestamp
         | Function::ToUnixTimestamp
         | Function::GetTimestamp => vec![(1, text("yyyy"), DataType::String)],
-        Function::RLike => vec![(1, text("a"), DataType::String)],
+        Function::RLike
+        | Function::RegExpReplace
+        | Function::RegExpExtract
+        | Function::RegExpExtractAll
+        | Function::RegExpInStr => vec![(1, text("a"), DataType::String)],
         Function::StringSplit => vec![
             (1, text("a"), DataType::String),
             (2, Literal::Integer(-1), DataType::Integer),
@@ -269,6 +273,7 @@ fn mixed() -> Vec<Vec<DataType>> {
         vec![T::String; 3],
         vec![T::String, T::String, T::Integer],
         vec![T::String, T::String, T::Integer, T::Integer],
+        vec![T::String, T::String, T::String, T::Integer],
         vec![T::Double, T::Double, T::Double, T::Long],
     ];
     for time in [T::Timestamp, T::TimestampNtz] {

@@ -15,6 +15,7 @@ mod decimal;
 mod digits;
 pub(crate) mod from_text;
 mod hash;
+mod intervals;
 mod java;
 mod json;
 pub(crate) mod json_text;
@@ -32,6 +33,7 @@ mod regex;
 mod search;
 mod spans;
 mod strings;
+mod urls;
 pub(crate) mod value_text;
 mod zone;
 
@@ -55,6 +57,7 @@ pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, f
 pub(crate) use hash::is_hashed;
 #[cfg(fuzzing)]
 pub(crate) use json::at_some_paths;
+pub(crate) use json::json_tuple;
 pub use literal::scalar;
 pub use order::lower_sort;
 pub(crate) use order::order_key;
