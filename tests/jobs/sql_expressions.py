@@ -367,9 +367,10 @@ def intervals(zone=""):
         return found
     shown = []
     months, micros = "make_ym_interval(small, small)", "make_dt_interval(i16, i8, small, d18)"
-    for n in ["small", "i8", "i16", "i32 div 1000000", "cast(small as bigint)", "1.5", "2", "f64 / 1e300", "f32 / float(1e38)", "d5", "0.5D", "-3"]:
-        shown += [f"dt + {months} * {n}" if "f" not in n and "i" not in n else f"extract(month from {months} * ({n}))", f"extract(second from {micros} * ({n}))", f"extract(day from {micros} * ({n}))"]
-    for n in ["7", "-2", "nullif(small, 0)", "nullif(i8, 0)", "nullif(i64, 0)", "nullif(f64, 0)", "2.5D", "nullif(f32, 0)"]:
+    shorter = "make_dt_interval(small, i8, i16, cast(d5 as decimal(18,6)))"
+    for n in ["small", "i8", "i16", "i32 div 1000000", "cast(small as bigint)", "1.5", "2", "if(abs(f64) < 1e4D, f64, 1.5D)", "if(abs(f32) < 1e4D, f32, float(0.7))", "d5", "0.5D", "-3"]:
+        shown += [f"extract({unit} from {of} * ({n}))" for unit, of in [("year", months), ("month", months), ("second", shorter), ("day", shorter)]]
+    for n in ["if(abs(f64) > 1e-2D and abs(f64) < 1e300D, f64, 3D)", "if(abs(f32) > 1e-2D, f32, float(-7))", "7", "-2", "nullif(small, 0)", "nullif(i8, 0)", "nullif(i64, 0)", "2.5D"]:
         shown += [f"extract(year from {months} / {n})", f"extract(month from {months} / {n})", f"extract(second from {micros} / {n})", f"extract(hour from {micros} / {n})"]
     for unit in ["day", "hour", "minute", "second"]:
         shown += [f"extract({unit} from {of})" for of in [micros, "ts - ts2", "dt - dt2", "make_dt_interval(i16)", "make_dt_interval(i16, i16, i16, i16)", "make_dt_interval(small, -small)", "interval '-1 02:03:04.5' day to second"]]
@@ -381,7 +382,7 @@ def intervals(zone=""):
 
 
 # What only the driver makes of a text: a pattern of Java's own, or replacements and groups that fail.
-LEFT_TEXTS = ["regexp_replace(day, '-', s2)", "regexp_replace(s, '(?=a)', '-')", "regexp_replace(s, '(a*)*', '-')", "regexp_replace(s, '(.)\\\\1', '-')", "s rlike '\\\\p{L}'", "regexp_replace(s, 'a*', '-')", "regexp_replace(s, '', '-')", "regexp_extract_all(s, '(x|y)?', 0)", "regexp_count(s, 'a*')", "regexp_replace(s, '\\\\b', '|')", "regexp_replace(s, 'x$', '')", "regexp_extract(s, '((a)b?)+', 2)", "s rlike part", "regexp_replace(s, 'a', '-', 2)",
+LEFT_TEXTS = ["extract(day from make_dt_interval(i32, i8, small, d18) * i64)", "extract(month from make_ym_interval(small, small) / f64)", "extract(month from make_ym_interval(i32, small))", "extract(day from make_dt_interval(1) / 1.5)", "regexp_replace(day, '-', s2)", "regexp_replace(s, '(?=a)', '-')", "regexp_replace(s, '(a*)*', '-')", "regexp_replace(s, '(.)\\\\1', '-')", "s rlike '\\\\p{L}'", "regexp_replace(s, 'a*', '-')", "regexp_replace(s, '', '-')", "regexp_extract_all(s, '(x|y)?', 0)", "regexp_count(s, 'a*')", "regexp_replace(s, '\\\\b', '|')", "regexp_replace(s, 'x$', '')", "regexp_extract(s, '((a)b?)+', 2)", "s rlike part", "regexp_replace(s, 'a', '-', 2)",
               "regexp_replace(s, part, '-')", "split(s, '')", "split(s, 'a*')", "mask(s)", "make_timestamp(i32, i32b, small, 1, 1, 1)", "regexp_extract(s, '(a)', small)", "make_timestamp(2000 + small, small, small, small, small, cast(d38 / 1e20 as decimal(16,6)))", "json_array_length(concat('[', s, ']'))", "json_object_keys(concat('{', s, '}'))"]
 
 

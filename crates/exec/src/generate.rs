@@ -134,7 +134,10 @@ impl Way {
             }
             Generator::JsonTuple { .. } => {
                 let args = generator.args().into_iter();
-                match args.map(|arg| &arg.data_type).all(|of| *of == DataType::String) {
+                match args
+                    .map(|arg| &arg.data_type)
+                    .all(|of| *of == DataType::String)
+                {
                     true => (Self::JsonTuple, false),
                     false => return Err(Unsupported::of_use("json_tuple of another type")),
                 }

@@ -137,16 +137,12 @@ fn method_of(class: &str, method: &str, args: &[Expr]) -> Option<Function> {
         matches!(encoding, Some(ExprKind::Literal(Literal::String(name))) if name == b"UTF-8")
     };
     Some(match (class, method, types.as_slice()) {
-        (
-            "util.CharVarcharCodegenUtils",
-            "charTypeWriteSideCheck",
-            [T::String, T::Integer],
-        ) => Function::CharTypeWriteSideCheck,
-        (
-            "util.CharVarcharCodegenUtils",
-            "varcharTypeWriteSideCheck",
-            [T::String, T::Integer],
-        ) => Function::VarcharTypeWriteSideCheck,
+        ("util.CharVarcharCodegenUtils", "charTypeWriteSideCheck", [T::String, T::Integer]) => {
+            Function::CharTypeWriteSideCheck
+        }
+        ("util.CharVarcharCodegenUtils", "varcharTypeWriteSideCheck", [T::String, T::Integer]) => {
+            Function::VarcharTypeWriteSideCheck
+        }
         ("util.CharVarcharCodegenUtils", "readSidePadding", [T::String, T::Integer]) => {
             Function::ReadSidePadding
         }

@@ -230,9 +230,7 @@ impl Lowering<'_> {
             | F::RegExpReplace
             | F::RegExpExtract
             | F::RegExpExtractAll
-            | F::RegExpInStr => {
-                super::regex::lower(function, &types(args)?, &to, self.all(args)?)
-            }
+            | F::RegExpInStr => super::regex::lower(function, &types(args)?, &to, self.all(args)?),
             F::GetJsonObject => match types(args)?.as_slice() {
                 [ArrowType::Utf8View, ArrowType::Utf8View] => {
                     super::json::get_json_object(self.all(args)?)

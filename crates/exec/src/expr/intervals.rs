@@ -53,7 +53,9 @@ pub(super) fn lower(op: Function, types: &[ArrowType], to: &ArrowType, args: Arg
             one::<Micros, Int32Type>(op, to, args, |micros| i32::try_from(micros / DAY).ok())
         }
         (F::ExtractANSIIntervalHours, [A::Duration(_)]) => {
-            one::<Micros, Int8Type>(op, to, args, |micros| i8::try_from(micros % DAY / HOUR).ok())
+            one::<Micros, Int8Type>(op, to, args, |micros| {
+                i8::try_from(micros % DAY / HOUR).ok()
+            })
         }
         (F::ExtractANSIIntervalMinutes, [A::Duration(_)]) => {
             one::<Micros, Int8Type>(op, to, args, |micros| {
@@ -160,8 +162,10 @@ fn scaled<I: Count>(
     let divides = matches!(op, Function::DivideYMInterval | Function::DivideDTInterval);
     let name = format!("{}[{of}]", op.name());
     let (result, of) = (to.clone(), of.clone());
-    if !matches!(of, A::Int8 | A::Int16 | A::Int32 | A::Int64 | A::Float32 | A::Float64)
-        && (divides || !matches!(of, A::Decimal128(_, 0..)))
+    if !matches!(
+        of,
+        A::Int8 | A::Int16 | A::Int32 | A::Int64 | A::Float32 | A::Float64
+    ) && (divides || !matches!(of, A::Decimal128(_, 0..)))
     {
         return None;
     }
@@ -241,7 +245,15 @@ mod tests {
 
     #[test]
     fn halves_go_away_from_zero() {
-        for (number, by, quotient) in [(5, 2, 3), (-5, 2, -3), (5, -2, -3), (-5, -2, 3), (4, 3, 1), (-5, 3, -2), (1, 3, 0)] {
+        for (number, by, quotient) in [
+            (5, 2, 3),
+            (-5, 2, -3),
+            (5, -2, -3),
+            (-5, -2, 3),
+            (4, 3, 1),
+            (-5, 3, -2),
+            (1, 3, 0),
+        ] {
             assert_eq!(half_up(number, by), quotient, "{number} by {by}");
         }
     }

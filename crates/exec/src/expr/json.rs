@@ -352,7 +352,9 @@ pub(crate) fn json_tuple(args: &[ArrayRef], rows: usize) -> RunResult<Vec<ArrayR
     for row in 0..rows {
         let mut found = vec![None; names.len()];
         if json.is_valid(row) && begins_with(json.value(row), b'{') {
-            let names = names.iter().map(|of| of.is_valid(row).then(|| of.value(row)));
+            let names = names
+                .iter()
+                .map(|of| of.is_valid(row).then(|| of.value(row)));
             let names: Vec<_> = names.collect();
             tape = object(json.value(row), &names, &mut found, tape)?;
         }
@@ -363,7 +365,9 @@ pub(crate) fn json_tuple(args: &[ArrayRef], rows: usize) -> RunResult<Vec<ArrayR
             }
         }
     }
-    let columns = columns.iter_mut().map(|of| Arc::new(of.finish()) as ArrayRef);
+    let columns = columns
+        .iter_mut()
+        .map(|of| Arc::new(of.finish()) as ArrayRef);
     Ok(columns.collect())
 }
 

@@ -120,7 +120,15 @@ pub(super) fn lower(
         (F::MakeDate, [A::Int32, A::Int32, A::Int32]) => Ok(make_date(mode, args)),
         (
             F::MakeTimestamp,
-            [A::Int32, A::Int32, A::Int32, A::Int32, A::Int32, A::Decimal128(_, 6), rest @ ..],
+            [
+                A::Int32,
+                A::Int32,
+                A::Int32,
+                A::Int32,
+                A::Int32,
+                A::Decimal128(_, 6),
+                rest @ ..,
+            ],
         ) if matches!(rest, [] | [A::Utf8View]) => {
             let id = args.get(6).and_then(known);
             if id.is_some_and(datafusion_common::ScalarValue::is_null) {
@@ -135,7 +143,12 @@ pub(super) fn lower(
             Ok(one::<Micros, Int64Type>(name, to, args, Some))
         }
         (F::PreciseTimestampConversion, [A::Int64]) if matches!(to, A::Timestamp(..)) => {
-            Ok(one::<Int64Type, Micros>(format!("{name} {to}"), to, args, Some))
+            Ok(one::<Int64Type, Micros>(
+                format!("{name} {to}"),
+                to,
+                args,
+                Some,
+            ))
         }
         _ => {
             let types: Vec<_> = types.iter().map(ToString::to_string).collect();
@@ -227,7 +240,10 @@ fn make_timestamp(
         let nulls = union_nulls(&args.iter().collect::<Vec<_>>());
         let mut numbers = Vec::new();
         for place in 0..5 {
-            numbers.push((nth(args, place)?, nth(args, place)?.primitive::<Int32Type>()?));
+            numbers.push((
+                nth(args, place)?,
+                nth(args, place)?.primitive::<Int32Type>()?,
+            ));
         }
         let seconds = nth(args, 5)?;
         let fractions = seconds.primitive::<Decimal128Type>()?;
@@ -245,7 +261,10 @@ fn make_timestamp(
                 return Err(bail_out("a timestamp that overflows"));
             }
             let micros = local_time(parts, fractions.value(seconds.at(row)));
-            let micros = micros.map(|local| zone.instant(local).ok_or_else(|| bail_out("a timestamp that overflows")));
+            let micros = micros.map(|local| {
+                zone.instant(local)
+                    .ok_or_else(|| bail_out("a timestamp that overflows"))
+            });
             made.push(match (micros.transpose()?, otherwise) {
                 (Some(micros), _) => Some(micros),
                 (None, Otherwise::Fail(reason)) => return Err(bail_out(reason)),

@@ -69,7 +69,9 @@ fn decode(text: &str, out: &mut String) -> RunResult<()> {
             b'%' => {
                 let mut digit = || {
                     let digit = bytes.next().and_then(|next| char::from(next).to_digit(16));
-                    digit.and_then(|digit| u8::try_from(digit).ok()).ok_or_else(wrong)
+                    digit
+                        .and_then(|digit| u8::try_from(digit).ok())
+                        .ok_or_else(wrong)
                 };
                 decoded.push(digit()? * 16 + digit()?);
             }

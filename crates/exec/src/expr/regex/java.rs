@@ -124,7 +124,7 @@ impl Parser<'_> {
         let mut empty = self.sequence()?;
         // The crate takes what alternatives begin with out of them, which changes their order where that can match in
         // more than one way. It does not look into groups.
-        if self.keeps && self.chars.peek() == Some(&'|') && !self.simple {
+        if self.chars.peek() == Some(&'|') && !self.simple {
             self.out.insert(start, '(');
             self.out.push(')');
         }
@@ -210,7 +210,11 @@ impl Parser<'_> {
         let place = match next {
             'b' | 'B' => {
                 self.found.words = true;
-                if next == 'b' { "(?-u:\\b)" } else { "(?-u:\\B)" }
+                if next == 'b' {
+                    "(?-u:\\b)"
+                } else {
+                    "(?-u:\\B)"
+                }
             }
             'A' => "\\A",
             'z' => "\\z",

@@ -4,9 +4,10 @@ use super::*;
 
 /// A text of hexadecimal digits of UTF-16.
 fn text(digits: &str) -> Option<String> {
-    let units = digits.as_bytes().chunks(4).map(|unit| {
-        u16::from_str_radix(std::str::from_utf8(unit).unwrap(), 16).unwrap()
-    });
+    let units = digits
+        .as_bytes()
+        .chunks(4)
+        .map(|unit| u16::from_str_radix(std::str::from_utf8(unit).unwrap(), 16).unwrap());
     String::from_utf16(&units.collect::<Vec<_>>()).ok()
 }
 
@@ -74,6 +75,18 @@ fn patterns_find_what_java_finds() {
         let java = expected(parts[2], &pattern.of.inner);
         assert_eq!(found, java, "{:?} in {text:?}", pattern.of.pattern);
         assert_eq!(bare.is_match(&text).unwrap(), !java.is_empty());
+        let (mut spans, mut bare_spans) = (Vec::new(), Vec::new());
+        let all = pattern.all_with_groups(&text, |span, _| {
+            spans.push(span);
+            Ok(true)
+        });
+        all.unwrap();
+        let all = bare.all(&text, |span| {
+            bare_spans.push(span);
+            Ok(true)
+        });
+        all.unwrap();
+        assert_eq!(spans, bare_spans, "{:?} in {text:?}", bare.of.pattern);
         compared += 1;
 
         let by = text_of(parts[3]).unwrap();
@@ -81,24 +94,80 @@ fn patterns_find_what_java_finds() {
         let mut made = String::new();
         match replaced(pattern, true, &text, by.as_deref(), &mut made) {
             Ok(()) => {
-                assert_eq!(Some(made), text_of(parts[4]), "{:?} in {text:?}", pattern.of.pattern);
+                assert_eq!(
+                    Some(made),
+                    text_of(parts[4]),
+                    "{:?} in {text:?}",
+                    pattern.of.pattern
+                );
                 replacements += 1;
             }
             Err(_) => assert!(parts[4] == "error" || !pattern.of.inner.is_empty()),
         }
     }
-    println!("{patterns} patterns, {taken} of them taken, {compared} texts and {replacements} replacements compared, {bailed_out} bailed out of");
+    println!(
+        "{patterns} patterns, {taken} of them taken, {compared} texts and {replacements} replacements compared, {bailed_out} bailed out of"
+    );
     assert!(compared > 5_000 && replacements > 5_000 && taken > 800 && bailed_out < compared / 10);
 }
 
 #[test]
 fn others_are_left_to_java() {
     for pattern in [
-        "(a", "a)", "*a", "[]", "[]a]", "a{", "a{2", "a{,2}", "a{3,2}", "a*+", "a++", "a**", "a{2}{3}", "(a*)*", "(|a)+",
-        "^*", "\\b+", "(?=a)", "(?!a)", "(?<=a)", "(?>a)", "(a)\\1", "\\k<x>", "\\G", "\\R", "\\X", "(?m)^a", "(?x)a",
-        "(?u)a", "[a-z&&[^b]]", "[a[b]]", "[--a]", "[a--]", "[b-a]", "\\p{L}", "\\p{Lower}", "\\pL", "\\0", "\\cA", "\\x{41}",
-        "\\ud83d", "😀", "[\\x00-\\uffff]", "[^😀]", "\\b{g}", "[\\d\\D&&a]", "[^\\d\\D]", "a{1001}", "(?<a>x)(?<a>y)",
-        "(?<1>x)", "\\y", "\\E", "a\\", "[a\\b]",
+        "(a",
+        "a)",
+        "*a",
+        "[]",
+        "[]a]",
+        "a{",
+        "a{2",
+        "a{,2}",
+        "a{3,2}",
+        "a*+",
+        "a++",
+        "a**",
+        "a{2}{3}",
+        "(a*)*",
+        "(|a)+",
+        "^*",
+        "\\b+",
+        "(?=a)",
+        "(?!a)",
+        "(?<=a)",
+        "(?>a)",
+        "(a)\\1",
+        "\\k<x>",
+        "\\G",
+        "\\R",
+        "\\X",
+        "(?m)^a",
+        "(?x)a",
+        "(?u)a",
+        "[a-z&&[^b]]",
+        "[a[b]]",
+        "[--a]",
+        "[a--]",
+        "[b-a]",
+        "\\p{L}",
+        "\\p{Lower}",
+        "\\pL",
+        "\\0",
+        "\\cA",
+        "\\x{41}",
+        "\\ud83d",
+        "😀",
+        "[\\x00-\\uffff]",
+        "[^😀]",
+        "\\b{g}",
+        "[\\d\\D&&a]",
+        "[^\\d\\D]",
+        "a{1001}",
+        "(?<a>x)(?<a>y)",
+        "(?<1>x)",
+        "\\y",
+        "\\E",
+        "a\\",
+        "[a\\b]",
     ] {
         assert!(Pattern::new(pattern, true).is_none(), "{pattern}");
     }

@@ -8,9 +8,7 @@ mod set;
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, BooleanArray, BooleanBufferBuilder, StringViewBuilder,
-};
+use arrow::array::{Array, BooleanArray, BooleanBufferBuilder, StringViewBuilder};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType as ArrowType, Int32Type};
 use datafusion_common::{Result as RunResult, ScalarValue};
@@ -160,12 +158,7 @@ fn behind(text: &str, (start, end): Span) -> RunResult<Option<usize>> {
 }
 
 /// Lowers a function of this module.
-pub(super) fn lower(
-    op: Function,
-    types: &[ArrowType],
-    to: &ArrowType,
-    args: Args,
-) -> Lowered {
+pub(super) fn lower(op: Function, types: &[ArrowType], to: &ArrowType, args: Args) -> Lowered {
     use ArrowType as A;
     use Function as F;
     let refuse = || Unsupported::of_use(format!("{} with such a pattern", op.name()));
@@ -473,7 +466,12 @@ fn bounded(out: &str) -> RunResult<bool> {
 }
 
 /// The parts of texts between matches, so many at most; all of them if the number is not positive.
-pub(super) fn split(pattern: Pattern, limit: i32, to: &ArrowType, args: Args) -> Arc<dyn PhysicalExpr> {
+pub(super) fn split(
+    pattern: Pattern,
+    limit: i32,
+    to: &ArrowType,
+    args: Args,
+) -> Arc<dyn PhysicalExpr> {
     let name = format!("StringSplit[{} {limit}]", pattern.regex);
     let of = to.clone();
     let most = usize::try_from(limit).ok().filter(|limit| *limit > 0);

@@ -80,8 +80,14 @@ impl Set {
     /// matters that Java can be between two halves.
     pub(super) fn is_even(&self) -> bool {
         let part = |(from, to): (u32, u32)| {
-            let all = self.0.iter().any(|(start, end)| *start <= from && to <= *end);
-            let none = self.0.iter().all(|(start, end)| to <= *start || *end <= from);
+            let all = self
+                .0
+                .iter()
+                .any(|(start, end)| *start <= from && to <= *end);
+            let none = self
+                .0
+                .iter()
+                .all(|(start, end)| to <= *start || *end <= from);
             (all, none)
         };
         let (halves, large) = (part(HALVES), part(LARGE));
