@@ -112,9 +112,10 @@ fn day_time(to: &ArrowType, args: Args) -> Arc<dyn PhysicalExpr> {
             }
             let mut micros = fractions.value(seconds.at(row));
             for (arg, unit) in [(days, DAY), (hours, HOUR), (minutes, MINUTE)] {
-                micros += part(arg, row, unit)?;
-                // Java adds one after the other.
-                if i64::try_from(micros).is_err() {
+                let part = part(arg, row, unit)?;
+                micros += part;
+                // Java looks at each product and at each sum.
+                if i64::try_from(part).is_err() || i64::try_from(micros).is_err() {
                     return Err(bail_out("an interval that overflows"));
                 }
             }

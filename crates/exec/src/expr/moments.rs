@@ -204,12 +204,9 @@ fn timestamp<I: ArrowPrimitiveType<Native: Into<i64>>>(
     one::<I, Micros>(name, to, args, move |value| value.into().checked_mul(unit))
 }
 
-/// A local time of numbers, in microseconds; `None` if there is none.
-fn local_time(parts: [i32; 5], seconds: i128) -> Option<i64> {
+/// A local time of numbers, the seconds as microseconds; `None` if there is none.
+fn local_time(parts: [i32; 5], micros: i64) -> Option<i64> {
     let [year, month, day, hour, minute] = parts;
-    // Spark keeps 32 bits.
-    #[allow(clippy::cast_possible_truncation)]
-    let micros = i64::from(seconds as i32);
     let (second, fraction) = (micros.div_euclid(SECOND), micros.rem_euclid(SECOND));
     let in_range = (0..24).contains(&hour) && (0..60).contains(&minute);
     // The 60th second begins the next minute.
@@ -260,7 +257,10 @@ fn make_timestamp(
             if is_far(parts[0]) {
                 return Err(bail_out("a timestamp that overflows"));
             }
-            let micros = local_time(parts, fractions.value(seconds.at(row)));
+            // Spark cuts more off where it does not generate code.
+            let micros = i32::try_from(fractions.value(seconds.at(row)));
+            let micros = micros.map_err(|_| bail_out("seconds that overflow"))?;
+            let micros = local_time(parts, micros.into());
             let micros = micros.map(|local| {
                 zone.instant(local)
                     .ok_or_else(|| bail_out("a timestamp that overflows"))

@@ -225,7 +225,7 @@ fn rlike(pattern: Pattern, java: &str, args: Args) -> Arc<dyn PhysicalExpr> {
     })
 }
 
-/// The place of the first match, in Java's units from 1; 0 if there is none.
+/// The place of the first match, from 1; 0 if there is none.
 fn place(pattern: Pattern, java: &str, args: Args) -> Arc<dyn PhysicalExpr> {
     let name = named(Function::RegExpInStr, java);
     Kernel::strict(name, args, ArrowType::Int32, move |args, rows| {
@@ -233,11 +233,15 @@ fn place(pattern: Pattern, java: &str, args: Args) -> Arc<dyn PhysicalExpr> {
         let source = text.string()?;
         integers(&[text, group], rows, |row| {
             let source = source.value(text.at(row));
-            let before = pattern.first(source)?.map(|(start, _)| source.get(..start));
-            Ok(before.flatten().map_or(0, |before| {
-                let units = before.encode_utf16().count();
-                i32::try_from(units + 1).unwrap_or(i32::MAX)
-            }))
+            let Some((start, _)) = pattern.first(source)? else {
+                return Ok(0);
+            };
+            let before = source.get(..start).unwrap_or_default();
+            // Spark counts units of UTF-16 before 4.3, and characters since.
+            if before.chars().any(|of| of.len_utf16() > 1) {
+                return Err(bail_out("a place behind a character of two units"));
+            }
+            Ok(i32::try_from(before.chars().count() + 1).unwrap_or(i32::MAX))
         })
     })
 }
@@ -366,23 +370,17 @@ fn replacement(by: &str, groups: usize, names: &[(String, usize)]) -> Option<Vec
     Some(parts)
 }
 
-/// Where the part of a text begins that is searched, from a place in Java's units on; `None` behind its end.
-fn start_of(text: &str, units: usize) -> RunResult<Option<usize>> {
-    if units == 0 {
-        return Ok(Some(0));
-    }
-    let mut passed = 0;
+/// Where the part of a text begins that is searched, behind so many characters; `None` behind its end.
+fn start_of(text: &str, mut skipped: usize) -> RunResult<Option<usize>> {
     for (at, character) in text.char_indices() {
-        if passed == units {
+        if skipped == 0 {
             return Ok(Some(at));
         }
-        if passed > units {
-            return Err(bail_out("matches within a character"));
+        // Spark counts units of UTF-16.
+        if character.len_utf16() > 1 {
+            return Err(bail_out("a place behind a character of two units"));
         }
-        passed += character.len_utf16();
-    }
-    if passed > units {
-        return Err(bail_out("matches within a character"));
+        skipped -= 1;
     }
     Ok(None)
 }
@@ -399,9 +397,13 @@ fn replace(pattern: Pattern, java: &str, keeps: bool, args: Args) -> Arc<dyn Phy
         let fixed = by.constant.then(|| parts_of(replacements.value(0)));
         texts(&[text, by, from], rows, |row, out| {
             let source = source.value(text.at(row));
-            let units = usize::try_from(i64::from(places.value(from.at(row))) - 1);
-            let units = units.map_err(|_| bail_out("a place before the text"))?;
-            let Some(start) = start_of(source, units)? else {
+            let skipped = usize::try_from(i64::from(places.value(from.at(row))) - 1);
+            let skipped = skipped.map_err(|_| bail_out("a place before the text"))?;
+            let start = match skipped {
+                0 => Some(0),
+                _ => start_of(source, skipped)?,
+            };
+            let Some(start) = start else {
                 out.push_str(source);
                 return Ok(());
             };
