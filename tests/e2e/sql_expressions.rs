@@ -34,6 +34,13 @@ const LEFT: Application = Application {
     ..EXPRESSIONS
 };
 
+/// Regular expressions, JSON, URLs, timestamps and intervals that are made of numbers, windows over times.
+const TEXTS: Application = Application {
+    name: "sql-texts",
+    arguments: |_, work| with_groups(work, &["texts_and_times"]),
+    ..EXPRESSIONS
+};
+
 /// Why tasks of [`LEFT`] are bailed out of.
 const REASONS: [&str; 15] = [
     "a bit that is not there",
@@ -132,6 +139,18 @@ fn functions(version: &'static str) {
     assert!(native > 40, "{native} tasks ran natively");
 }
 
+fn texts(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let Some(outcome) = both_sides(&TEXTS, version) else {
+        return;
+    };
+    // What is bailed out of is in crates/exec/tests/golden/texts-VERSION.txt.
+    let (native, _) = native_tasks(&outcome.reports);
+    assert!(native > 100, "{native} tasks ran natively");
+}
+
 fn left(version: &'static str) {
     if !places::asked_for(version, &[NEWEST]) {
         return;
@@ -151,5 +170,6 @@ fn left(version: &'static str) {
 }
 
 each_version!(functions_equal_plain_spark, super::functions);
+each_version!(texts_and_times_equal_plain_spark, super::texts);
 each_version!(what_functions_leave_equals_plain_spark, super::left);
 each_version!(expressions_equal_plain_spark, super::expressions);

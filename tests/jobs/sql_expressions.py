@@ -1,6 +1,6 @@
 """Expressions and casts of Spark SQL over generated inputs: nulls, extremes, NaN, -0.0, old dates, text of all sorts.
 
-usage: spark-submit sql_expressions.py OUT RESULT [GROUP ...], or functions for all groups of FUNCTIONS and MATHS that are native throughout, or left for the others; without groups all but these. Inputs come to OUT/in, results to OUT/MODE.json for each of the modes legacy and ansi: for each expression a list of texts in the
+usage: spark-submit sql_expressions.py OUT RESULT [GROUP ...], or functions for all groups of FUNCTIONS and MATHS that are native throughout, left for the others, or texts_and_times for those of TEXTS_AND_TIMES; without groups all but these. Inputs come to OUT/in, results to OUT/MODE.json for each of the modes legacy and ansi: for each expression a list of texts in the
 order of the rows, or the class of the error. RESULT has digests of them. All expressions of a group are one query; if that fails each is a query of its own."""
 
 import hashlib
@@ -323,6 +323,8 @@ ODD += ["cast(array(f64, f32) as string)", "from_unixtime(i64)", "to_timestamp(d
 NEW = ["dayname(dt)", "monthname(dt)", "dayname(dt2)", "monthname(ts)"]
 # Groups that are a fixture and a test of their own.
 FUNCTIONS = ["texts", "numerals", "spans", "new", "complex", "collections", "reading", "read", "odd"] + [f"reading_{zone.split('/')[1]}" for zone in ZONES[:3]] + [f"spans_{zone.split('/')[1]}" for zone in ZONES[:4]]
+# Those of regular expressions, JSON, URLs and intervals: a fixture of their own.
+TEXTS_AND_TIMES = ["patterns", "parts", "intervals", "left_texts"] + [f"intervals_{zone.split('/')[1]}" for zone in ZONES[:4]]
 # Those of which Spark is left some rows.
 LEFT = ["read", "odd"]
 
@@ -375,6 +377,63 @@ UNPROVEN = ["array_sort(array(small, i8, i16, i32), (x, y) -> null)", "array_sor
 MATHS = {"maths": maths(), "digests": digests(), "inverses": [f"{function}({n})" for function in ["acosh", "asinh"] for n in REALS], "malformed": MALFORMED, "combined": combined(), "unproven": UNPROVEN}
 
 
+# Texts, of lines, of words, of letters of all sorts, and patterns that are looked for in them.
+SEARCHED = ["s", "s2", "concat(s, ' ', part, ',', s2)", "day", "stamp", "concat(num, '=', dec, ';', flag)"]
+PATTERNS = ["a", "", "a*", "[a-c]+", "(a)(b)?", "(.)(.)", "(\\\\d+)-(\\\\d+)", "\\\\s+", "^\\\\s*(\\\\S+)", "([^=;]*)=([^=;]*)", "(?i)([a-m]+)", "(.+?)( |,|\\\\z)", "(x|y)?", "\\\\D", "(\\\\w+)", "[^\\\\x00-\\\\x7f]", "ö|本|é", "(?<first>.)(?<rest>.*)", "(?s).", "e.?", "((a)|(b))c?", "\\\\.", "\\\\Q%\\\\E", "a{2,3}", "[[:alpha:]]", "\\\\p{Alpha}+?"]
+
+
+def patterns():
+    """What regular expressions find."""
+    found = [f"regexp_replace({s}, '{p}', '{by}')" for s in SEARCHED for p in PATTERNS if p not in ["", "a*", "(x|y)?", "[[:alpha:]]"] for by in ["", "<$0>", "-"]]
+    found += [f"regexp_extract({s}, '{p}', {n})" for s in SEARCHED for p in PATTERNS for n in [0, 1] if n == 0 or ("(" in p and "(?" not in p)] + [f"regexp_extract_all({s}, '{p}', {n})" for s in SEARCHED[:4] for p in PATTERNS if p not in ["", "a*", "(x|y)?", "[[:alpha:]]"] for n in [0, 1, 2] if n <= p.count("(") - p.count("(?")]
+    found += [f"{function}({s}, '{p}')" for s in SEARCHED for p in PATTERNS if p not in ["", "a*", "(x|y)?", "[[:alpha:]]"] for function in ["regexp_count", "regexp_substr"]] + [f"regexp_instr({s}, '{p}')" for s in SEARCHED for p in PATTERNS] + [f"{s} rlike '{p}'" for s in SEARCHED for p in PATTERNS]
+    # Each with some of the texts.
+    found = found[::5]
+    found += [f"split({s}, '{p}', {n})" for s in SEARCHED for p in ["[, ]", "\\\\s+", "[a-c]+", "\\\\d", "a|b", "(?=x)|y", ".", "a", "=|;"] if "?=" not in p for n in [-1, 0, 1, 2, 3]][::5]
+    found += [f"regexp_replace({s}, '(.)(a)?', '{by}')" for s in SEARCHED[:3] for by in ["$1", "$2$1", "[$12]", "\\\\$1", "$1x", "\\\\\\\\"]] + [f"regexp_replace({s}, '(?<l>[a-z])', '${{l}}${{l}}')" for s in SEARCHED[:3]]
+    found += [f"regexp_replace(s, 'a', part, {n})" for n in [1, 2, 3]] + [f"regexp_replace(day, '\\\\d', '#', {n})" for n in [1, 3, 6, 11, 99]] + [f"regexp_replace(day, '^.', '#', {n})" for n in [1, 3]] + ["regexp_replace(s, 'a', null)", "regexp_extract(day, '(\\\\d)(\\\\d)', pmod(small, 2))", "regexp_instr(day, '-', small)", "regexp_extract(day, '\\\\b(\\\\d+)\\\\b', 1)", "day rlike '^\\\\d{4}-\\\\d{2}-\\\\d{2}\\\\z'", "num rlike '^[+-]?\\\\d+\\\\Z'"]
+    return found
+
+
+# Texts of JSON.
+JSON = ["'[1, \"a\", [2, 3], {\"x\": 4}, null]'", "concat('{\"k\": ', small, ', \"n\": \"', regexp_replace(part, '[^a-z]', ''), '\", \"a\": [', i32, ', ', i64, '], \"k\": null}')", "to_json(struct(i32, s2, b, dt, array(small, null) as l, d15))", "to_json(array(i32, small))", "s", "part", "day", "num", "''", "' '", "'[]'", "'{}'", "'{\"a\":{\"b\":[1,{\"c\":2.50}]},\"\":1,\"a\":\"x\"}'", "cast(null as string)"]
+
+
+def texts_of_parts():
+    """Lengths and names of JSON, parts of URLs, masks."""
+    found = [f"{function}({of})" for of in JSON for function in ["json_array_length", "json_object_keys"]]
+    found += [f"{function}({of})" for of in ["s", "s2", "part", "day", "num", "dec", "stamp", "concat(s, '/', part, '~*')"] for function in ["url_encode"]] + [f"url_decode(url_encode({of}))" for of in ["s", "part", "stamp", "concat(s, '+', part)"]] + ["url_decode(day)", "url_decode('a%20b+c%C3%A9')"]
+    found += [f"mask({of})" for of in ["day", "dec", "flag", "hex(i64)", "stamp"]] + ["mask(day, 'Q', 'q', 'd', 'o')", "mask(flag, null, '*')", "mask(stamp, 'X', 'x', null, '-')", "mask(null)"]
+    return found
+
+
+def intervals(zone=""):
+    """Timestamps and intervals that are made of numbers, and taken apart."""
+    found = [f"make_timestamp({y}, {m}, {d}, {h}, {n}, {s})" for y in ["2000 + small", "dt_days div 366 + 1970"] for m in ["small + 1", "pmod(i8, 14)"] for d in ["pmod(i32, 33)", "28"] for h in ["pmod(i8, 26)", "2"] for n in ["30", "pmod(i16, 62)"] for s in ["0", "60", "cast(pmod(i16, 62) as int)", "cast(pmod(d18, 62) as decimal(16,6))"]][:: 3 if zone else 1]
+    found += [f"make_timestamp(year(z{t}), month(z{t}), day(z{t}), hour(z{t}), minute(z{t}), extract(second from z{t}))" for t in ["ts", "ntz"]] + [f"make_timestamp(2024, small + 1, pmod(i32, 28) + 1, 2, 30, 0, '{z}')" for z in ZONES[:3] + ["+01:30", "UTC"]] + ["make_timestamp(2000 + small, 1, 1, 1, 1, d18)", "make_timestamp_ntz(2000 + small, 1, 2, 3, 4, 5.5)", "make_timestamp_ltz(2000 + small, 1, 2, 3, 4, 5.5, 'Asia/Kathmandu')"]
+    if zone:
+        return found
+    shown = []
+    months, micros = "make_ym_interval(small, small)", "make_dt_interval(i16, i8, small, d18)"
+    shorter = "make_dt_interval(small, i8, i16, cast(d5 as decimal(18,6)))"
+    for n in ["small", "i8", "i16", "i32 div 1000000", "cast(small as bigint)", "1.5", "2", "if(abs(f64) < 1e4D, f64, 1.5D)", "if(abs(f32) < 1e4D, f32, float(0.7))", "d5", "0.5D", "-3"]:
+        shown += [f"extract({unit} from {of} * ({n}))" for unit, of in [("year", months), ("month", months), ("second", shorter), ("day", shorter)]]
+    for n in ["if(abs(f64) > 1e-2D and abs(f64) < 1e300D, f64, 3D)", "if(abs(f32) > 1e-2D, f32, float(-7))", "7", "-2", "nullif(small, 0)", "nullif(i8, 0)", "nullif(i64, 0)", "2.5D"]:
+        shown += [f"extract(year from {months} / {n})", f"extract(month from {months} / {n})", f"extract(second from {micros} / {n})", f"extract(hour from {micros} / {n})"]
+    for unit in ["day", "hour", "minute", "second"]:
+        shown += [f"extract({unit} from {of})" for of in [micros, "ts - ts2", "dt - dt2", "make_dt_interval(i16)", "make_dt_interval(i16, i16, i16, i16)", "make_dt_interval(small, -small)", "interval '-1 02:03:04.5' day to second"]]
+    for unit in ["year", "month"]:
+        shown += [f"extract({unit} from {of})" for of in [months, "make_ym_interval(i16, i32 div 1000)", "make_ym_interval(-small)", "interval '-1-5' year to month"]]
+    shown += ["extract(yearofweek from dt)", "extract(yearofweek from ts)", "date_part('YEAROFWEEK', dt2)", "ts + make_dt_interval(small, i8)", "ntz - make_dt_interval(small)", "dt + make_ym_interval(small, i8)"]
+    shown += [f"cast({micros} as interval day)", f"extract(hour from cast({micros} as interval day))", f"extract(second from cast({micros} as interval minute to second))"]
+    return found + shown
+
+
+# What only the driver makes of a text: a pattern of Java's own, or replacements and groups that fail.
+LEFT_TEXTS = ["extract(day from make_dt_interval(i32, i8, small, d18) * i64)", "extract(month from make_ym_interval(small, small) / f64)", "extract(month from make_ym_interval(i32, small))", "extract(day from make_dt_interval(1) / 1.5)", "regexp_replace(day, '-', s2)", "regexp_replace(s, '(?=a)', '-')", "regexp_replace(s, '(a*)*', '-')", "regexp_replace(s, '(.)\\\\1', '-')", "s rlike '\\\\p{L}'", "regexp_replace(s, 'a*', '-')", "regexp_replace(s, '', '-')", "regexp_extract_all(s, '(x|y)?', 0)", "regexp_count(s, 'a*')", "regexp_replace(s, '\\\\b', '|')", "regexp_replace(s, 'x$', '')", "regexp_extract(s, '((a)b?)+', 2)", "s rlike part", "regexp_replace(s, 'a', '-', 2)",
+              "regexp_replace(s, part, '-')", "split(s, '')", "split(s, 'a*')", "mask(s)", "make_timestamp(i32, i32b, small, 1, 1, 1)", "regexp_extract(s, '(a)', small)", "make_timestamp(2000 + small, small, small, small, small, cast(d38 / 1e20 as decimal(16,6)))", "json_array_length(concat('[', s, ']'))", "json_object_keys(concat('{', s, '}'))"]
+
+
 def groups():
     """Expressions by group. Those of casts may be refused by the analyzer."""
     found = {
@@ -419,6 +478,10 @@ def groups():
     }
     found |= {"texts": texts(), "numerals": numerals(), "spans": spans(), "new": NEW}
     found |= {"complex": complex_texts(), "collections": collections(), "odd": ODD, "reading": reading("ts"), "read": READ}
+    found |= {"patterns": patterns(), "parts": texts_of_parts(), "intervals": intervals(), "left_texts": LEFT_TEXTS}
+    found["windows"] = [f"window({of}, {how}).{end}" for of in ["ts", "ts2", "zts", "ntz"] for how in ["'10 minutes'", "'1 day'", "'1 hour', '1 hour', '15 minutes'", "'7 days'"] for end in ["start", "end"]]
+    for zone in ZONES[:4]:
+        found[f"intervals_{zone.split('/')[1]}"] = intervals(zone)
     for zone in ZONES[:3]:
         found[f"reading_{zone.split('/')[1]}"] = reading("zts")
     for zone in ZONES[:4]:
@@ -520,6 +583,8 @@ def main():
     out, result, only = sys.argv[1], sys.argv[2], sys.argv[3:]
     if only == ["functions"]:
         only = [name for name in FUNCTIONS if name not in LEFT] + ["maths", "digests", "frames"]
+    if only == ["texts_and_times"]:
+        only = TEXTS_AND_TIMES + ["windows"]
     if only == ["left"]:
         only = LEFT
     spark = session()
@@ -543,7 +608,7 @@ def main():
 
         bad = spark.read.parquet(os.path.join(out, "in", "bad"))
         for name, expressions in (groups() | {"bad": BAD}).items():
-            if name not in only if only else name in FUNCTIONS or name in MATHS:
+            if name not in only if only else name in [*FUNCTIONS, *MATHS, *TEXTS_AND_TIMES, "windows"]:
                 continue
             if name == "bad":
                 data = bad

@@ -348,6 +348,10 @@ fn functions(version: &str) {
     check("functions", version, 1_000_000);
 }
 
+fn texts(version: &str) {
+    check("texts", version, 500_000);
+}
+
 fn ordering(version: &str) {
     check("ordering", version, 100_000);
 }
@@ -359,6 +363,7 @@ fn maths(version: &str) {
 testkit::oldest_and_newest!(expressions_are_sparks, super::plain);
 testkit::oldest_and_newest!(expressions_of_arrays_and_maps_are_sparks, super::nested);
 testkit::oldest_and_newest!(functions_are_sparks, super::functions);
+testkit::oldest_and_newest!(texts_and_times_are_sparks, super::texts);
 testkit::oldest_and_newest!(expressions_of_lambdas_are_sparks, super::lambdas);
 testkit::oldest_and_newest!(
     comparisons_of_arrays_and_structs_are_sparks,

@@ -1,7 +1,7 @@
 //! Calls of functions, by what [`Spec`] says of their classes.
 
 use super::arithmetic::{decimal_result, integral, rounded};
-use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec};
+use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, texts};
 use super::read::{data_type, eval_mode, zone};
 use super::{EvalMode, Expr, ExprKind, Function, nested, text};
 use crate::error::{Result, Unsupported};
@@ -79,6 +79,9 @@ fn more_arguments(
         let characters = Expr::read_option(reader, object.option("trimStr")?)?;
         args.extend(characters);
     }
+    if object.get("timezone").is_some() {
+        args.extend(Expr::read_option(reader, object.option("timezone")?)?);
+    }
     if object.get("stepOpt").is_some() {
         args.extend(Expr::read_option(reader, object.option("stepOpt")?)?);
     }
@@ -145,11 +148,12 @@ pub(super) fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> 
     };
     let mut loss = reader.settings.allow_precision_loss;
     let mode = mode_of(object, spec, &mut known, &mut loss)?;
-    let time_zone = if spec.zoned {
+    if spec.zoned {
         known.push("timeZoneId");
-        zone(reader, object)?
-    } else {
-        zone_argument(reader, spec.function, &args)
+    }
+    let time_zone = match spec.zoned && !has_own_zone(spec.function, &args) {
+        true => zone(reader, object)?,
+        false => zone_argument(reader, spec.function, &args),
     };
     let formatted = matches!(
         spec.function,
@@ -229,7 +233,10 @@ fn result_type(
         ResultType::DayTimeInterval => DataType::DayTimeInterval,
         ResultType::Seconds => SECONDS,
         ResultType::Arg(index) => arg(index)?.data_type.clone(),
+        ResultType::YearMonthInterval => DataType::YearMonthInterval,
+        ResultType::Texts => texts(),
         ResultType::Field => data_type(reader, object)?,
+        ResultType::Target => DataType::read(reader, object.value("toType")?)?,
         ResultType::Arithmetic => {
             let (left, right) = (&arg(0)?.data_type, &arg(1)?.data_type);
             match (left.decimal(), right.decimal()) {
@@ -280,11 +287,17 @@ pub(crate) fn eval_context(object: Object<'_>, loss: &mut bool) -> Result<EvalMo
     }
 }
 
+/// Whether an argument names a zone instead of the session's.
+fn has_own_zone(function: Function, args: &[Expr]) -> bool {
+    function == Function::MakeTimestamp && args.len() > 6
+}
+
 /// The zone that an argument names.
 #[inline(never)]
 fn zone_argument(reader: &Reader<'_>, function: Function, args: &[Expr]) -> Option<TimeZone> {
     match (function, args) {
-        (Function::FromUTCTimestamp | Function::ToUTCTimestamp, [_, id]) => match &id.kind {
+        (Function::FromUTCTimestamp | Function::ToUTCTimestamp, [_, id])
+        | (Function::MakeTimestamp, [_, _, _, _, _, _, id]) => match &id.kind {
             ExprKind::Literal(Literal::String(id)) => {
                 let id = std::str::from_utf8(id).ok()?;
                 Some(TimeZone::new(id, &reader.settings.zones))

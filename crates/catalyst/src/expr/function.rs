@@ -43,12 +43,17 @@ pub(super) enum Result {
     Date,
     Timestamp,
     DayTimeInterval,
+    YearMonthInterval,
+    /// An array of texts.
+    Texts,
     /// Seconds of a minute with their microseconds.
     Seconds,
     /// As that argument.
     Arg(usize),
     /// A field `dataType`.
     Field,
+    /// A field `toType`.
+    Target,
     /// The argument's type, or of decimals what the operation makes of them.
     Arithmetic,
     /// Rounding.
@@ -172,6 +177,8 @@ impl Function {
             (Self::Encode | Self::StringDecode, _) => 2..=4,
             // The characters to trim are optional.
             (Self::Sequence, _) => 2..=3,
+            // So is the time zone.
+            (Self::MakeTimestamp, _) => 6..=7,
             (Self::StringTrim | Self::StringTrimLeft | Self::StringTrimRight, _) => 1..=2,
             (_, Some(Args::Fields(fields))) => fields.len()..=fields.len(),
             (_, Some(Args::Children) | None) => 1..=usize::MAX,
@@ -202,6 +209,8 @@ impl Function {
             Result::Date => Some(DataType::Date),
             Result::Timestamp => Some(DataType::Timestamp),
             Result::DayTimeInterval => Some(DataType::DayTimeInterval),
+            Result::YearMonthInterval => Some(DataType::YearMonthInterval),
+            Result::Texts => Some(texts()),
             Result::Seconds => Some(SECONDS),
             Result::Arg(place) => args.get(place).cloned(),
             Result::Arithmetic | Result::Rounded => args.first().cloned(),
@@ -215,7 +224,7 @@ impl Function {
             | Result::Keys
             | Result::Values
             | Result::Entries => nested::result_of(result, args),
-            Result::Field | Result::MakeDecimal => None,
+            Result::Field | Result::Target | Result::MakeDecimal => None,
         }
     }
 }
@@ -231,8 +240,17 @@ pub(super) const SECONDS: DataType = DataType::Decimal(Decimal {
     scale: 6,
 });
 
+/// Type of [`Result::Texts`].
+pub(super) fn texts() -> DataType {
+    DataType::Array {
+        element: Box::new(DataType::String),
+        contains_null: true,
+    }
+}
+
 const CHILD: Args = Args::Fields(&["child"]);
 const PAIR: Args = Args::Fields(&["left", "right"]);
+const TIMES: Args = Args::Fields(&["interval", "num"]);
 const NONE: Context = Context::None;
 const MODE: Context = Context::EvalMode;
 /// What `UnaryMathExpression`, `UnaryLogExpression` and `BinaryMathExpression` have.
@@ -427,6 +445,14 @@ functions! {
     Contains PAIR, NONE, Result::Boolean, Nullable::Any, ignored &["collationId"];
     /// Java's regular expressions.
     RLike PAIR, NONE, Result::Boolean, Nullable::Any, ignored &["collationId"];
+    /// A text with something else instead of what matches a pattern, from a place on.
+    RegExpReplace Args::Fields(&["subject", "regexp", "rep", "pos"]), NONE, Result::Arg(0), Nullable::Any, ignored &["collationId"];
+    /// What a group of a pattern has in the first match.
+    RegExpExtract Args::Fields(&["subject", "regexp", "idx"]), NONE, Result::Arg(0), Nullable::Any;
+    /// What a group of a pattern has in all matches.
+    RegExpExtractAll Args::Fields(&["subject", "regexp", "idx"]), NONE, Result::ArrayOf, Nullable::Any;
+    /// The place of the first match of a pattern.
+    RegExpInStr Args::Fields(&["subject", "regexp", "idx"]), NONE, Result::Integer, Nullable::Any;
     /// `replace(src, search, replace)`
     StringReplace Args::Fields(&["srcExpr", "searchExpr", "replaceExpr"]), NONE, Result::Arg(0), Nullable::Any, ignored &["collationId"];
     /// `lpad(str, len, pad)`
@@ -600,6 +626,46 @@ functions! {
     MicrosToTimestamp CHILD, NONE, Result::Timestamp, Nullable::Any;
     /// A date of three numbers.
     MakeDate Args::Fields(&["year", "month", "day"]), Context::Fails("failOnError"), Result::Date, Nullable::Always;
+    /// A timestamp of six numbers, the last with a fraction, and perhaps a time zone.
+    MakeTimestamp Args::Fields(&["year", "month", "day", "hour", "min", "sec"]), Context::Fails("failOnError"), Result::Field, Nullable::Always, zoned true, ignored &["timezone", "dataType"];
+    /// A timestamp as microseconds, or the other way round.
+    PreciseTimestampConversion CHILD, NONE, Result::Target, Nullable::Any, ignored &["fromType", "toType"];
+    /// Year of the ISO week of a date.
+    YearOfWeek CHILD, NONE, Result::Integer, Nullable::Any, ignored &["func", "funcName"];
+    /// An interval of days, hours, minutes and seconds.
+    MakeDTInterval Args::Fields(&["days", "hours", "mins", "secs"]), NONE, Result::DayTimeInterval, Nullable::Any;
+    /// An interval of years and months.
+    MakeYMInterval Args::Fields(&["years", "months"]), NONE, Result::YearMonthInterval, Nullable::Any;
+    /// Months times a number.
+    MultiplyYMInterval TIMES, NONE, Result::YearMonthInterval, Nullable::Any;
+    /// Microseconds times a number.
+    MultiplyDTInterval TIMES, NONE, Result::DayTimeInterval, Nullable::Any;
+    /// Months by a number.
+    DivideYMInterval TIMES, NONE, Result::YearMonthInterval, Nullable::Any;
+    /// Microseconds by a number.
+    DivideDTInterval TIMES, NONE, Result::DayTimeInterval, Nullable::Any;
+    /// Years of an interval.
+    ExtractANSIIntervalYears CHILD, NONE, Result::Integer, Nullable::Any;
+    /// Months of an interval beside its years.
+    ExtractANSIIntervalMonths CHILD, NONE, Result::Byte, Nullable::Any;
+    /// Days of an interval.
+    ExtractANSIIntervalDays CHILD, NONE, Result::Integer, Nullable::Any;
+    /// Hours of an interval beside its days.
+    ExtractANSIIntervalHours CHILD, NONE, Result::Byte, Nullable::Any;
+    /// Minutes of an interval beside its hours.
+    ExtractANSIIntervalMinutes CHILD, NONE, Result::Byte, Nullable::Any;
+    /// Seconds of an interval beside its minutes, with their fraction.
+    ExtractANSIIntervalSeconds CHILD, NONE, Result::Seconds, Nullable::Any;
+    /// Number of elements of a text that is an array of JSON.
+    LengthOfJsonArray CHILD, NONE, Result::Integer, Nullable::Always;
+    /// Names in a text that is an object of JSON.
+    JsonObjectKeys CHILD, NONE, Result::Texts, Nullable::Always;
+    /// Letters and digits with others in their place: for capitals, small letters, digits, the rest.
+    Mask Args::Fields(&["input", "upperChar", "lowerChar", "digitChar", "otherChar"]), NONE, Result::String, Nullable::Always;
+    /// A text as a part of a URL.
+    UrlEncode CHILD, NONE, Result::String, Nullable::Any;
+    /// What a part of a URL means.
+    UrlDecode CHILD, NONE, Result::String, Nullable::Always;
     /// A time as text, by a pattern of Java's.
     DateFormatClass PAIR, NONE, Result::String, Nullable::Any, zoned true;
     /// Digits to the base of 16, of a number, of bytes or of a text's bytes.

@@ -300,6 +300,16 @@ pub(crate) fn read_sort_orders(reader: &Reader<'_>, values: Vec<Value>) -> Resul
         .collect()
 }
 
+/// Last fields of intervals.
+const MONTH: i64 = 1;
+const SECOND: i64 = 3;
+
+/// Whether the interval that an object makes has this last field.
+fn ends_with(object: Object<'_>, field: i64) -> Result<bool> {
+    let last = object.object("dataType")?.value("endField")?;
+    Ok(object.graph.int(last) == Some(field))
+}
+
 #[inline(never)]
 fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&[
@@ -332,6 +342,14 @@ fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         return Err(Unsupported::of_use(
             "texts of arrays, maps and structs of Spark 3.0",
         ));
+    }
+    let shorter = match (&child.data_type, &to) {
+        (DataType::DayTimeInterval, DataType::DayTimeInterval) => !ends_with(object, SECOND)?,
+        (DataType::YearMonthInterval, DataType::YearMonthInterval) => !ends_with(object, MONTH)?,
+        _ => false,
+    };
+    if shorter {
+        return Err(Unsupported::of_use("an interval cut off"));
     }
     let mode = eval_mode(object)?;
     let may_fail = match (&child.data_type, &to) {

@@ -97,44 +97,81 @@ pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<E
     };
     let package = "org.apache.spark.sql.catalyst.";
     let name = class.strip_prefix(package).ok_or_else(unknown)?;
-    use DataType as T;
-    let (function, types, to): (_, &[DataType], _) = match (name, method.as_ref()) {
-        ("util.CharVarcharCodegenUtils", "charTypeWriteSideCheck") => (
-            Function::CharTypeWriteSideCheck,
-            &[T::String, T::Integer],
-            T::String,
-        ),
-        ("util.CharVarcharCodegenUtils", "varcharTypeWriteSideCheck") => (
-            Function::VarcharTypeWriteSideCheck,
-            &[T::String, T::Integer],
-            T::String,
-        ),
-        ("util.CharVarcharCodegenUtils", "readSidePadding") => (
-            Function::ReadSidePadding,
-            &[T::String, T::Integer],
-            T::String,
-        ),
-        ("expressions.ExpressionImplUtils", "isLuhnNumber") => {
-            (Function::Luhncheck, &[T::String], T::Boolean)
-        }
-        ("expressions.Base64", "encode") => (Function::Base64, &[T::Binary, T::Boolean], T::String),
-        ("expressions.Encode", "encode") => (
-            Function::Encode,
-            &[T::String, T::String, T::Boolean, T::Boolean],
-            T::Binary,
-        ),
-        ("expressions.StringDecode", "decode") => (
-            Function::StringDecode,
-            &[T::Binary, T::String, T::Boolean, T::Boolean],
-            T::String,
-        ),
-        _ => return Err(unknown()),
-    };
     let args = Expr::read_all(reader, object.elements("arguments")?)?;
     let data_type = DataType::read(reader, object.value("dataType")?)?;
-    let same = args.iter().map(|arg| &arg.data_type).eq(types);
-    if !same || data_type != to {
+    let function = method_of(name, &method, &args).ok_or_else(unknown)?;
+    // The rest says how, and only one way is known.
+    let count = match function {
+        Function::UrlEncode | Function::UrlDecode | Function::LengthOfJsonArray => 1,
+        Function::Encode | Function::StringDecode => 4,
+        _ => 2,
+    };
+    let args: Vec<_> = args.into_iter().take(count).collect();
+    let types: Vec<_> = args.iter().map(|arg| arg.data_type.clone()).collect();
+    let own = function.result_of(&types);
+    let same = match (&own, &data_type) {
+        (Some(DataType::Array { element, .. }), DataType::Array { element: of, .. }) => {
+            element == of
+        }
+        (own, of) => own.as_ref() == Some(of),
+    };
+    if !same {
         return Err(unknown());
     }
-    Ok(call(function, args, data_type))
+    let mut made = call(function, args, data_type);
+    made.nullable |= matches!(
+        function,
+        Function::UrlDecode | Function::LengthOfJsonArray | Function::JsonObjectKeys
+    );
+    Ok(made)
+}
+
+/// The function that a method of Java computes of such arguments.
+fn method_of(class: &str, method: &str, args: &[Expr]) -> Option<Function> {
+    use DataType as T;
+    let types: Vec<_> = args.iter().map(|arg| &arg.data_type).collect();
+    let is_utf8 = || {
+        let encoding = args.get(1).map(|arg| &arg.kind);
+        matches!(encoding, Some(ExprKind::Literal(Literal::String(name))) if name == b"UTF-8")
+    };
+    Some(match (class, method, types.as_slice()) {
+        ("util.CharVarcharCodegenUtils", "charTypeWriteSideCheck", [T::String, T::Integer]) => {
+            Function::CharTypeWriteSideCheck
+        }
+        ("util.CharVarcharCodegenUtils", "varcharTypeWriteSideCheck", [T::String, T::Integer]) => {
+            Function::VarcharTypeWriteSideCheck
+        }
+        ("util.CharVarcharCodegenUtils", "readSidePadding", [T::String, T::Integer]) => {
+            Function::ReadSidePadding
+        }
+        ("expressions.ExpressionImplUtils", "isLuhnNumber", [T::String]) => Function::Luhncheck,
+        ("expressions.Base64", "encode", [T::Binary, T::Boolean]) => Function::Base64,
+        (
+            "expressions.Encode",
+            "encode",
+            [T::String, T::String, T::Boolean, T::Boolean],
+        ) => Function::Encode,
+        (
+            "expressions.StringDecode",
+            "decode",
+            [T::Binary, T::String, T::Boolean, T::Boolean],
+        ) => Function::StringDecode,
+        ("expressions.json.JsonExpressionUtils", "lengthOfJsonArray", [T::String]) => {
+            Function::LengthOfJsonArray
+        }
+        ("expressions.json.JsonExpressionUtils", "jsonObjectKeys", [T::String]) => {
+            Function::JsonObjectKeys
+        }
+        // Spark 3.5 names the encoding.
+        ("expressions.UrlCodec", "encode", [T::String]) => Function::UrlEncode,
+        ("expressions.UrlCodec", "encode", [T::String, T::String]) if is_utf8() => {
+            Function::UrlEncode
+        }
+        // Whether it fails: what has no result is left to Java.
+        ("expressions.UrlCodec", "decode", [T::String, T::Boolean]) => Function::UrlDecode,
+        ("expressions.UrlCodec", "decode", [T::String, T::String]) if is_utf8() => {
+            Function::UrlDecode
+        }
+        _ => return None,
+    })
 }

@@ -186,6 +186,7 @@ impl Lowering<'_> {
             | F::DayOfWeek
             | F::WeekDay
             | F::DayOfYear
+            | F::YearOfWeek
             | F::Hour
             | F::Minute
             | F::Second
@@ -215,7 +216,9 @@ impl Lowering<'_> {
             | F::SecondsToTimestamp
             | F::MillisToTimestamp
             | F::MicrosToTimestamp
-            | F::MakeDate => {
+            | F::MakeDate
+            | F::MakeTimestamp
+            | F::PreciseTimestampConversion => {
                 super::moments::lower(function, mode, &types(args)?, &to, zone, self.all(args)?)
             }
             F::DateFormatClass => super::date_format::lower(&types(args)?, zone, self.all(args)?),
@@ -232,13 +235,40 @@ impl Lowering<'_> {
             _ if super::reals::knows(function) => {
                 super::reals::lower(function, &types(args)?, self.all(args)?)
             }
-            F::RLike => super::regex::rlike(&types(args)?, &self.all(args)?),
+            F::RLike
+            | F::RegExpReplace
+            | F::RegExpExtract
+            | F::RegExpExtractAll
+            | F::RegExpInStr => super::regex::lower(function, &types(args)?, &to, self.all(args)?),
             F::GetJsonObject => match types(args)?.as_slice() {
                 [ArrowType::Utf8View, ArrowType::Utf8View] => {
                     super::json::get_json_object(self.all(args)?)
                 }
                 types => Err(super::refused(function, types)),
             },
+            F::LengthOfJsonArray if types(args)? == [ArrowType::Utf8View] => {
+                Ok(super::json::array_length(self.all(args)?))
+            }
+            F::JsonObjectKeys if types(args)? == [ArrowType::Utf8View] => {
+                Ok(super::json::object_keys(self.all(args)?, &to))
+            }
+            F::UrlEncode | F::UrlDecode | F::Mask => {
+                super::urls::lower(function, &types(args)?, self.all(args)?)
+            }
+            F::MakeDTInterval
+            | F::MakeYMInterval
+            | F::MultiplyYMInterval
+            | F::MultiplyDTInterval
+            | F::DivideYMInterval
+            | F::DivideDTInterval
+            | F::ExtractANSIIntervalYears
+            | F::ExtractANSIIntervalMonths
+            | F::ExtractANSIIntervalDays
+            | F::ExtractANSIIntervalHours
+            | F::ExtractANSIIntervalMinutes
+            | F::ExtractANSIIntervalSeconds => {
+                super::intervals::lower(function, &types(args)?, &to, self.all(args)?)
+            }
             F::SubstringIndex
             | F::FindInSet
             | F::StringInstr

@@ -215,12 +215,16 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
         | Function::UnixTimestamp
         | Function::ToUnixTimestamp
         | Function::GetTimestamp => vec![(1, text("yyyy"), DataType::String)],
-        Function::RLike => vec![(1, text("a"), DataType::String)],
         Function::Encode | Function::StringDecode => vec![(1, text("UTF-8"), DataType::String)],
         Function::StringToMap => vec![
             (1, text(","), DataType::String),
             (2, text(":"), DataType::String),
         ],
+        Function::RLike
+        | Function::RegExpReplace
+        | Function::RegExpExtract
+        | Function::RegExpExtractAll
+        | Function::RegExpInStr => vec![(1, text("a"), DataType::String)],
         Function::StringSplit => vec![
             (1, text("a"), DataType::String),
             (2, Literal::Integer(-1), DataType::Integer),
@@ -292,6 +296,7 @@ fn mixed() -> Vec<Vec<DataType>> {
         vec![T::String; 3],
         vec![T::String, T::String, T::Integer],
         vec![T::String, T::String, T::Integer, T::Integer],
+        vec![T::String, T::String, T::String, T::Integer],
         vec![T::Double, T::Double, T::Double, T::Long],
     ];
     for time in [T::Timestamp, T::TimestampNtz] {

@@ -35,6 +35,11 @@ fn field(op: Function) -> Option<fn(i32) -> i32> {
         Function::DayOfWeek => |days| (weekday(days) + 1) % 7 + 1,
         Function::WeekDay => weekday,
         Function::WeekOfYear => week_of_year,
+        Function::YearOfWeek => |days| {
+            // The week belongs to the year of its Thursday.
+            let monday = days.saturating_sub(weekday(days));
+            Civil::of_days(monday.saturating_add(3)).year
+        },
         _ => return None,
     })
 }

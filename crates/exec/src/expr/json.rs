@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, NullBufferBuilder, StringViewBuilder, StructArray};
+use arrow::array::{
+    Array as _, ArrayRef, AsArray as _, Int32Array, NullBufferBuilder, StringViewBuilder,
+    StructArray,
+};
 use arrow::datatypes::DataType as ArrowType;
 use catalyst::{DataType, JsonForm, JsonText, Malformed, StructField, Unsupported};
 use datafusion_common::{Result as RunResult, ScalarValue};
@@ -16,6 +19,7 @@ use super::java::JavaDouble;
 use super::json_text::{JsonWriter, quote, separate};
 use super::kernel::{Arg, Kernel, nth, single};
 use super::known;
+use super::nested::lists;
 use crate::records::jackson::{MAX_DEPTH, is_blank, no_json, skip};
 use crate::records::{Became, Column, JsonRecords, JsonValues, Records};
 
@@ -296,6 +300,132 @@ fn find(jiter: &mut Jiter<'_>, peek: Peek, steps: &[Step], out: &mut String) -> 
         _ => skip(jiter, peek, MAX_NUMBER)?,
     }
     Ok(found)
+}
+
+/// The first character of a text, but for blanks. What is no array or object has no elements and no names, whether it
+/// is JSON or not.
+fn begins_with(text: &str, sign: u8) -> bool {
+    let mut bytes = text.bytes().skip_while(|byte| is_blank(&[*byte]));
+    bytes.next() == Some(sign)
+}
+
+/// What an object of JSON has under names, of several with one name the last that is not null.
+fn object(
+    text: &str,
+    names: &[Option<&str>],
+    found: &mut [Option<String>],
+    tape: Vec<u8>,
+) -> RunResult<Vec<u8>> {
+    let mut jiter = Jiter::with_tape(text.as_bytes(), tape);
+    let mut key = jiter.next_object().map_err(no_json)?;
+    while let Some(of) = key {
+        let first = names.iter().position(|name| *name == Some(of));
+        let peek = jiter.peek().map_err(no_json)?;
+        match first {
+            Some(first) if peek != Peek::Null => {
+                let mut out = String::new();
+                find(&mut jiter, peek, &[], &mut out)?;
+                let name = names.get(first).copied().flatten();
+                for (other, place) in names.iter().zip(found.iter_mut()).skip(first) {
+                    if *other == name {
+                        *place = Some(out.clone());
+                    }
+                }
+            }
+            _ => skip(&mut jiter, peek, MAX_NUMBER)?,
+        }
+        key = jiter.next_key().map_err(no_json)?;
+    }
+    jiter.finish().map_err(no_json)?;
+    Ok(jiter.into_tape())
+}
+
+/// `json_tuple`: what texts have under names, the first argument and the others; nulls where it is no object.
+pub(crate) fn json_tuple(args: &[ArrayRef], rows: usize) -> RunResult<Vec<ArrayRef>> {
+    let wrong = || bail_out("an argument of another type");
+    let (json, names) = args.split_first().ok_or_else(wrong)?;
+    let json = json.as_string_view_opt().ok_or_else(wrong)?;
+    let names = names.iter().map(|of| of.as_string_view_opt());
+    let names: Vec<_> = names.collect::<Option<_>>().ok_or_else(wrong)?;
+    let mut columns: Vec<_> = names.iter().map(|_| StringViewBuilder::new()).collect();
+    let mut tape = Vec::new();
+    for row in 0..rows {
+        let mut found = vec![None; names.len()];
+        if json.is_valid(row) && begins_with(json.value(row), b'{') {
+            let names = names
+                .iter()
+                .map(|of| of.is_valid(row).then(|| of.value(row)));
+            let names: Vec<_> = names.collect();
+            tape = object(json.value(row), &names, &mut found, tape)?;
+        }
+        for (column, of) in columns.iter_mut().zip(found) {
+            match of {
+                Some(of) => column.try_append_value(of)?,
+                None => column.append_null(),
+            }
+        }
+    }
+    let columns = columns
+        .iter_mut()
+        .map(|of| Arc::new(of.finish()) as ArrayRef);
+    Ok(columns.collect())
+}
+
+/// `json_array_length(json)`
+pub(super) fn array_length(args: Args) -> Arc<dyn PhysicalExpr> {
+    Kernel::strict("LengthOfJsonArray", args, ArrowType::Int32, |args, rows| {
+        let arg = single(args)?;
+        let texts = arg.string()?;
+        let lengths = (0..rows).map(|row| {
+            let at = arg.at(row);
+            if texts.is_null(at) || !begins_with(texts.value(at), b'[') {
+                return Ok(None);
+            }
+            let mut jiter = Jiter::new(texts.value(at).as_bytes());
+            let mut next = jiter.next_array().map_err(no_json)?;
+            let mut length = 0;
+            while let Some(peek) = next {
+                skip(&mut jiter, peek, MAX_NUMBER)?;
+                length += 1;
+                next = jiter.array_step().map_err(no_json)?;
+            }
+            jiter.finish().map_err(no_json)?;
+            Ok(Some(length))
+        });
+        Ok(Arc::new(lengths.collect::<RunResult<Int32Array>>()?))
+    })
+}
+
+/// `json_object_keys(json)`
+pub(super) fn object_keys(args: Args, to: &ArrowType) -> Arc<dyn PhysicalExpr> {
+    let of = to.clone();
+    Kernel::strict("JsonObjectKeys", args, to.clone(), move |args, rows| {
+        let arg = single(args)?;
+        let texts = arg.string()?;
+        let mut names = StringViewBuilder::new();
+        let mut lengths = Vec::with_capacity(rows);
+        let mut valid = NullBufferBuilder::new(rows);
+        for row in 0..rows {
+            let at = arg.at(row);
+            let is_object = texts.is_valid(at) && begins_with(texts.value(at), b'{');
+            valid.append(is_object);
+            let mut length = 0;
+            if is_object {
+                let mut jiter = Jiter::new(texts.value(at).as_bytes());
+                let mut key = jiter.next_object().map_err(no_json)?;
+                while let Some(of) = key {
+                    names.try_append_value(of)?;
+                    length += 1;
+                    let peek = jiter.peek().map_err(no_json)?;
+                    skip(&mut jiter, peek, MAX_NUMBER)?;
+                    key = jiter.next_key().map_err(no_json)?;
+                }
+                jiter.finish().map_err(no_json)?;
+            }
+            lengths.push(length);
+        }
+        lists(&of, lengths, Arc::new(names.finish()), valid.finish())
+    })
 }
 
 /// Writes a value as Jackson's generator does: without blanks.

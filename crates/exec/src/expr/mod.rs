@@ -17,6 +17,7 @@ mod digits;
 mod fdlibm;
 pub(crate) mod from_text;
 mod hash;
+mod intervals;
 mod java;
 mod json;
 pub(crate) mod json_text;
@@ -35,6 +36,7 @@ mod regex;
 mod search;
 mod spans;
 mod strings;
+mod urls;
 pub(crate) mod value_text;
 mod zone;
 
@@ -58,6 +60,7 @@ pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, f
 pub(crate) use hash::is_hashed;
 #[cfg(fuzzing)]
 pub(crate) use json::at_some_paths;
+pub(crate) use json::json_tuple;
 pub use literal::scalar;
 pub use order::lower_sort;
 pub(crate) use order::order_key;

@@ -118,6 +118,38 @@ pub(super) fn lower(
             other => Err(Unsupported::of_use(format!("{}({other})", op.name()))),
         },
         (F::MakeDate, [A::Int32, A::Int32, A::Int32]) => Ok(make_date(mode, args)),
+        (
+            F::MakeTimestamp,
+            [
+                A::Int32,
+                A::Int32,
+                A::Int32,
+                A::Int32,
+                A::Int32,
+                A::Decimal128(_, 6),
+                rest @ ..,
+            ],
+        ) if matches!(rest, [] | [A::Utf8View]) => {
+            let id = args.get(6).and_then(known);
+            if id.is_some_and(datafusion_common::ScalarValue::is_null) {
+                return Ok(nothing(to, args));
+            }
+            if !rest.is_empty() && zone.is_none() {
+                return Err(Unsupported::of_use("a variable time zone"));
+            }
+            Ok(make_timestamp(name, mode, of_type(to)?, to, args))
+        }
+        (F::PreciseTimestampConversion, [A::Timestamp(..)]) if *to == A::Int64 => {
+            Ok(one::<Micros, Int64Type>(name, to, args, Some))
+        }
+        (F::PreciseTimestampConversion, [A::Int64]) if matches!(to, A::Timestamp(..)) => {
+            Ok(one::<Int64Type, Micros>(
+                format!("{name} {to}"),
+                to,
+                args,
+                Some,
+            ))
+        }
         _ => {
             let types: Vec<_> = types.iter().map(ToString::to_string).collect();
             Err(Unsupported::of_use(format!(
@@ -170,6 +202,78 @@ fn timestamp<I: ArrowPrimitiveType<Native: Into<i64>>>(
 ) -> Arc<dyn PhysicalExpr> {
     let unit = micros_of(op);
     one::<I, Micros>(name, to, args, move |value| value.into().checked_mul(unit))
+}
+
+/// A local time of numbers, the seconds as microseconds; `None` if there is none.
+fn local_time(parts: [i32; 5], micros: i64) -> Option<i64> {
+    let [year, month, day, hour, minute] = parts;
+    let (second, fraction) = (micros.div_euclid(SECOND), micros.rem_euclid(SECOND));
+    let in_range = (0..24).contains(&hour) && (0..60).contains(&minute);
+    // The 60th second begins the next minute.
+    let in_minute = (0..60).contains(&second) || (second == 60 && fraction == 0);
+    if !in_range || !in_minute {
+        return None;
+    }
+    let of_day = (i64::from(hour) * 60 + i64::from(minute)) * 60 * SECOND + micros;
+    let days = i64::from(Civil::new(year, month, day)?.days()?);
+    days.checked_mul(DAY)?.checked_add(of_day)
+}
+
+/// Whether a date exists that days of 32 bits or microseconds of 64 do not reach: Java fails then, whatever the mode.
+fn is_far(year: i32) -> bool {
+    !(-290_000..=290_000).contains(&year)
+}
+
+fn make_timestamp(
+    name: String,
+    mode: Option<EvalMode>,
+    zone: Zone,
+    to: &ArrowType,
+    args: Args,
+) -> Arc<dyn PhysicalExpr> {
+    let otherwise = otherwise(mode, "a timestamp that does not exist");
+    let (name, of) = (format!("{name} {mode:?} {to}"), to.clone());
+    Kernel::strict(name, args, to.clone(), move |args, rows| {
+        let nulls = union_nulls(&args.iter().collect::<Vec<_>>());
+        let mut numbers = Vec::new();
+        for place in 0..5 {
+            numbers.push((
+                nth(args, place)?,
+                nth(args, place)?.primitive::<Int32Type>()?,
+            ));
+        }
+        let seconds = nth(args, 5)?;
+        let fractions = seconds.primitive::<Decimal128Type>()?;
+        let mut made = Vec::with_capacity(rows);
+        for row in 0..rows {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                made.push(None);
+                continue;
+            }
+            let mut parts = [0; 5];
+            for (part, (arg, values)) in parts.iter_mut().zip(&numbers) {
+                *part = values.value(arg.at(row));
+            }
+            if is_far(parts[0]) {
+                return Err(bail_out("a timestamp that overflows"));
+            }
+            // Spark cuts more off where it does not generate code.
+            let micros = i32::try_from(fractions.value(seconds.at(row)));
+            let micros = micros.map_err(|_| bail_out("seconds that overflow"))?;
+            let micros = local_time(parts, micros.into());
+            let micros = micros.map(|local| {
+                zone.instant(local)
+                    .ok_or_else(|| bail_out("a timestamp that overflows"))
+            });
+            made.push(match (micros.transpose()?, otherwise) {
+                (Some(micros), _) => Some(micros),
+                (None, Otherwise::Fail(reason)) => return Err(bail_out(reason)),
+                (None, _) => None,
+            });
+        }
+        let made: PrimitiveArray<Micros> = made.into_iter().collect();
+        Ok(Arc::new(made.with_data_type(of.clone())))
+    })
 }
 
 fn make_date(mode: Option<EvalMode>, args: Args) -> Arc<dyn PhysicalExpr> {

@@ -251,7 +251,7 @@ fn range(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
 }
 
 /// An array of lists of so many of the values each.
-fn lists(
+pub(super) fn lists(
     of: &ArrowType,
     lengths: impl IntoIterator<Item = usize>,
     values: ArrayRef,

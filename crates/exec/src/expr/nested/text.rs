@@ -54,18 +54,31 @@ pub(super) fn plain(regex: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The parts of texts between one that is always the same, all of them; `None` for other ways to split.
+/// The parts of texts between matches of a constant pattern, and of at most a constant number; `None` for other ways to
+/// split.
 pub(super) fn split(to: &ArrowType, args: Vec<Physical>) -> Option<Physical> {
-    let between = match args.get(1).and_then(known)? {
-        ScalarValue::Utf8View(Some(regex)) => plain(regex)?,
+    let limit = match args.get(2).and_then(known)? {
+        ScalarValue::Int32(Some(limit)) => *limit,
         _ => return None,
     };
-    match args.get(2).and_then(known)? {
-        ScalarValue::Int32(Some(..=0)) => {}
+    let regex = match args.get(1).and_then(known)? {
+        // An empty one gives characters.
+        ScalarValue::Utf8View(Some(regex)) if !regex.is_empty() => regex,
         _ => return None,
+    };
+    match plain(regex) {
+        Some(between) if limit <= 0 => Some(split_by(between, to, args)),
+        _ => {
+            let pattern = super::super::regex::Pattern::new(regex, false)?;
+            Some(super::super::regex::split(pattern, limit, to, args))
+        }
     }
+}
+
+/// The parts of texts between one that is always the same, all of them.
+fn split_by(between: String, to: &ArrowType, args: Vec<Physical>) -> Physical {
     let of = to.clone();
-    let kernel = Kernel::strict("StringSplit", args, to.clone(), move |args, rows| {
+    Kernel::strict("StringSplit", args, to.clone(), move |args, rows| {
         let texts = nth(args, 0)?;
         let values = texts.string()?;
         let mut parts = StringViewBuilder::new();
@@ -84,8 +97,7 @@ pub(super) fn split(to: &ArrowType, args: Vec<Physical>) -> Option<Physical> {
         }
         let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
         lists(&of, lengths, Arc::new(parts.finish()), nulls)
-    });
-    Some(kernel)
+    })
 }
 
 /// The parts of a text between another; the whole if that is empty.
