@@ -146,16 +146,12 @@ fn method_of(class: &str, method: &str, args: &[Expr]) -> Option<Function> {
         }
         ("expressions.ExpressionImplUtils", "isLuhnNumber", [T::String]) => Function::Luhncheck,
         ("expressions.Base64", "encode", [T::Binary, T::Boolean]) => Function::Base64,
-        (
-            "expressions.Encode",
-            "encode",
-            [T::String, T::String, T::Boolean, T::Boolean],
-        ) => Function::Encode,
-        (
-            "expressions.StringDecode",
-            "decode",
-            [T::Binary, T::String, T::Boolean, T::Boolean],
-        ) => Function::StringDecode,
+        ("expressions.Encode", "encode", [T::String, T::String, T::Boolean, T::Boolean]) => {
+            Function::Encode
+        }
+        ("expressions.StringDecode", "decode", [T::Binary, T::String, T::Boolean, T::Boolean]) => {
+            Function::StringDecode
+        }
         ("expressions.json.JsonExpressionUtils", "lengthOfJsonArray", [T::String]) => {
             Function::LengthOfJsonArray
         }
