@@ -32,13 +32,6 @@ pub enum Generator {
         /// The values, row by row.
         values: Vec<Expr>,
     },
-    /// `JsonTuple`: one row of what a text has in JSON under names.
-    JsonTuple {
-        /// The text.
-        json: Expr,
-        /// The names.
-        names: Vec<Expr>,
-    },
     /// `ReplicateRows`: the same values again and again.
     ReplicateRows {
         /// How often.
@@ -83,14 +76,6 @@ impl Generator {
                     values: values.collect(),
                 }
             }
-            "JsonTuple" => {
-                object.only(&["children"])?;
-                let mut names = children()?.into_iter();
-                Self::JsonTuple {
-                    json: names.next().ok_or_else(empty)?,
-                    names: names.collect(),
-                }
-            }
             "ReplicateRows" => {
                 object.only(&["children", "numColumns"])?;
                 let mut values = children()?.into_iter();
@@ -108,7 +93,6 @@ impl Generator {
         match self {
             Self::Explode { child, .. } | Self::Inline(child) => vec![child],
             Self::Stack { values, .. } => values.iter().collect(),
-            Self::JsonTuple { json, names } => std::iter::once(json).chain(names).collect(),
             Self::ReplicateRows { count, values } => std::iter::once(count).chain(values).collect(),
         }
     }
@@ -143,7 +127,6 @@ impl Generator {
                 let first = values.iter().take(columns);
                 first.map(|value| value.data_type.clone()).collect()
             }
-            Self::JsonTuple { names, .. } => vec![DataType::String; names.len()],
             Self::ReplicateRows { values, .. } => {
                 values.iter().map(|value| value.data_type.clone()).collect()
             }
@@ -160,7 +143,6 @@ impl fmt::Display for Generator {
             }
             Self::Inline(child) => write!(f, "Inline({child})"),
             Self::Stack { rows, values } => write!(f, "Stack[{rows}]({})", list(values)),
-            Self::JsonTuple { json, names } => write!(f, "JsonTuple({json}; {})", list(names)),
             Self::ReplicateRows { count, values } => {
                 write!(f, "ReplicateRows({count}; {})", list(values))
             }

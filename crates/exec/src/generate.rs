@@ -11,7 +11,7 @@ use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::exec::{Pipe, Start, batch_of, pipe};
-use super::expr::{field, json_tuple, lower};
+use super::expr::{field, lower};
 use super::lower::{Demand, Lowered, Lowering, Result, needed};
 use super::project::evaluate;
 use catalyst::{Attribute, DataType, Expr, Generator, Inputs, Operator, Unsupported};
@@ -36,8 +36,6 @@ enum Way {
     Inline,
     /// So many rows of the arguments.
     Stack(usize),
-    /// What the first argument has in JSON under the names that the others are.
-    JsonTuple,
     /// The arguments behind the first, as often as that says.
     Replicate,
 }
@@ -132,16 +130,6 @@ impl Way {
                 stack_types(*rows, values)?;
                 (Self::Stack(*rows), false)
             }
-            Generator::JsonTuple { .. } => {
-                let args = generator.args().into_iter();
-                match args
-                    .map(|arg| &arg.data_type)
-                    .all(|of| *of == DataType::String)
-                {
-                    true => (Self::JsonTuple, false),
-                    false => return Err(Unsupported::of_use("json_tuple of another type")),
-                }
-            }
             Generator::ReplicateRows { count, .. } => match count.data_type {
                 DataType::Long => (Self::Replicate, false),
                 _ => return Err(Unsupported::of_use("rows replicated by another type")),
@@ -195,11 +183,6 @@ impl Plan {
         match self.way {
             Way::Explode | Way::Inline => elements(&args, matches!(self.way, Way::Inline)),
             Way::Stack(rows) => stacked(&args, rows, batch.num_rows()),
-            Way::JsonTuple => Ok(Made {
-                rows: (0..batch.num_rows()).map(|row| (row as u32, 1)).collect(),
-                same: false,
-                columns: json_tuple(&args, batch.num_rows())?,
-            }),
             Way::Replicate => replicated(&args),
         }
     }

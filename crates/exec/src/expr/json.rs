@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array as _, ArrayRef, AsArray as _, Int32Array, NullBufferBuilder, StringViewBuilder,
-    StructArray,
+    Array as _, ArrayRef, Int32Array, NullBufferBuilder, StringViewBuilder, StructArray,
 };
 use arrow::datatypes::DataType as ArrowType;
 use catalyst::{DataType, JsonForm, JsonText, Malformed, StructField, Unsupported};
@@ -307,68 +306,6 @@ fn find(jiter: &mut Jiter<'_>, peek: Peek, steps: &[Step], out: &mut String) -> 
 fn begins_with(text: &str, sign: u8) -> bool {
     let mut bytes = text.bytes().skip_while(|byte| is_blank(&[*byte]));
     bytes.next() == Some(sign)
-}
-
-/// What an object of JSON has under names, of several with one name the last that is not null.
-fn object(
-    text: &str,
-    names: &[Option<&str>],
-    found: &mut [Option<String>],
-    tape: Vec<u8>,
-) -> RunResult<Vec<u8>> {
-    let mut jiter = Jiter::with_tape(text.as_bytes(), tape);
-    let mut key = jiter.next_object().map_err(no_json)?;
-    while let Some(of) = key {
-        let first = names.iter().position(|name| *name == Some(of));
-        let peek = jiter.peek().map_err(no_json)?;
-        match first {
-            Some(first) if peek != Peek::Null => {
-                let mut out = String::new();
-                find(&mut jiter, peek, &[], &mut out)?;
-                let name = names.get(first).copied().flatten();
-                for (other, place) in names.iter().zip(found.iter_mut()).skip(first) {
-                    if *other == name {
-                        *place = Some(out.clone());
-                    }
-                }
-            }
-            _ => skip(&mut jiter, peek, MAX_NUMBER)?,
-        }
-        key = jiter.next_key().map_err(no_json)?;
-    }
-    jiter.finish().map_err(no_json)?;
-    Ok(jiter.into_tape())
-}
-
-/// `json_tuple`: what texts have under names, the first argument and the others; nulls where it is no object.
-pub(crate) fn json_tuple(args: &[ArrayRef], rows: usize) -> RunResult<Vec<ArrayRef>> {
-    let wrong = || bail_out("an argument of another type");
-    let (json, names) = args.split_first().ok_or_else(wrong)?;
-    let json = json.as_string_view_opt().ok_or_else(wrong)?;
-    let names = names.iter().map(|of| of.as_string_view_opt());
-    let names: Vec<_> = names.collect::<Option<_>>().ok_or_else(wrong)?;
-    let mut columns: Vec<_> = names.iter().map(|_| StringViewBuilder::new()).collect();
-    let mut tape = Vec::new();
-    for row in 0..rows {
-        let mut found = vec![None; names.len()];
-        if json.is_valid(row) && begins_with(json.value(row), b'{') {
-            let names = names
-                .iter()
-                .map(|of| of.is_valid(row).then(|| of.value(row)));
-            let names: Vec<_> = names.collect();
-            tape = object(json.value(row), &names, &mut found, tape)?;
-        }
-        for (column, of) in columns.iter_mut().zip(found) {
-            match of {
-                Some(of) => column.try_append_value(of)?,
-                None => column.append_null(),
-            }
-        }
-    }
-    let columns = columns
-        .iter_mut()
-        .map(|of| Arc::new(of.finish()) as ArrayRef);
-    Ok(columns.collect())
 }
 
 /// `json_array_length(json)`

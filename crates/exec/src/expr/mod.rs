@@ -60,7 +60,6 @@ pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, f
 pub(crate) use hash::is_hashed;
 #[cfg(fuzzing)]
 pub(crate) use json::at_some_paths;
-pub(crate) use json::json_tuple;
 pub use literal::scalar;
 pub use order::lower_sort;
 pub(crate) use order::order_key;
