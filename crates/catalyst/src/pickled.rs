@@ -1,6 +1,6 @@
-//! Where Spark SQL meets PySpark: data frames that are made of pickled objects (`createDataFrame`, `toDF`), rows of data
-//! frames that are pickled (`DataFrame.rdd`, `toLocalIterator`), and those that drivers get as Arrow batches (`toPandas`,
-//! `toArrow`).
+//! Where Spark SQL meets PySpark: data frames that are made of pickled objects (`createDataFrame`, `toDF`), rows of
+//! data frames that are pickled (`DataFrame.rdd`, `toLocalIterator`), and those that drivers get as Arrow batches
+//! (`toPandas`, `toArrow`).
 
 use javaser::Closure;
 use javaser::arena::{Graph, NodeId};

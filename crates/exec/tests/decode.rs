@@ -455,6 +455,7 @@ fn jobs_of_frames(version: &'static str) {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let expected: BTreeSet<String> = names(&[
         "inferred.collect",
+        "local.collect",
         "local.count",
         "local.filter",
         "local.group",

@@ -196,6 +196,7 @@ pub(super) fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> 
 }
 
 /// Whether it is known what a function is in the driver's version of Spark and on the executors' Java.
+#[inline(never)]
 fn is_known(reader: &Reader<'_>, function: Function) -> Result<()> {
     use Function as F;
     let settings = &reader.settings;

@@ -55,6 +55,7 @@ impl Draw {
 }
 
 /// The expression of a class, if it is one of these.
+#[inline(never)]
 pub(super) fn named(reader: &Reader<'_>, object: Object<'_>) -> Option<Result<Expr>> {
     let draw = match object.name() {
         "Rand" => seed(reader, object).map(|seed| Draw::Rand { seed }),

@@ -305,6 +305,7 @@ const MONTH: i64 = 1;
 const SECOND: i64 = 3;
 
 /// Whether the interval that an object makes has this last field.
+#[inline(never)]
 fn ends_with(object: Object<'_>, field: i64) -> Result<bool> {
     let last = object.object("dataType")?.value("endField")?;
     Ok(object.graph.int(last) == Some(field))

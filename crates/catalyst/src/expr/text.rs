@@ -71,6 +71,7 @@ pub(super) fn split_part(
 
 /// A `StaticInvoke` of a method that is known: of its class, its name and the types of its arguments.
 #[inline(never)]
+#[inline(never)]
 pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&[
         "staticObject",
@@ -127,6 +128,7 @@ pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<E
 }
 
 /// The function that a method of Java computes of such arguments.
+#[inline(never)]
 fn method_of(class: &str, method: &str, args: &[Expr]) -> Option<Function> {
     use DataType as T;
     let types: Vec<_> = args.iter().map(|arg| &arg.data_type).collect();

@@ -185,9 +185,8 @@ fn decimals_that_are_no_numbers_are_what_java_makes_of_them() {
 #[test]
 fn other_objects_are_left_to_spark() {
     for frame in [
-        // `[set()]`, `[{}]`, `[object()]`, nothing, two values, a mark, no list, numbers that nobody gave.
+        // `[set()]`, `[object()]`, nothing, two values, a mark, no list, numbers that nobody gave.
         b"\x80\x05]\x94\x8f\x94a.".as_slice(),
-        b"\x80\x05]\x94}\x94a.",
         b"\x80\x05]\x94cbuiltins\nobject\n)R\x94a.",
         b"",
         b"\x80\x05.",
@@ -202,6 +201,9 @@ fn other_objects_are_left_to_spark() {
     ] {
         assert!(columns(frame, &[DataType::Long]).is_err(), "{frame:?}");
     }
+    // `[{}]` is no number.
+    let (values, _) = columns(b"\x80\x05]\x94}\x94a.", &[DataType::Long]).unwrap();
+    assert!(values[0].is_null(0));
 }
 
 /// A pickle of `[first] * 256`, and that in a list 256 times, and so on.

@@ -1,7 +1,7 @@
 //! Java's regular expressions: those that mean the same in the crate `regex`, if they are constant.
 //!
-//! What a pattern matches is compared with Java's own in `java_tests`. Java goes through texts in units of UTF-16: it can
-//! be between the halves of a character, which is bailed out of where it would matter.
+//! What a pattern matches is compared with Java's own in `java_tests`. Java goes through texts in units of UTF-16: it
+//! can be between the halves of a character, which is bailed out of where it would matter.
 
 mod java;
 mod set;
