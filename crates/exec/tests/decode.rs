@@ -480,8 +480,8 @@ fn jobs_of_frames(version: &'static str) {
     ];
     assert_eq!(found, names(&[&expected, text].concat()));
     let as_bytes = if version >= "4.1" { " with bytes" } else { "" };
-    assert_eq!(rows["rdd.text"], format!("Pickled [value]{as_bytes}"));
-    assert_eq!(rows["rdd.map"], format!("Pickled [id, s, d]{as_bytes}"));
+    assert_eq!(rows["rdd.text"], format!("Pickled value{as_bytes}"));
+    assert_eq!(rows["rdd.map"], format!("Pickled id, s, d{as_bytes}"));
 }
 
 testkit::each_version!(jobs_of_frames_are_read, super::jobs_of_frames);
