@@ -78,7 +78,6 @@ pub(super) fn field_of_elements(of: &DataType, ordinal: usize) -> Option<DataTyp
 
 /// `ArraysZip`: an array of structs, whose fields have names of their own.
 #[inline(never)]
-#[inline(never)]
 pub(super) fn zipped(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&["children", "names"])?;
     let args = Expr::read_all(reader, object.elements("children")?)?;

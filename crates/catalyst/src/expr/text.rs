@@ -71,7 +71,6 @@ pub(super) fn split_part(
 
 /// A `StaticInvoke` of a method that is known: of its class, its name and the types of its arguments.
 #[inline(never)]
-#[inline(never)]
 pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&[
         "staticObject",

@@ -237,7 +237,7 @@ impl<'a> Objects<'a> {
         };
         let elements = self.elements.get_mut(*place).ok_or_else(other)?;
         // Java's order of entries depends on which are put together.
-        if !elements.is_empty() || entries.len() % 2 != 0 {
+        if !elements.is_empty() || !entries.len().is_multiple_of(2) {
             return Err(bail_out("a large dictionary of Python"));
         }
         elements.extend_from_slice(entries);
