@@ -105,7 +105,7 @@ def shapes(run):
 def taken(run):
     """The rows of a data frame with each type, as Python has them."""
     found = {}
-    for of, values in ARGUMENTS.items():
+    for of, values in (ARGUMENTS | {"interval day to second": ["INTERVAL '1 02:03:04.5' DAY TO SECOND", "NULL"]}).items():
         table = run.spark.sql(f"SELECT CAST(v AS {of}) AS v, n FROM VALUES {', '.join(f'({value}, {place})' for place, value in enumerate(values))} AS t(v, n)")
         found[of] = [[shown(row), shown(row.v)] for row in table.rdd.collect()]
         found[f"{of} mapped"] = sorted(table.repartition(2).rdd.map(lambda row: (row.n, shown(row["v"]), len(row))).collect())
@@ -198,7 +198,7 @@ def pandas(run, scratch):
     spark.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
     frame = table(run, scratch)
     values = {of: spark.sql(f"SELECT n, CAST(v AS {of}) AS v FROM VALUES {', '.join(f'({value}, {place})' for place, value in enumerate(values))} AS t(v, n)").repartition(2)
-              for of, values in ARGUMENTS.items() if not of.startswith("interval")}
+              for of, values in ARGUMENTS.items()}
     queries = {
         "rows": frame,
         "ordered": frame.orderBy(F.col("id").desc()).limit(15_000),

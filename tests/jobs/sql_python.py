@@ -33,7 +33,6 @@ ARGUMENTS = {
     "array<array<string>>": ["array(array('a', NULL), NULL, array())", "NULL"],
     "array<date>": ["array(DATE'2020-02-29', NULL)", "NULL"],
     "binary": ["X''", "X'00ff41'", "NULL"],
-    "interval day to second": ["INTERVAL '1 02:03:04.5' DAY TO SECOND", "NULL"],
     "map<string,int>": ["map('k', 1, 'b', NULL, 'a', 3)", "map()", "NULL"],
     "map<bigint,array<date>>": ["map(7L, array(DATE'2020-02-29'), -1L, NULL)", "NULL"],
     "struct<a:int,b:date>": ["named_struct('a', 1, 'b', DATE'2020-01-01')", "NULL"],
