@@ -8,7 +8,7 @@ use crate::config::{LaneName, SettingError, declared};
 use crate::lanes::jvm::HotSpot;
 use crate::lanes::python::{PythonLane, PythonParts};
 use crate::lanes::sql::{SqlLane, SqlParts};
-use crate::launch::Jdk;
+use crate::launch::{Jdk, JdkError};
 use crate::python::worker::PythonWorkers;
 use crate::task::{Assembly, Lane, LaneParts};
 
@@ -42,6 +42,7 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
     if settings.native_lanes.contains(&LaneName::Sql)
         && properties.switch(&declared::SQL_ENABLED)?
     {
+        let jdk = Jdk::find_on_this_machine();
         // Of the Spark on the class path, which is the driver's; nothing if it does not say.
         let spark_version = plane.env.catalog.spark_version().unwrap_or_default();
         let parts = SqlParts {
@@ -50,8 +51,8 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
             shuffle: Arc::clone(&plane.shuffle),
             memory: plane.memory.clone(),
             files: Arc::clone(files),
-            zones: time_zones(),
-            java_major: Jdk::find_on_this_machine().map_or(0, |jdk| jdk.major()),
+            java_major: jdk.as_ref().map_or(0, Jdk::major),
+            zones: time_zones(jdk),
             spark: declared::version_of(&spark_version),
             spark_version,
             workers,
@@ -70,9 +71,9 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
 
 /// The time zones of the JDK whose JVM would run what is delegated. Without them, expressions in zones with rules are
 /// delegated.
-pub(crate) fn time_zones() -> Zones {
+pub(crate) fn time_zones(jdk: Result<Jdk, JdkError>) -> Zones {
     let read = || -> Result<Zones, String> {
-        let jdk = Jdk::find_on_this_machine().map_err(|error| error.to_string())?;
+        let jdk = jdk.map_err(|error| error.to_string())?;
         let path = jdk.time_zones();
         let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Zones::read(bytes).map_err(|error| format!("{}: {error}", path.display()))

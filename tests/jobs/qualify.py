@@ -28,6 +28,7 @@ QUERIES = {
     "subquery": ("SELECT k, v FROM fact WHERE v > (SELECT avg(v) FROM fact) AND k IN (SELECT k FROM dimension WHERE name LIKE 'b%')", {}),
     "union": ("SELECT k, v FROM fact WHERE v < 5 UNION ALL SELECT k, length(name) FROM dimension UNION ALL SELECT * FROM VALUES (7L, 8L)", {}),
     "regular expression": ("SELECT regexp_extract(name, '(.)(.)', 1) AS c, count(*) FROM dimension GROUP BY 1", {}),
+    "sine": ("SELECT count(*) FROM fact WHERE sin(v) > 0.5", {}),
     "in parts": ("SELECT h, count(*) FROM (SELECT k, soundex(d.name) AS h FROM fact f JOIN dimension d USING (k)) GROUP BY h", MERGED),
     "nested": ("SELECT k, collect_list(v) FROM fact WHERE v < 100 GROUP BY k", {}),
     "columns of lists": ("SELECT count(*), max(size(list)) FROM lists", {}),

@@ -73,10 +73,6 @@ impl Draws {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.draws.is_empty()
-    }
-
     /// The columns of batches with these columns and what is drawn.
     pub(super) fn behind(&self, input: &[Attribute]) -> Vec<Attribute> {
         [input, &self.columns].concat()

@@ -106,7 +106,7 @@ impl Lowered {
     }
 
     /// An operator of ours with one input, for batches of which something is drawn. `start` makes its start function
-    /// of what is drawn in a partition: nothing, if there are no `draws`.
+    /// of what is drawn in a partition.
     pub(super) fn drawing(
         name: &'static str,
         output: Vec<Attribute>,
@@ -118,13 +118,9 @@ impl Lowered {
         let schema = schema_of(&output)?;
         let build: Build = Box::new(move |task, inputs| {
             let plan = child.build(task, inputs)?;
-            let partition = match draws.is_empty() {
-                true => 0,
-                false => {
-                    let partition = task.sources.partition();
-                    partition.ok_or_else(|| Unsupported::of_use("a partition without a number"))?
-                }
-            };
+            let partition = task.sources.partition();
+            let partition =
+                partition.ok_or_else(|| Unsupported::of_use("a partition without a number"))?;
             // Also for its errors.
             draws.start(&input, partition)?;
             let (draws, input, start) = (draws.clone(), input.clone(), Arc::clone(&start));

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use self::lanes::Lanes;
 use crate::assemble::time_zones;
+use crate::launch::Jdk;
 
 /// Exit code when a log could not be read, or has nothing of Spark's.
 const UNREAD: u8 = 1;
@@ -46,7 +47,7 @@ struct Found {
 /// Prints what is asked.
 pub(super) fn main(args: &QualifyArgs) -> ExitCode {
     let lanes = Lanes {
-        zones: time_zones(),
+        zones: time_zones(Jdk::find_on_this_machine()),
     };
     let mut out = io::stdout().lock();
     let mut all = Vec::new();

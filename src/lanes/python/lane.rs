@@ -21,22 +21,17 @@ use crate::task::{
     TaskValue,
 };
 
-/// PySpark before 4.2 forgets all resources of a task but the last that it is told, and which is told last depends on
-/// Scala's hash maps.
-const SEVERAL_RESOURCES: &str = "several kinds of resources, of which PySpark keeps one";
-
 /// The lane of PySpark's RDDs.
 #[derive(Debug)]
 pub struct PythonLane {
     services: Arc<dyn Services>,
     /// How results are written.
     results: ResultFormat,
-    rules: PythonRules,
+    pub(super) rules: PythonRules,
     /// Who computes data frames.
     rows: Arc<OtherLane>,
     objects_for_sql: OnceLock<Arc<dyn PickledSource>>,
-    /// Python's processes and the executor's directories; tests of plans have none.
-    pub(super) workers: Option<PythonWorkers>,
+    /// The executor's directories; tests of plans have none.
     pub(super) local_dirs: Option<Arc<LocalDirs>>,
     /// Why no task can be run.
     nothing: Option<String>,
@@ -47,8 +42,8 @@ pub struct PythonLane {
 pub(super) struct PythonRules {
     /// Why no checkpoint can be read or written.
     no_checkpoints: Option<String>,
-    /// Workers forget all kinds of resources of a task but the last that they are told.
-    one_resource: bool,
+    /// Python's processes; tests of plans have none.
+    pub(super) workers: Option<PythonWorkers>,
     /// Set if `spark.serializer` is Kryo.
     pub(super) kryo: Option<Kryo>,
 }
@@ -56,9 +51,9 @@ pub(super) struct PythonRules {
 impl PythonRules {
     /// Fails for tasks that workers cannot be told of.
     pub(super) fn check(&self, description: &TaskDescription) -> Result<(), String> {
-        match self.one_resource && description.resources.len() > 1 {
-            true => Err(SEVERAL_RESOURCES.to_owned()),
-            false => Ok(()),
+        match &self.workers {
+            Some(workers) => workers.check_resources(description),
+            None => Ok(()),
         }
     }
 
@@ -108,7 +103,6 @@ impl PythonLane {
         properties: &SparkProperties,
         limits: Limits,
     ) -> Result<Self, SettingError> {
-        let one_resource = parts.workers.keeps_one_resource();
         let workers = Some(parts.workers.clone());
         let local_dirs = Some(Arc::clone(&parts.local_dirs));
         let kryo = Kryo::from_conf(properties)?;
@@ -118,12 +112,9 @@ impl PythonLane {
         };
         let services = Arc::new(ExecutorServices::new(parts, kryo, checkpoints, limits));
         let mut lane = Self::with_services(services, properties, kryo);
-        lane.rules.one_resource = one_resource;
-        Ok(Self {
-            workers,
-            local_dirs,
-            ..lane
-        })
+        lane.rules.workers = workers;
+        lane.local_dirs = local_dirs;
+        Ok(lane)
     }
 
     fn with_services(
@@ -141,7 +132,7 @@ impl PythonLane {
             .then(|| format!("a checkpoint of spark.serializer {serializer}"));
         let rules = PythonRules {
             no_checkpoints,
-            one_resource: false,
+            workers: None,
             kryo: match results {
                 ResultFormat::Java => None,
                 ResultFormat::Kryo(kryo) => Some(kryo),
@@ -153,7 +144,6 @@ impl PythonLane {
             rules,
             rows: Arc::default(),
             objects_for_sql: OnceLock::new(),
-            workers: None,
             local_dirs: None,
             nothing: unknown_part(properties, LaneName::Python),
         }

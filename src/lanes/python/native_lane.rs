@@ -32,13 +32,14 @@ impl Lane for PythonLane {
     }
 
     fn children_memory(&self) -> u64 {
-        self.workers
+        self.rules
+            .workers
             .as_ref()
             .map_or(0, |workers| workers.memory().resident_bytes)
     }
 
     fn report_children(&self, report: &Report) {
-        if let Some(workers) = &self.workers {
+        if let Some(workers) = &self.rules.workers {
             report.count_python_compiled(&workers.take_compiled());
         }
     }

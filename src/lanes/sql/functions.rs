@@ -97,9 +97,7 @@ impl Functions {
         let Some(workers) = &parts.workers else {
             return Err("Python functions without the python lane".to_owned());
         };
-        if task.resources.len() > 1 && workers.keeps_one_resource() {
-            return Err("several kinds of resources, of which PySpark keeps one".to_owned());
-        }
+        workers.check_resources(task)?;
         let mut keys = task.properties.iter().map(|(key, _)| key.as_str());
         let changed = keys.find(|key| changes_functions(key, self.over_arrow));
         match changed {

@@ -275,7 +275,7 @@ impl Shared {
         let target = match binary.target {
             StageTarget::Function(node) | StageTarget::Shuffle(node) => node,
         };
-        let property = |name: &str| property(description, name);
+        let property = |name: &str| description.property(name);
         let mut settings = Settings::new(property);
         self.complete(&mut settings);
         let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
@@ -345,13 +345,6 @@ impl Shared {
             pickled,
         })
     }
-}
-
-/// A property of a task.
-pub(super) fn property<'a>(description: &'a TaskDescription, name: &str) -> Option<&'a str> {
-    let mut properties = description.properties.iter();
-    let found = properties.find(|(key, _)| key == name);
-    found.map(|(_, value)| value.as_str())
 }
 
 /// Whether a cached table is read or made.

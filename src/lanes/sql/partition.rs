@@ -118,13 +118,13 @@ fn leaves(inputs: &TaskInputs) -> Vec<(LeafId, &LeafInput)> {
 
 /// The rows of a partition, computed as they are asked for.
 pub(super) struct TaskRows {
-    stage: Arc<JudgedStage>,
+    pub(super) stage: Arc<JudgedStage>,
     plan: TaskPlan,
     /// Until no more are wanted.
     batches: Option<SendableRecordBatchStream>,
     memory: Arc<TaskPool<TaskMemory>>,
     sources: Arc<TaskSources>,
-    context: Arc<TaskContext>,
+    pub(super) context: Arc<TaskContext>,
 }
 
 impl TaskRows {

@@ -51,7 +51,7 @@ impl PickledSource for RowsForPython {
             return Err(reason.clone());
         }
         let shared = &self.shared;
-        let property = |name: &str| super::lane::property(description, name);
+        let property = |name: &str| description.property(name);
         let stage = Stage::read_pickled(&binary.graph, rdd, property, |settings| {
             shared.complete(settings);
         });
@@ -95,11 +95,9 @@ impl PickledPartition for FramePartition {
         let rows = caught(|| self.partition.start(None, context))?;
         Ok(Box::new(PickledFrames {
             rows,
-            stage: Arc::clone(&self.partition.stage),
             pickler: Arc::clone(&self.pickler),
             made: VecDeque::new(),
             failed: false,
-            context: Arc::clone(context),
         }))
     }
 }
@@ -107,11 +105,9 @@ impl PickledPartition for FramePartition {
 /// Rows as they are computed and pickled.
 struct PickledFrames {
     rows: TaskRows,
-    stage: Arc<JudgedStage>,
     pickler: Arc<DataFramePickler>,
     made: VecDeque<Vec<u8>>,
     failed: bool,
-    context: Arc<TaskContext>,
 }
 
 impl PickledFrames {
@@ -152,8 +148,8 @@ impl Drop for PickledFrames {
         }
         let made = self.rows.end().unwrap_or_default();
         let values = self.rows.count(&[]);
-        let mut updates = self.context.accumulator_updates.lock();
-        updates.extend(self.stage.metrics.updates_of(&values));
+        let mut updates = self.rows.context.accumulator_updates.lock();
+        updates.extend(self.rows.stage.metrics.updates_of(&values));
         updates.extend(made);
     }
 }

@@ -32,6 +32,7 @@ use std::sync::atomic::AtomicI32;
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
+use ::wire::task_description::TaskDescription;
 use javaser::Catalog;
 use parking_lot::Mutex;
 
@@ -127,9 +128,17 @@ impl PythonWorkers {
         })))
     }
 
-    /// Whether workers of this version forget all kinds of resources of a task but the last.
-    pub fn keeps_one_resource(&self) -> bool {
-        self.0.protocol.context != ContextForm::Json
+    /// Fails for a task whose resources workers cannot be told of. PySpark before 4.2 forgets all kinds of them but the
+    /// last that it is told, and which is told last depends on Scala's hash maps.
+    ///
+    /// # Errors
+    /// The reason to delegate the task.
+    pub fn check_resources(&self, task: &TaskDescription) -> Result<(), String> {
+        let keeps_one = self.0.protocol.context != ContextForm::Json;
+        match keeps_one && task.resources.len() > 1 {
+            true => Err("several kinds of resources, of which PySpark keeps one".to_owned()),
+            false => Ok(()),
+        }
     }
 
     /// Runs a function over the elements of a partition: `PythonRunner.compute` with `PythonEvalType.NON_UDF`.

@@ -196,6 +196,47 @@ pub struct SortOrder {
     pub nulls_first: bool,
 }
 
+/// The children of an expression of this kind, which is borrowed in one way or the other.
+macro_rules! gathered {
+    ($kind:expr, $of:ty, $as_deref:ident, $iter:ident) => {{
+        let mut all: Vec<$of> = Vec::new();
+        match $kind {
+            ExprKind::Attribute(_)
+            | ExprKind::BoundReference { .. }
+            | ExprKind::Literal(_)
+            | ExprKind::Draw(_)
+            | ExprKind::ScalarSubquery { .. } => {}
+            ExprKind::Alias { child, .. }
+            | ExprKind::Cast { child, .. }
+            | ExprKind::GetStructField { child, .. }
+            | ExprKind::FromJson { child, .. }
+            | ExprKind::ToJson { child, .. }
+            | ExprKind::InSet { value: child, .. } => all.push(child),
+            ExprKind::CaseWhen {
+                branches,
+                otherwise,
+            } => {
+                for (condition, value) in branches {
+                    all.extend([condition, value]);
+                }
+                all.extend(otherwise.$as_deref());
+            }
+            ExprKind::In { value, list, .. } => {
+                all.push(value);
+                all.extend(list.$iter());
+            }
+            ExprKind::CreateNamedStruct(args) | ExprKind::Call { args, .. } => {
+                all.extend(args.$iter())
+            }
+            ExprKind::HigherOrder { args, captured, .. } => {
+                all.extend(args.$iter());
+                all.extend(captured.$iter());
+            }
+        }
+        all.into_iter()
+    }};
+}
+
 impl Expr {
     /// A reference to a column.
     #[must_use]
@@ -230,77 +271,11 @@ impl Expr {
 
     /// Expressions that this one is made of, over the same input. Lambdas have an input of their own.
     pub fn children(&self) -> impl Iterator<Item = &Self> {
-        let mut all: Vec<&Self> = Vec::new();
-        match &self.kind {
-            ExprKind::Attribute(_)
-            | ExprKind::BoundReference { .. }
-            | ExprKind::Literal(_)
-            | ExprKind::Draw(_)
-            | ExprKind::ScalarSubquery { .. } => {}
-            ExprKind::Alias { child, .. }
-            | ExprKind::Cast { child, .. }
-            | ExprKind::GetStructField { child, .. }
-            | ExprKind::FromJson { child, .. }
-            | ExprKind::ToJson { child, .. }
-            | ExprKind::InSet { value: child, .. } => all.push(child),
-            ExprKind::CaseWhen {
-                branches,
-                otherwise,
-            } => {
-                for (condition, value) in branches {
-                    all.extend([condition, value]);
-                }
-                all.extend(otherwise.as_deref());
-            }
-            ExprKind::In { value, list, .. } => {
-                all.push(value);
-                all.extend(list);
-            }
-            ExprKind::CreateNamedStruct(args) | ExprKind::Call { args, .. } => all.extend(args),
-            ExprKind::HigherOrder { args, captured, .. } => {
-                all.extend(args);
-                all.extend(captured);
-            }
-        }
-        all.into_iter()
+        gathered!(&self.kind, &Self, as_deref, iter)
     }
 
     /// As [`Self::children`].
     pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Self> {
-        let mut all: Vec<&mut Self> = Vec::new();
-        match &mut self.kind {
-            ExprKind::Attribute(_)
-            | ExprKind::BoundReference { .. }
-            | ExprKind::Literal(_)
-            | ExprKind::Draw(_)
-            | ExprKind::ScalarSubquery { .. } => {}
-            ExprKind::Alias { child, .. }
-            | ExprKind::Cast { child, .. }
-            | ExprKind::GetStructField { child, .. }
-            | ExprKind::FromJson { child, .. }
-            | ExprKind::ToJson { child, .. }
-            | ExprKind::InSet { value: child, .. } => all.push(child),
-            ExprKind::CaseWhen {
-                branches,
-                otherwise,
-            } => {
-                for (condition, value) in branches {
-                    all.extend([condition, value]);
-                }
-                all.extend(otherwise.as_deref_mut());
-            }
-            ExprKind::In { value, list, .. } => {
-                all.push(value);
-                all.extend(list.iter_mut());
-            }
-            ExprKind::CreateNamedStruct(args) | ExprKind::Call { args, .. } => {
-                all.extend(args.iter_mut())
-            }
-            ExprKind::HigherOrder { args, captured, .. } => {
-                all.extend(args.iter_mut());
-                all.extend(captured.iter_mut());
-            }
-        }
-        all.into_iter()
+        gathered!(&mut self.kind, &mut Self, as_deref_mut, iter_mut)
     }
 }

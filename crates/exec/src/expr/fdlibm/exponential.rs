@@ -5,6 +5,23 @@ use super::{HUGE, INV_LN2, LN2_HI, LN2_LO, TINY, high, low, of_high, scaled};
 /// The largest value whose power is finite.
 const OVERFLOW: f64 = 7.09782712893383973096e+02;
 
+/// A value less a multiple of the logarithm of 2, in two parts, and which multiple. `hx` is the upper half of it, without
+/// its sign.
+#[inline]
+fn without_ln2(x: f64, hx: i32) -> (f64, f64, i32) {
+    let negative = high(x) < 0;
+    if hx < 0x3ff0_a2b2 {
+        return if negative {
+            (x + LN2_HI, -LN2_LO, -1)
+        } else {
+            (x - LN2_HI, LN2_LO, 1)
+        };
+    }
+    let k = (INV_LN2 * x + if negative { -0.5 } else { 0.5 }) as i32;
+    let t = f64::from(k);
+    (x - t * LN2_HI, t * LN2_LO, k)
+}
+
 /// `StrictMath.exp`
 pub(in super::super) fn exp(x: f64) -> f64 {
     const UNDERFLOW: f64 = -7.45133219101941108420e+02;
@@ -32,18 +49,7 @@ pub(in super::super) fn exp(x: f64) -> f64 {
     }
     let (mut reduced, mut hi, mut lo, mut k) = (x, 0.0, 0.0, 0);
     if hx > 0x3fd6_2e42 {
-        if hx < 0x3ff0_a2b2 {
-            (hi, lo, k) = if negative {
-                (x + LN2_HI, -LN2_LO, -1)
-            } else {
-                (x - LN2_HI, LN2_LO, 1)
-            };
-        } else {
-            k = (INV_LN2 * x + if negative { -0.5 } else { 0.5 }) as i32;
-            let t = f64::from(k);
-            hi = x - t * LN2_HI;
-            lo = t * LN2_LO;
-        }
+        (hi, lo, k) = without_ln2(x, hx);
         reduced = hi - lo;
     } else if hx < 0x3e30_0000 {
         return 1.0 + x;
@@ -84,19 +90,8 @@ pub(in super::super) fn expm1(x: f64) -> f64 {
     }
     let (mut reduced, mut c, mut k) = (x, 0.0, 0);
     if hx > 0x3fd6_2e42 {
-        let (hi, lo);
-        if hx < 0x3ff0_a2b2 {
-            (hi, lo, k) = if negative {
-                (x + LN2_HI, -LN2_LO, -1)
-            } else {
-                (x - LN2_HI, LN2_LO, 1)
-            };
-        } else {
-            k = (INV_LN2 * x + if negative { -0.5 } else { 0.5 }) as i32;
-            let t = f64::from(k);
-            hi = x - t * LN2_HI;
-            lo = t * LN2_LO;
-        }
+        let (hi, lo, multiple) = without_ln2(x, hx);
+        k = multiple;
         reduced = hi - lo;
         c = (hi - reduced) - lo;
     } else if hx < 0x3c90_0000 {

@@ -4,7 +4,7 @@ use super::{LN2_HI, LN2_LO, TWO54, high, low, undefined, with_high};
 
 /// A value as a number between 1 and 2, or what its logarithm is without one.
 enum Normalized {
-    /// The value, which is normal, and the power of 2 that it was multiplied by.
+    /// The value, which is normal, and the power of 2 in it.
     Number(f64, i32),
     Known(f64),
 }
@@ -25,7 +25,7 @@ fn normalized(x: f64) -> Normalized {
     if high(x) >= 0x7ff0_0000 {
         return Normalized::Known(x + x);
     }
-    Normalized::Number(x, k)
+    Normalized::Number(x, k + (high(x) >> 20) - 1023)
 }
 
 /// `StrictMath.log`
@@ -41,7 +41,6 @@ pub(in super::super) fn log(x: f64) -> f64 {
         Normalized::Number(x, k) => (x, k),
         Normalized::Known(value) => return value,
     };
-    k += (high(x) >> 20) - 1023;
     let hx = high(x) & 0x000f_ffff;
     let half = (hx + 0x9_5f64) & 0x10_0000;
     let x = with_high(x, hx | (half ^ 0x3ff0_0000));
@@ -88,11 +87,10 @@ pub(in super::super) fn log10(x: f64) -> f64 {
     const IVLN10: f64 = 4.34294481903251816668e-01;
     const LOG10_2HI: f64 = 3.01029995663611771306e-01;
     const LOG10_2LO: f64 = 3.69423907715893078616e-13;
-    let (x, mut k) = match normalized(x) {
+    let (x, k) = match normalized(x) {
         Normalized::Number(x, k) => (x, k),
         Normalized::Known(value) => return value,
     };
-    k += (high(x) >> 20) - 1023;
     let i = i32::from(k < 0);
     let y = f64::from(k + i);
     let x = with_high(x, (high(x) & 0x000f_ffff) | ((0x3ff - i) << 20));

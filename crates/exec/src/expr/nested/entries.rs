@@ -68,6 +68,24 @@ impl Entries {
         Ok(())
     }
 
+    /// Rows of so many entries each, in the order in which keys and values are.
+    pub(super) fn push_rows(
+        &mut self,
+        lengths: impl IntoIterator<Item = usize>,
+        nulls: Option<&NullBuffer>,
+    ) -> RunResult<()> {
+        let mut first = 0;
+        for (row, length) in lengths.into_iter().enumerate() {
+            if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                self.push_null();
+                continue;
+            }
+            self.push((first..first + length).map(|place| (place, place)))?;
+            first += length;
+        }
+        Ok(())
+    }
+
     pub(super) fn finish(self, to: &ArrowType) -> RunResult<ArrayRef> {
         let (keys, values) = self.places;
         let keys = values_at(&self.keys, &UInt32Array::from(keys))?;
@@ -181,15 +199,7 @@ pub(super) fn of_text(to: &ArrowType, args: Vec<Physical>) -> Option<Physical> {
             lengths.push(length);
         }
         let mut made = Entries::new(Arc::new(keys.finish()), Arc::new(values.finish()))?;
-        let mut first = 0;
-        for (row, length) in lengths.into_iter().enumerate() {
-            if texts.is_null(row) {
-                made.push_null();
-                continue;
-            }
-            made.push((first..first + length).map(|place| (place, place)))?;
-            first += length;
-        }
+        made.push_rows(lengths, texts.nulls())?;
         made.finish(&of)
     }))
 }

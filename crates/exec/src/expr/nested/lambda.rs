@@ -485,15 +485,7 @@ fn transform_keys(to: &ArrowType, body: &Body, given: &Given<'_>) -> RunResult<A
     let keys = body.values(given, &elements.rows, &entries)?;
     let [_, values] = entries;
     let mut made = Entries::new(keys, values)?;
-    let mut first = 0;
-    for (row, length) in elements.lengths().enumerate() {
-        if map.is_null(row) {
-            made.push_null();
-            continue;
-        }
-        made.push((first..first + length).map(|place| (place, place)))?;
-        first += length;
-    }
+    made.push_rows(elements.lengths(), map.nulls())?;
     made.finish(to)
 }
 
