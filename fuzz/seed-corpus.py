@@ -364,6 +364,31 @@ def kryo_rows():
             seed("kryo", value)
 
 
+def columns():
+    """Frames of three rows: every type, every form of values."""
+    text = bytes.fromhex("000000020003616263")
+    parts = {
+        "long, packed": (b"\5", bytes.fromhex("000000020224")),
+        "int, runs": (b"\4", bytes.fromhex("000002020a0102020101")),
+        "date, differences": (b"\13", bytes.fromhex("000001000200")),
+        "double, dictionary": (b"\7", bytes.fromhex("0000030200080102000105")),
+        "text": (b"\11", b"\0" + text),
+        "text in LZ4": (b"\11", b"\1\11\x90" + text),
+        "text, dictionary, a null": (b"\11", bytes.fromhex("0002050102000200027879000102")),
+        "short decimals": (b"\10\x26\2", bytes.fromhex("000000000200")),
+        "long decimals": (b"\10\x26\2", b"\0\0\1" + bytes(range(48))),
+        "flags": (b"\1", bytes.fromhex("000000000105")),
+        "nulls": (b"\0", b"\0\1"),
+    }
+    found = [of + bytes([len(payload)]) + payload for of, payload in parts.values()]
+    frames = [b"\3\1" + column for column in found] + [bytes([3, len(found)]) + b"".join(found)]
+    segment = b""
+    for frame in frames:
+        seed("column_frames", frame)
+        segment += b"\xf5COL" + struct.pack("<IIQ", 3, len(frame), 0) + frame
+    seed("shuffle_frames", segment)
+
+
 def rows():
     for fixture in sorted((sql / "formats/fixtures").glob("*.tsv.zst")):
         of_kind = {}
@@ -557,6 +582,7 @@ broadcasts()
 python_workers()
 hadoop()
 handshakes()
+columns()
 rows()
 aggregation_buffers()
 record_lines()

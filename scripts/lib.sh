@@ -7,8 +7,9 @@ python_packages=(setuptools wheel numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1)
 s3_server=('moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5)
 dist=$root/dist/firesteel
 
-# Compiled crates outlive the clone, so that a fresh clone at the same place builds in seconds. Clones at different places do not share
-# them: cargo takes the newer clone's programs for the older one's, and tests know the place that they were compiled at.
+# Compiled crates outlive the clone, so that a fresh clone at the same place builds in seconds. Clones at different places share what others
+# wrote (take_compiled), and not our own crates: cargo takes the newer clone's programs for the older one's, and tests know the place that
+# they were compiled at.
 export FIRESTEEL_CACHE=$cache CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target$(tr / - <<<"$root")}
 mkdir -p "$cache"
 
@@ -150,8 +151,35 @@ setup_services() {
     fi
 }
 
+# take_compiled FROM: begins the directory of compiled crates, if there is none, with those in FROM that others wrote: they are the same
+# everywhere.
+take_compiled() {
+    local from=$1/release here=$CARGO_TARGET_DIR/release own
+    if [[ -e $here/.fingerprint || ! -e $from/.fingerprint ]]; then
+        return
+    fi
+    mkdir -p "$here/deps"
+    cp -a "$from/build" "$from/.fingerprint" "$here/"
+    # Files of hundreds of megabytes that cargo replaces and never writes into.
+    find "$from/deps" -maxdepth 1 -type f \( -name '*.rlib' -o -name '*.rmeta' -o -name '*.so' -o -name '*.d' \) -exec ln -t "$here/deps" {} +
+    for own in firesteel "$root"/crates/*; do
+        own=$(basename "$own")
+        rm -rf "$here"/{build,.fingerprint}/"$own"-* "$here"/deps/{lib,}"${own//-/_}"-*
+    done
+}
+
+# take_compiled_elsewhere: the same from the clone that was built last.
+take_compiled_elsewhere() {
+    local last
+    last=$(find "$cache" -mindepth 3 -maxdepth 3 -path '*/target-*/release/.fingerprint' -printf '%T@ %h\n' | sort -rn | sed -n '1s/^[^ ]* //p')
+    if [[ -n $last ]]; then
+        take_compiled "$(dirname "$last")"
+    fi
+}
+
 # build_native: compiles the binary and the shared library.
 build_native() {
+    take_compiled_elsewhere
     say "Building firesteel (first time: a few minutes)"
     (cd "$root" && cargo build --release --locked --package firesteel --package pyworker --bin firesteel --lib)
 }

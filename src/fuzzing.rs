@@ -2,8 +2,8 @@
 //! asserts what holds for all of them. Compiled for `cargo fuzz` only.
 
 pub use crate::blocks::fuzzing::{
-    block_path, broadcast_value, chunks_of_statuses, kryo, lz4, lzf, shuffle_index, snappy,
-    torrent_broadcast, zstd,
+    block_path, broadcast_value, chunks_of_statuses, kryo, lz4, lzf, shuffle_frames, shuffle_index,
+    snappy, torrent_broadcast, zstd,
 };
 pub use crate::executor::dependencies::fuzzing::archive;
 pub use crate::files::fuzzing::{hadoop_conf, hadoop_site};

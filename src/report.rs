@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -50,6 +51,8 @@ pub struct Counters {
     pub bailed_out: BTreeMap<String, u64>,
     /// What came of pipelines of Python functions.
     pub python_compiled: PythonCompiled,
+    /// Map outputs that were columns.
+    pub shuffle_columns: ShuffleColumns,
     /// What came of `spark.firesteel.verify=both`.
     pub verified: Verified,
     /// Exit code, once the executor has stopped.
@@ -67,6 +70,15 @@ pub struct PythonCompiled {
     pub left_to_python: u64,
     /// Pipelines that were the interpreter's from the beginning, by reason.
     pub not_simple: BTreeMap<String, u64>,
+}
+
+/// Map outputs that were written as columns (`spark.firesteel.shuffle.format`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ShuffleColumns {
+    /// How many.
+    pub written: u64,
+    /// How many of them rows were made of, for somebody who cannot read columns.
+    pub made_rows: u64,
 }
 
 /// What came of holding a native attempt against the JVM's.
@@ -95,7 +107,17 @@ pub struct Verified {
 #[derive(Debug)]
 pub struct Report {
     counters: Mutex<Counters>,
+    shuffle_columns: OnceLock<CountedElsewhere>,
     path: Option<PathBuf>,
+}
+
+/// Gives the numbers of now.
+struct CountedElsewhere(Box<dyn Fn() -> ShuffleColumns + Send + Sync>);
+
+impl std::fmt::Debug for CountedElsewhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0().fmt(f)
+    }
 }
 
 /// How a task attempt ended.
@@ -126,6 +148,7 @@ impl Report {
             .map(|p| PathBuf::from(p.replace("{id}", executor_id)));
         Self {
             counters: Mutex::new(counters),
+            shuffle_columns: OnceLock::new(),
             path,
         }
     }
@@ -134,6 +157,9 @@ impl Report {
     pub fn snapshot(&self) -> Counters {
         let mut counters = self.counters.lock().clone();
         counters.peak_rss_bytes = crate::memory::peak_rss_bytes();
+        if let Some(counted) = self.shuffle_columns.get() {
+            counters.shuffle_columns = counted.0();
+        }
         counters
     }
 
@@ -145,6 +171,16 @@ impl Report {
     /// Notes the driver's acceptance, `elapsed` after the start of the process.
     pub fn set_registered(&self, elapsed: Duration) {
         self.counters.lock().ms_to_registered = Some(millis(elapsed));
+    }
+
+    /// Who counts map outputs that are columns; a second call changes nothing.
+    pub fn count_shuffle_columns_with(
+        &self,
+        counted: impl Fn() -> ShuffleColumns + Send + Sync + 'static,
+    ) {
+        let _ = self
+            .shuffle_columns
+            .set(CountedElsewhere(Box::new(counted)));
     }
 
     /// Notes what Python daemons and workers take now.
@@ -294,6 +330,10 @@ mod tests {
         };
         report.count_python_compiled(&compiled);
         report.count_python_compiled(&compiled);
+        report.count_shuffle_columns_with(|| ShuffleColumns {
+            written: 5,
+            made_rows: 4,
+        });
         report.write(Some(0)).unwrap();
         let json: serde_json::Value =
             serde_json::from_slice(&std::fs::read(dir.path().join("report-7.json")).unwrap())
@@ -309,6 +349,8 @@ mod tests {
             "pipelines": 4, "functions": 14, "left_to_python": 2, "not_simple": {"a loop": 6},
         });
         assert_eq!(json["python_compiled"], compiled);
+        let columns = serde_json::json!({"written": 5, "made_rows": 4});
+        assert_eq!(json["shuffle_columns"], columns);
         assert_eq!(json["exit_code"], 0);
         assert!(json["peak_rss_bytes"].as_u64().unwrap() > 100_000);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);

@@ -29,6 +29,37 @@ pub enum ShuffleFile {
     Index,
     /// Their checksums.
     Checksum(Algorithm),
+    /// The segments as columns, which native executors read.
+    Columns,
+    /// Where those begin.
+    ColumnsIndex,
+}
+
+/// How the records of a map output are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// As Spark writes rows, or other records.
+    Rows,
+    /// As batches of columns, in files of their own.
+    Columns,
+}
+
+impl Form {
+    /// The file of the segments.
+    pub(super) fn data(self) -> ShuffleFile {
+        match self {
+            Self::Rows => ShuffleFile::Data,
+            Self::Columns => ShuffleFile::Columns,
+        }
+    }
+
+    /// The file that says where they begin.
+    pub(super) fn index(self) -> ShuffleFile {
+        match self {
+            Self::Rows => ShuffleFile::Index,
+            Self::Columns => ShuffleFile::ColumnsIndex,
+        }
+    }
 }
 
 impl FileName {
@@ -39,7 +70,17 @@ impl FileName {
             ShuffleFile::Data => start + ".data",
             ShuffleFile::Index => start + ".index",
             ShuffleFile::Checksum(algorithm) => start + ".checksum." + algorithm.name(),
+            ShuffleFile::Columns => start + ".columns",
+            ShuffleFile::ColumnsIndex => start + ".columns.index",
         })
+    }
+
+    /// The shuffle and the map output that a file belongs to, if it is one with columns.
+    pub(super) fn columns_of(name: &str) -> Option<(i32, i64)> {
+        let name = name.strip_suffix(".index").unwrap_or(name);
+        let ids = name.strip_suffix("_0.columns")?.strip_prefix("shuffle_")?;
+        let (shuffle_id, map_id) = ids.split_once('_')?;
+        Some((shuffle_id.parse().ok()?, map_id.parse().ok()?))
     }
 
     /// The name of the file from which Python workers read a broadcast variable.
@@ -115,11 +156,30 @@ mod tests {
             ShuffleFile::Data,
             ShuffleFile::Index,
             ShuffleFile::Checksum(Algorithm::Crc32),
+            ShuffleFile::Columns,
+            ShuffleFile::ColumnsIndex,
+        ];
+        let names = names.map(|file| FileName::of_shuffle(1, i64::MAX, file).to_string());
+        let ends = [
+            "data",
+            "index",
+            "checksum.CRC32",
+            "columns",
+            "columns.index",
         ];
         assert_eq!(
-            names.map(|file| FileName::of_shuffle(1, i64::MAX, file).to_string()),
-            ["data", "index", "checksum.CRC32"]
-                .map(|end| format!("shuffle_1_{}_0.{end}", i64::MAX))
+            names,
+            ends.map(|end| format!("shuffle_1_{}_0.{end}", i64::MAX))
         );
+        let columns = names.each_ref().map(|name| FileName::columns_of(name));
+        let here = Some((1, i64::MAX));
+        assert_eq!(columns, [None, None, None, here, here]);
+        for name in [
+            "shuffle_1_0.columns",
+            "shuffle_1_x_0.columns",
+            "rdd_1_1_0.columns",
+        ] {
+            assert_eq!(FileName::columns_of(name), None, "{name}");
+        }
     }
 }

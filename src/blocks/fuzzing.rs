@@ -241,3 +241,8 @@ pub fn chunks_of_statuses(data: &[u8]) {
         assert!(joined.len() <= data.len());
     }
 }
+
+/// Frames of columns: the same in memory and from a stream, and what was read is what is written.
+pub fn shuffle_frames(data: &[u8]) {
+    super::shuffle::fuzz_frames(data);
+}

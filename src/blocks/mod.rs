@@ -27,6 +27,7 @@ mod streams;
 mod uploads;
 
 pub use env::{BlockEnv, DriverAsks};
+use file_name::Form;
 pub use file_name::{FileName, NotAFileName, ShuffleFile};
 pub use local_dirs::{LocalDirs, NoLocalDir};
 pub use plane::BlockPlane;
@@ -36,6 +37,7 @@ pub use uploads::Upload;
 
 use crate::transport::{Answer, Body};
 use bytes::Bytes;
+use std::io;
 use std::path::PathBuf;
 use wire::ids::BlockId;
 
@@ -50,6 +52,22 @@ pub trait BlockSource: Send + Sync + 'static {
     /// The block with that id, or why there is none. It may take memory until it is sent, so it is asked for only
     /// when there is some.
     fn local_block(&self, id: BlockId) -> Answer<Result<Body, String>>;
+
+    /// Whether a map output of this process is columns and nothing else.
+    fn lacks_rows(&self, _shuffle_id: i32, _map_id: i64) -> bool {
+        false
+    }
+
+    /// Makes rows of such a map output, for a reader that takes no columns. Waits for disks.
+    ///
+    /// # Errors
+    /// They cannot be made.
+    fn make_rows(&self, _shuffle_id: i32, _map_id: i64) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Somebody is going to read the files of map outputs, who takes no columns. Waits for disks.
+    fn files_are_read(&self) {}
 
     /// Takes a block; the answer's body is the result.
     fn upload(&self, upload: Upload, data: Bytes) -> Answer<Result<Bytes, String>>;

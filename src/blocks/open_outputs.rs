@@ -1,10 +1,10 @@
 //! Map outputs that were asked for lately, with their files open: reducers ask for many small segments of the same
 //! ones, and to open a file costs more than to send a small part of it.
 
-use super::ShuffleFiles;
 use super::disk_wait::DiskWait;
 use super::shuffle_files::MapOutput;
 use super::streams::Segment;
+use super::{BlockSource, Form, ShuffleFiles};
 use crate::transport::Body;
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -23,11 +23,15 @@ const FILES_PER_OUTPUT: u64 = 16;
 /// as they are open.
 const KEPT: Duration = Duration::from_secs(5);
 
-/// Map outputs by shuffle and map id. Clones share them.
-#[derive(Clone, Debug)]
+/// An output by shuffle and map id, and whether it is read by somebody who takes columns.
+type Key = (i32, i64, bool);
+
+/// Map outputs. Clones share them.
+#[derive(Clone)]
 pub(super) struct OpenOutputs {
     files: ShuffleFiles,
-    open: Arc<Mutex<LruCache<(i32, i64), Used>>>,
+    source: Arc<dyn BlockSource>,
+    open: Arc<Mutex<LruCache<Key, Used>>>,
     /// There is an output, where there was none.
     filled: Arc<Notify>,
 }
@@ -39,12 +43,14 @@ struct Used {
 }
 
 impl OpenOutputs {
-    pub(super) fn new(files: ShuffleFiles) -> Self {
+    /// Outputs in `files`, of which `source` makes rows if they are columns.
+    pub(super) fn new(files: ShuffleFiles, source: Arc<dyn BlockSource>) -> Self {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / FILES_PER_OUTPUT;
         let limit = usize::try_from(limit).map_or(MAX_OUTPUTS, |limit| limit.min(MAX_OUTPUTS));
         let limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
         Self {
             files,
+            source,
             open: Arc::new(Mutex::new(LruCache::new(limit))),
             filled: Arc::default(),
         }
@@ -60,8 +66,9 @@ impl OpenOutputs {
             map_id,
             start,
             end,
+            columns,
         } = segment;
-        let key = (shuffle_id, map_id);
+        let key = (shuffle_id, map_id, columns);
         if let Some(output) = self.used(key) {
             match output.segment(start, end, wait) {
                 // Its files were deleted. There may be others now.
@@ -71,7 +78,7 @@ impl OpenOutputs {
                 result => return result,
             }
         }
-        let output = Arc::new(self.files.open(shuffle_id, map_id, wait)?);
+        let output = Arc::new(self.open(key, wait)?);
         let body = output.segment(start, end, wait)?;
         self.keep(key, output);
         Ok(body)
@@ -81,21 +88,48 @@ impl OpenOutputs {
     ///
     /// # Errors
     /// As [`OpenOutputs::segment`].
-    pub(super) fn find(&self, shuffle_id: i32, map_id: i64, wait: DiskWait) -> io::Result<()> {
-        let key = (shuffle_id, map_id);
+    pub(super) fn find(&self, segment: Segment, wait: DiskWait) -> io::Result<()> {
+        let Segment {
+            shuffle_id,
+            map_id,
+            columns,
+            ..
+        } = segment;
+        let key = (shuffle_id, map_id, columns);
         if self.used(key).is_some() {
             return Ok(());
         }
         // Many are looked up with wait, which should not close those that were asked for lately.
         if wait == DiskWait::Allowed {
-            return self.files.find(shuffle_id, map_id);
+            // Rows of columns are made when they are read.
+            let found = self.files.find(shuffle_id, map_id, Form::Columns);
+            return match found {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.files.find(shuffle_id, map_id, Form::Rows)
+                }
+                found => found,
+            };
         }
-        let output = self.files.open(shuffle_id, map_id, wait)?;
+        let output = self.open(key, wait)?;
         self.keep(key, Arc::new(output));
         Ok(())
     }
 
-    fn keep(&self, key: (i32, i64), output: Arc<MapOutput>) {
+    fn open(&self, key: Key, wait: DiskWait) -> io::Result<MapOutput> {
+        let (shuffle_id, map_id, columns) = key;
+        if columns {
+            return self.files.open_any(shuffle_id, map_id, wait);
+        }
+        if self.source.lacks_rows(shuffle_id, map_id) {
+            if wait == DiskWait::Forbidden {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            self.source.make_rows(shuffle_id, map_id)?;
+        }
+        self.files.open(shuffle_id, map_id, Form::Rows, wait)
+    }
+
+    fn keep(&self, key: Key, output: Arc<MapOutput>) {
         let mut open = self.open.lock();
         if open.is_empty() {
             self.filled.notify_one();
@@ -107,7 +141,7 @@ impl OpenOutputs {
         drop(replaced);
     }
 
-    fn used(&self, key: (i32, i64)) -> Option<Arc<MapOutput>> {
+    fn used(&self, key: Key) -> Option<Arc<MapOutput>> {
         let mut open = self.open.lock();
         let used = open.get_mut(&key)?;
         used.last = Instant::now();
@@ -144,8 +178,36 @@ impl OpenOutputs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::LocalDirs;
+    use crate::blocks::{LocalDirs, Upload};
+    use crate::transport::Answer;
+    use bytes::Bytes;
     use std::os::unix::fs::FileExt;
+    use std::path::PathBuf;
+    use wire::ids::BlockId;
+
+    struct Nothing;
+
+    impl BlockSource for Nothing {
+        fn may_have(&self, _id: &BlockId) -> bool {
+            false
+        }
+
+        fn stored_block(&self, _id: &BlockId) -> Option<Answer<Result<Body, String>>> {
+            None
+        }
+
+        fn local_block(&self, _id: BlockId) -> Answer<Result<Body, String>> {
+            unreachable!()
+        }
+
+        fn upload(&self, _upload: Upload, _data: Bytes) -> Answer<Result<Bytes, String>> {
+            unreachable!()
+        }
+
+        fn upload_stream(&self, _upload: Upload, _file: PathBuf) -> Answer<Result<Bytes, String>> {
+            unreachable!()
+        }
+    }
 
     struct Fixture {
         _root: tempfile::TempDir,
@@ -158,7 +220,7 @@ mod tests {
         let dirs = Arc::new(LocalDirs::create(&[root.path().join("a")], 4, false).unwrap());
         Fixture {
             _root: root,
-            outputs: OpenOutputs::new(ShuffleFiles::new(dirs.clone())),
+            outputs: OpenOutputs::new(ShuffleFiles::new(dirs.clone()), Arc::new(Nothing)),
             dirs,
         }
     }
@@ -193,6 +255,7 @@ mod tests {
                 map_id,
                 start: 0,
                 end: 1,
+                columns: false,
             };
             match self.outputs.segment(segment, DiskWait::Allowed)? {
                 Body::Bytes(bytes) => Ok(bytes.to_vec()),
@@ -205,7 +268,7 @@ mod tests {
         }
 
         fn is_open(&self, map_id: i64) -> bool {
-            self.outputs.open.lock().contains(&(0, map_id))
+            self.outputs.open.lock().contains(&(0, map_id, false))
         }
     }
 
@@ -257,7 +320,13 @@ mod tests {
         let now = Instant::now();
         fixture.outputs.close_unused_at(now);
         assert!(fixture.is_open(1) && fixture.is_open(2));
-        fixture.outputs.open.lock().get_mut(&(0, 2)).unwrap().last = now + KEPT;
+        fixture
+            .outputs
+            .open
+            .lock()
+            .get_mut(&(0, 2, false))
+            .unwrap()
+            .last = now + KEPT;
         fixture.outputs.close_unused_at(now + KEPT);
         assert!(!fixture.is_open(1) && fixture.is_open(2));
         fixture.outputs.close_unused_at(now + 2 * KEPT);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
 use uuid::Uuid;
-use wire::block_transfer::BlockTransferMessage as Message;
+use wire::block_transfer::{BlockTransferMessage as Message, TAKES_COLUMNS};
 use wire::frame::MAX_FRAME;
 use wire::ids::BlockId;
 use wire::printable::Printable;
@@ -96,7 +96,7 @@ impl BlockServer {
         // Ids start at random, as Spark's do, to tell the streams of different executors apart.
         let first_stream = i64::from(Uuid::new_v4().as_fields().0 >> 1) * 1000;
         let files = ShuffleFiles::new(dirs.clone());
-        let outputs = OpenOutputs::new(files.clone());
+        let outputs = OpenOutputs::new(files.clone(), source.clone());
         let handler = Handler {
             app_id: app_id.into(),
             executor_id: executor_id.into(),
@@ -210,7 +210,7 @@ impl Handler {
                     if looked_up > MAX_LOOKED_UP && wait == DiskWait::Forbidden {
                         return Err(io::ErrorKind::WouldBlock.into());
                     }
-                    self.outputs.find(output.0, output.1, wait)
+                    self.outputs.find(*segment, wait)
                 }
             };
             match (found, block) {
@@ -242,7 +242,8 @@ impl Handler {
         }
     }
 
-    fn local_dirs(&self, app_id: &str, exec_ids: &[String], reply: Reply) {
+    /// Whoever takes no columns is going to read Spark's files: there is to be everything in them.
+    fn local_dirs(&self, app_id: &str, exec_ids: &[String], columns: bool, reply: Reply) {
         let wrong_app = *app_id != *self.app_id;
         let [exec_id] = exec_ids else {
             return reply.failure(format!(
@@ -271,12 +272,17 @@ impl Handler {
             .iter()
             .map(|dir| dir.to_string_lossy().into_owned())
             .collect();
-        answer(
-            reply,
-            &Message::LocalDirsForExecutors {
-                local_dirs_by_exec: vec![(exec_id.clone(), dirs)],
-            },
-        );
+        let message = Message::LocalDirsForExecutors {
+            local_dirs_by_exec: vec![(exec_id.clone(), dirs)],
+        };
+        if columns {
+            return answer(reply, &message);
+        }
+        let source = self.source.clone();
+        tokio::task::spawn_blocking(move || {
+            source.files_are_read();
+            answer(reply, &message);
+        });
     }
 
     /// The data of a chunk. Shuffle blocks that this process has no files of may come from elsewhere: another shuffle
@@ -386,13 +392,14 @@ impl RequestHandler for Handler {
             _ => body,
         };
         let message = Message::read(&body).map_err(|error| error.to_string());
+        let columns = body.ends_with(TAKES_COLUMNS);
         match message.and_then(|message| self.of_this_application(message)) {
             Ok(Message::OpenBlocks { block_ids, .. }) => {
                 let blocks = block_ids.iter().map(|name| Block::parse(name)).collect();
                 self.open(peer, blocks, reply);
             }
             Ok(Message::FetchShuffleBlocks(fetch)) => {
-                self.open(peer, Block::of_fetch(&fetch), reply)
+                self.open(peer, Block::of_fetch(&fetch, columns), reply)
             }
             Ok(Message::UploadBlock {
                 block_id,
@@ -407,7 +414,7 @@ impl RequestHandler for Handler {
                 Err(error) => refuse_upload(peer, reply, error),
             },
             Ok(Message::GetLocalDirsForExecutors { app_id, exec_ids }) => {
-                self.local_dirs(&app_id, &exec_ids, reply)
+                self.local_dirs(&app_id, &exec_ids, columns, reply)
             }
             Ok(Message::DiagnoseCorruption {
                 shuffle_id,

@@ -2,12 +2,13 @@
 //!
 //! `shuffle_<shuffle>_<map>_0.index` holds one i64 per reducer and one more: the offsets of the reducers' segments in
 //! `shuffle_<shuffle>_<map>_0.data`. `shuffle_<shuffle>_<map>_0.checksum.<ALGORITHM>` holds one i64 per reducer. All
-//! are big-endian.
+//! are big-endian. Native executors have files of their own for outputs that are columns,
+//! `shuffle_<shuffle>_<map>_0.columns` with its `.index`.
 
 use super::checksum::Algorithm;
 use super::disk_wait::DiskWait;
 use super::shuffle_index::Index;
-use super::{FileName, LocalDirs, ShuffleFile};
+use super::{FileName, Form, LocalDirs, ShuffleFile};
 use crate::transport::Body;
 use bytes::Bytes;
 use std::fs::File;
@@ -34,13 +35,13 @@ impl ShuffleFiles {
     /// # Errors
     /// `NotFound` if there is no index file, `InvalidData` if the files contradict each other or the range.
     pub fn segment(&self, shuffle_id: i32, map_id: i64, start: i32, end: i32) -> io::Result<Body> {
-        self.open(shuffle_id, map_id, DiskWait::Allowed)?
+        self.open(shuffle_id, map_id, Form::Rows, DiskWait::Allowed)?
             .segment(start, end, DiskWait::Allowed)
     }
 
-    /// Fails with `NotFound` if a map output has no index file.
-    pub(super) fn find(&self, shuffle_id: i32, map_id: i64) -> io::Result<()> {
-        let path = self.path(shuffle_id, map_id, ShuffleFile::Index);
+    /// Fails with `NotFound` if a map output has no index file of that form.
+    pub(super) fn find(&self, shuffle_id: i32, map_id: i64, form: Form) -> io::Result<()> {
+        let path = self.path(shuffle_id, map_id, form.index());
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(not_found(&path)),
             found => found.map(drop),
@@ -52,15 +53,32 @@ impl ShuffleFiles {
         &self,
         shuffle_id: i32,
         map_id: i64,
+        form: Form,
         wait: DiskWait,
     ) -> io::Result<MapOutput> {
-        let index_path = self.path(shuffle_id, map_id, ShuffleFile::Index);
+        let index_path = self.path(shuffle_id, map_id, form.index());
         Ok(MapOutput {
+            form,
             index: Index::new(open(&index_path, wait)?, wait)?,
             index_path,
-            data_path: self.path(shuffle_id, map_id, ShuffleFile::Data),
+            data_path: self.path(shuffle_id, map_id, form.data()),
             data: OnceLock::new(),
         })
+    }
+
+    /// As [`ShuffleFiles::open`] for whoever takes columns: those if there are any, and else rows.
+    pub(super) fn open_any(
+        &self,
+        shuffle_id: i32,
+        map_id: i64,
+        wait: DiskWait,
+    ) -> io::Result<MapOutput> {
+        match self.open(shuffle_id, map_id, Form::Columns, wait) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.open(shuffle_id, map_id, Form::Rows, wait)
+            }
+            found => found,
+        }
     }
 
     /// Finds out why a reader of a segment got another `checksum` than the writer made.
@@ -119,6 +137,7 @@ impl ShuffleFiles {
 /// The files of one map output.
 #[derive(Debug)]
 pub(super) struct MapOutput {
+    form: Form,
     index: Index,
     index_path: PathBuf,
     data_path: PathBuf,
@@ -127,6 +146,16 @@ pub(super) struct MapOutput {
 }
 
 impl MapOutput {
+    /// How its records are written.
+    pub(super) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// How many reducers it has segments of.
+    pub(super) fn reducers(&self) -> io::Result<usize> {
+        self.index.reducers()
+    }
+
     /// As [`ShuffleFiles::segment`]. A data file that was deleted meanwhile is `NotFound`, too.
     pub(super) fn segment(&self, start: i32, end: i32, wait: DiskWait) -> io::Result<Body> {
         let [Ok(first), Ok(last)] = [start, end].map(u64::try_from) else {
@@ -278,7 +307,7 @@ mod tests {
         fixture.write_longs("shuffle_4_77_0.index", &[0, 3, 3, 8, 9]);
         let segment = |start, end| {
             let found = content(fixture.files.segment(4, 77, start, end));
-            let output = fixture.files.open(4, 77, DiskWait::Forbidden);
+            let output = fixture.files.open(4, 77, Form::Rows, DiskWait::Forbidden);
             match output.and_then(|output| output.segment(start, end, DiskWait::Forbidden)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 at_once => assert_eq!(content(at_once), found),

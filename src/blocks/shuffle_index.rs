@@ -27,6 +27,15 @@ impl Index {
         Ok(Self::InMemory(bytes.iter().take(count).copied().collect()))
     }
 
+    /// How many segments there are.
+    pub(super) fn reducers(&self) -> io::Result<usize> {
+        let bytes = match self {
+            Self::InMemory(content) => content.len(),
+            Self::OnDisk(file) => usize::try_from(file.metadata()?.len()).unwrap_or(0),
+        };
+        Ok((bytes / 8).saturating_sub(1))
+    }
+
     /// The entries `first` and `last`; mostly they are neighbours.
     ///
     /// # Errors
@@ -73,6 +82,7 @@ mod tests {
             file.write_all(&content).unwrap();
             let index = Index::new(file, DiskWait::Allowed).unwrap();
             assert_eq!(matches!(index, Index::InMemory(_)), short, "{entries}");
+            assert_eq!(index.reducers().unwrap(), entries as usize - 1);
             let end = entries as u64;
             for (first, last) in [(0, 1), (0, end - 1), (end.saturating_sub(2), end - 1)] {
                 match index.offsets(first, last, DiskWait::Allowed) {

@@ -37,6 +37,8 @@ pub(super) struct Segment {
     pub(super) map_id: i64,
     pub(super) start: i32,
     pub(super) end: i32,
+    /// Whether whoever asks takes columns.
+    pub(super) columns: bool,
 }
 
 impl Segment {
@@ -47,6 +49,7 @@ impl Segment {
             map_id,
             start,
             end,
+            ..
         } = self;
         match end == start.saturating_add(1) {
             true => BlockId::Shuffle {
@@ -69,6 +72,7 @@ impl Segment {
             map_id,
             start: reduce_id,
             end: reduce_id.saturating_add(1),
+            columns: false,
         }
     }
 }
@@ -103,14 +107,15 @@ impl Block {
                     map_id,
                     start: start_reduce_id,
                     end: end_reduce_id,
+                    columns: false,
                 }),
                 id => Self::Named(Box::new(id)),
             },
         )
     }
 
-    /// The chunks of a fetch, in their order.
-    pub(super) fn of_fetch(fetch: &FetchShuffleBlocks) -> Result<Vec<Self>, String> {
+    /// The chunks of a fetch, in their order, for somebody who takes `columns` or not.
+    pub(super) fn of_fetch(fetch: &FetchShuffleBlocks, columns: bool) -> Result<Vec<Self>, String> {
         let count: usize = fetch.reduce_ids.iter().map(Vec::len).sum();
         if count > MAX_CHUNKS {
             return Err(format!("{count} blocks are too many for one request."));
@@ -127,6 +132,7 @@ impl Block {
                     map_id,
                     start,
                     end,
+                    columns,
                 })),
                 (true, _) => {
                     return Err(format!(
@@ -134,7 +140,10 @@ impl Block {
                     ));
                 }
                 (false, reduce_ids) => blocks.extend(reduce_ids.iter().map(|reduce_id| {
-                    Self::Shuffle(Segment::of_one(shuffle_id, map_id, *reduce_id))
+                    Self::Shuffle(Segment {
+                        columns,
+                        ..Segment::of_one(shuffle_id, map_id, *reduce_id)
+                    })
                 })),
             }
         }
@@ -476,7 +485,8 @@ mod tests {
                 Block::Shuffle(segment) => segment.to_string(),
                 Block::Named(id) => id.to_string(),
             };
-            Block::of_fetch(fetch).map(|blocks| blocks.into_iter().map(name).collect::<Vec<_>>())
+            Block::of_fetch(fetch, false)
+                .map(|blocks| blocks.into_iter().map(name).collect::<Vec<_>>())
         };
         assert_eq!(
             names(&fetch).unwrap(),

@@ -122,6 +122,8 @@ pub enum JvmMessage {
     },
     /// `RemoveExecutor`: the JVM's backend is about to exit.
     RemoveExecutor,
+    /// An ask for the outputs of this shuffle, or of one that is not known: forwarded as it is.
+    AskMapOutputs(Option<i32>),
     /// Anything else: forwarded as it is.
     Other,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracing::{info, warn};
 
-use super::events::Input;
+use super::events::{Input, JvmMessage};
 use super::jvm_messages::classify;
 use super::registered::RegisteredExecutor;
 use super::verified::verified;
@@ -28,6 +28,13 @@ impl JvmHost for Host {
     fn ask(&self, id: i64, envelope: Vec<u8>) {
         let envelope = envelope.into();
         let message = classify(&envelope);
+        // It reads the files of this executor itself.
+        let shuffle = &self.0.native.plane.shuffle;
+        match message {
+            JvmMessage::AskMapOutputs(Some(shuffle_id)) => shuffle.shuffle_is_read(shuffle_id),
+            JvmMessage::AskMapOutputs(None) => shuffle.files_are_read(),
+            _ => {}
+        }
         self.0.input(Input::Jvm {
             message,
             envelope,

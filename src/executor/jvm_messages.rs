@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use wire::envelope::RequestEnvelope;
 use wire::ids::TaskState;
-use wire::messages::{CheckExistence, RegisterBlockManager, StatusUpdate};
+use wire::messages::{CheckExistence, GetMapOutputStatuses, RegisterBlockManager, StatusUpdate};
 
 use super::events::JvmMessage;
 use crate::report::TaskEnd;
 
 const COARSE_GRAINED: &str = "org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages$";
+
+const MAP_OUTPUT_TRACKER: &str = "MapOutputTracker";
 
 /// Endpoints that every driver of a supported version has from its start; `endpoint-verifier` need not be asked for
 /// them.
@@ -16,7 +18,7 @@ const KNOWN_ENDPOINTS: [&str; 6] = [
     "CoarseGrainedScheduler",
     "BlockManagerMaster",
     "BlockManagerMasterHeartbeat",
-    "MapOutputTracker",
+    MAP_OUTPUT_TRACKER,
     "OutputCommitCoordinator",
     "HeartbeatReceiver",
 ];
@@ -47,6 +49,7 @@ pub(super) fn classify(envelope: &Bytes) -> JvmMessage {
                 Err(_) => JvmMessage::Other,
             }
         }
+        MAP_OUTPUT_TRACKER => asked_map_outputs(&request.content),
         "HeartbeatReceiver" if class == "org.apache.spark.Heartbeat" => JvmMessage::Heartbeat,
         "endpoint-verifier" => match CheckExistence::decode(&request.content) {
             Ok(message) if KNOWN_ENDPOINTS.contains(&message.name.as_str()) => {
@@ -56,6 +59,12 @@ pub(super) fn classify(envelope: &Bytes) -> JvmMessage {
         },
         _ => JvmMessage::Other,
     }
+}
+
+/// Whoever asks where the outputs of a shuffle are is going to read them.
+fn asked_map_outputs(content: &Bytes) -> JvmMessage {
+    let asked = GetMapOutputStatuses::decode(content);
+    JvmMessage::AskMapOutputs(asked.ok().map(|message| message.shuffle_id))
 }
 
 fn status_update(content: &Bytes) -> JvmMessage {

@@ -117,6 +117,8 @@ fn settings_of_backend(app_config: &Bytes, catalog: &Catalog) -> Bytes {
         };
         set(declared::DECOMMISSION_SIGNAL.key, UNUSED);
         set(declared::DECOMMISSION_FIRST_LOOK.key, "0");
+        // Other executors make rows of their columns when it asks them.
+        set(declared::READ_HOST_LOCAL_DISK.key, "false");
         if !fallback {
             set(declared::MIGRATE_SHUFFLE_BLOCKS.key, "false");
         }

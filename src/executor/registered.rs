@@ -127,8 +127,11 @@ impl RegisteredExecutor {
             Output::AskDecommission => self.ask_decommission(),
             Output::StartMigration => {
                 let _guard = self.runtime.enter();
-                let blocks = &self.native.plane.blocks;
-                *self.migration.lock() = Some(Decommissioner::start(blocks));
+                let plane = &self.native.plane;
+                let shuffle = Arc::clone(&plane.shuffle);
+                // What others take over are rows.
+                let make_rows = move || shuffle.files_are_read();
+                *self.migration.lock() = Some(Decommissioner::start(&plane.blocks, make_rows));
             }
             Output::MigrateAgain => {
                 if let Some(migration) = &*self.migration.lock() {

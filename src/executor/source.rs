@@ -1,5 +1,6 @@
 //! Blocks of the native lanes and of the embedded JVM, for the block server.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -95,6 +96,30 @@ impl BlockSource for StoredBlocks {
                 JvmBlock::NotFound(why) => Err(why),
             }
         })
+    }
+
+    fn lacks_rows(&self, shuffle_id: i32, map_id: i64) -> bool {
+        let executor = self.executor();
+        executor.is_some_and(|executor| {
+            let shuffle = &executor.native.plane.shuffle;
+            shuffle.lacks_rows(shuffle_id, map_id)
+        })
+    }
+
+    fn make_rows(&self, shuffle_id: i32, map_id: i64) -> io::Result<()> {
+        match self.executor() {
+            Some(executor) => {
+                let made = executor.native.plane.shuffle.rows_of(shuffle_id, map_id);
+                made.map(drop)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn files_are_read(&self) {
+        if let Some(executor) = self.executor() {
+            executor.native.plane.shuffle.files_are_read();
+        }
     }
 
     fn upload(&self, upload: Upload, data: Bytes) -> Answer<Result<Bytes, String>> {

@@ -49,6 +49,7 @@ fn handle(
         }
         Ok(StorageEndpointMessage::RemoveShuffle(m)) => {
             native.shuffle_removed(m.shuffle_id);
+            native.plane.shuffle.removed(m.shuffle_id);
             Reply::Boolean(native.plane.blocks.remove_shuffle(m.shuffle_id))
         }
         Ok(StorageEndpointMessage::GetBlockStatus(m)) => {

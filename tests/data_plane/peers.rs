@@ -213,7 +213,7 @@ impl Fixture {
             .collect();
         let mut results: Vec<_> = blocks.iter().map(|_| None).collect();
         self.fetcher
-            .fetch_blocks(&self.peer, &blocks, destination, |index, result| {
+            .fetch_blocks(&self.peer, &blocks, false, destination, |index, result| {
                 assert!(results[index].replace(result).is_none(), "one result each");
             })
             .await;

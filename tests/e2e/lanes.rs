@@ -48,6 +48,12 @@ impl Report {
         all
     }
 
+    /// Map outputs that were written as columns, and those of them that rows were made of.
+    pub(crate) fn shuffle_columns(&self) -> (u64, u64) {
+        let of = |name: &str| count(&self.0, &format!("/shuffle_columns/{name}"));
+        (of("written"), of("made_rows"))
+    }
+
     /// What came of `spark.firesteel.verify=both`.
     pub(crate) fn verified(&self) -> &Value {
         &self.0["verified"]

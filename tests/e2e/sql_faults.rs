@@ -40,14 +40,19 @@ fn number(found: &Value, name: &str) -> u64 {
 }
 
 /// Ends the application; the executor must have done everything natively.
-fn stop(hold: &mut Hold, executor: &mut Running, id: &str, version: &str) {
+fn stop(hold: &mut Hold, executor: &mut Running, id: &str, version: &str) -> Report {
+    let report = end(hold, executor, id, version);
+    report.check_native();
+    report
+}
+
+/// Ends the application.
+fn end(hold: &mut Hold, executor: &mut Running, id: &str, version: &str) -> Report {
     let counted = hold.executor(id);
     hold.ask(json!({"do": "stop"}));
-    assert_eq!(executor.exit_code(20), 0, "{}", executor.log());
-    let report = Report::new(report::read(&hold.reports(), id));
-    report.check_counts(version, &counted);
+    let report = stopped(hold, executor, id, &counted, version);
     assert!(report.ended("sql") > 0, "{report:#?}");
-    report.check_native();
+    report
 }
 
 /// Aggregates, shuffles of all kinds, joins of all kinds, subqueries.
@@ -70,13 +75,15 @@ fn tpch(hold: &mut Hold, mut check: impl FnMut(&str, &Value)) -> Vec<Value> {
     answers
 }
 
+/// Outputs are columns whatever others want: rows are made of all that the plain executor asks for.
 fn fleet(version: &'static str) {
     if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
-    let mut hold = start(&distribution, "sql-fleet", &[]);
+    let columns = ["spark.firesteel.shuffle.format=columns"];
+    let mut hold = start(&distribution, "sql-fleet", &columns);
     let tables = places::tpch(&distribution);
     hold.ask(json!({"do": "sql_tables", "directory": tables}));
     let expected = plain_answers(&distribution, "sql-fleet", SOURCES, || {
@@ -99,7 +106,154 @@ fn fleet(version: &'static str) {
     });
     assert_eq!(found, expected);
     assert!(shared * 4 > stages * 3, "{shared} of {stages} stages");
-    stop(&mut hold, &mut native, "1", version);
+    let report = stop(&mut hold, &mut native, "1", version);
+    let (written, made_rows) = report.shuffle_columns();
+    assert!(written > 100 && made_rows > 100, "{report:#?}");
+}
+
+/// Executors of both kinds that read each other's files: two of ours, which write columns until the plain one comes.
+fn neighbours(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find(version);
+    // Local clusters turn it off.
+    let files = ["spark.shuffle.readHostLocalDisk=true"];
+    let mut hold = start(&distribution, "sql-neighbours", &files);
+    let mut first = hold.add_executor(&distribution, &testkit::firesteel(), "0", &[]);
+    let mut second = hold.add_executor(&distribution, &testkit::firesteel(), "1", &["0"]);
+    let kept = json!({"do": "sql_keep", "query": KEPT});
+    let expected = hold.ask(kept.clone());
+    let again = hold.ask(json!({"do": "sql_kept"}));
+    assert_eq!(again["answer"], expected["answer"], "{again}");
+    let _plain = hold.add_executor(&distribution, &testkit::jdk(), "2", &["0", "1"]);
+    // The shuffles are there already, as columns.
+    for _ in 0..3 {
+        let found = hold.ask(json!({"do": "sql_kept"}));
+        assert_eq!(found["answer"], expected["answer"], "{found}");
+        assert_eq!(number(&found, "failed_fetches"), 0, "{found}");
+    }
+    for _ in 0..3 {
+        let found = hold.ask(kept.clone());
+        assert_eq!(found["answer"], expected["answer"], "{found}");
+        assert_eq!(number(&found, "failed_fetches"), 0, "{found}");
+    }
+    let counted = hold.executor("1");
+    let reports = [
+        stop(&mut hold, &mut first, "0", version),
+        stopped(&hold, &mut second, "1", &counted, version),
+    ];
+    for report in &reports {
+        report.check_native();
+        let (written, made_rows) = report.shuffle_columns();
+        assert!(written >= made_rows, "{report:#?}");
+    }
+    let written: u64 = reports
+        .iter()
+        .map(|report| report.shuffle_columns().0)
+        .sum();
+    let made_rows: u64 = reports
+        .iter()
+        .map(|report| report.shuffle_columns().1)
+        .sum();
+    assert!(written >= 4 && made_rows >= 1, "{reports:#?}");
+}
+
+/// A query whose last stage is left to the JVM, as `sin` is HotSpot's own.
+const LEFT_TO_JVM: &str = "select k, round(sin(n), 3) as s from (select id % 1000 as k, count(*) as n \
+     from range(0, 400000, 1, 4) group by id % 1000, id % 7)";
+
+/// The JVMs of two executors read what was written as columns, their own and the other's.
+fn jvms(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find(version);
+    for (name, more) in [
+        ("sql-jvms", "spark.shuffle.readHostLocalDisk=false"),
+        ("sql-jvms-near", "spark.shuffle.readHostLocalDisk=true"),
+    ] {
+        let mut hold = start(&distribution, name, &[more]);
+        let mut first = hold.add_executor(&distribution, &testkit::firesteel(), "0", &[]);
+        let mut second = hold.add_executor(&distribution, &testkit::firesteel(), "1", &["0"]);
+        let query = json!({"do": "sql_run", "query": LEFT_TO_JVM});
+        let mut answers = Vec::new();
+        for _ in 0..3 {
+            let found = hold.ask(query.clone());
+            assert_eq!(number(&found, "failed_fetches"), 0, "{found}");
+            answers.push(found["answer"].clone());
+        }
+        assert_eq!(answers[0]["rows"], 7000, "{answers:?}");
+        assert!(
+            answers.iter().all(|answer| *answer == answers[0]),
+            "{answers:?}"
+        );
+        let counted = hold.executor("1");
+        let reports = [
+            end(&mut hold, &mut first, "0", version),
+            stopped(&hold, &mut second, "1", &counted, version),
+        ];
+        let written: u64 = reports
+            .iter()
+            .map(|report| report.shuffle_columns().0)
+            .sum();
+        let made_rows: u64 = reports
+            .iter()
+            .map(|report| report.shuffle_columns().1)
+            .sum();
+        assert!(written >= 4 && made_rows >= 4, "{reports:#?}");
+        for report in &reports {
+            assert!(
+                report.ended("jvm") > 0 && report.bailed_out().is_empty(),
+                "{report:#?}"
+            );
+        }
+    }
+}
+
+/// Map outputs that are columns move before their executor leaves: nothing is computed again.
+fn leaver(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let distribution = Distribution::find(version);
+    let settings = [
+        "spark.decommission.enabled=true",
+        "spark.storage.decommission.enabled=true",
+        "spark.storage.decommission.replicationReattemptInterval=1s",
+    ];
+    let mut hold = start(&distribution, "sql-leaver", &settings);
+    let mut first = hold.add_executor(&distribution, &testkit::firesteel(), "0", &[]);
+    let expected = hold.ask(json!({"do": "sql_keep", "query": KEPT}));
+    let mut second = hold.add_executor(&distribution, &testkit::firesteel(), "1", &["0"]);
+    first.signal(Signal::POWER);
+    assert_eq!(first.exit_code(60), 0, "{}", first.log());
+    hold.wait_for_executors(&["1"]);
+    let found = hold.ask(json!({"do": "sql_kept"}));
+    assert_eq!(found["answer"], expected["answer"], "{found}");
+    assert_eq!(number(&found, "failed_fetches"), 0, "{found}");
+    assert_eq!(number(&found, "attempts"), 1, "{found}");
+    let left = Report::new(report::read(&hold.reports(), "0"));
+    let (written, made_rows) = left.shuffle_columns();
+    assert!(written > 0 && made_rows == written, "{left:#?}");
+    stop(&mut hold, &mut second, "1", version);
+}
+
+/// An executor of an application that has ended.
+fn stopped(
+    hold: &Hold,
+    executor: &mut Running,
+    id: &str,
+    counted: &Value,
+    version: &str,
+) -> Report {
+    assert_eq!(executor.exit_code(20), 0, "{}", executor.log());
+    let report = Report::new(report::read(&hold.reports(), id));
+    report.check_counts(version, counted);
+    report
 }
 
 /// A query whose map outputs have some size.
@@ -159,3 +313,6 @@ fn files(version: &'static str) {
 
 each_version!(sql_on_executors_of_both_kinds, super::fleet);
 each_version!(sql_survives_lost_and_damaged_files, super::files);
+each_version!(neighbours_of_both_kinds_read_files, super::neighbours);
+each_version!(jvms_read_columns_as_rows, super::jvms);
+each_version!(columns_of_an_executor_that_leaves, super::leaver);

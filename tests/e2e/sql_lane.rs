@@ -101,6 +101,8 @@ fn interpreted(version: &'static str) {
         for report in reports(&outcome, version) {
             assert!(report.ended("sql") > 0, "{report:#?}");
             report.check_native();
+            let (written, made_rows) = report.shuffle_columns();
+            assert!(written > 50 && made_rows == 0, "{report:#?}");
         }
     }
 }

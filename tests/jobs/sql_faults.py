@@ -122,7 +122,8 @@ class SqlFaults:
 
     def sql_damage(self, command):
         """Does something to all map outputs below a directory; says to how many files."""
-        files = [file for file in glob.glob(f"{command['directory']}/**/shuffle_*.data", recursive=True)
+        files = [file for kind in ("data", "columns")
+                 for file in glob.glob(f"{command['directory']}/**/shuffle_*.{kind}", recursive=True)
                  if os.path.getsize(file)]
         for file in files:
             DAMAGE[command["how"]](file)

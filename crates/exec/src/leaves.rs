@@ -1,4 +1,4 @@
-//! Leaves but scans: shuffles that are read, rows that came with the task, and ranges.
+//! Leaves but scans and shuffles: rows that came with the task, and ranges.
 
 use std::sync::Arc;
 
@@ -10,134 +10,16 @@ use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 
 use super::exec::{OperatorExec, Start, batch_of, from_fn};
-use super::lower::{Demand, Lowered, Result, leaf_input, places, schema_of_columns};
-use super::sources::BlockStream;
+use super::lower::{Demand, Lowered, Result, leaf_input, schema_of_columns};
+use super::shuffle_read::RowsRead;
 use catalyst::Attribute;
 use catalyst::DataType;
 use catalyst::LeafInput;
 use catalyst::Unsupported;
-use catalyst::{Columns, LeafId, ShuffleRead};
+use catalyst::{Columns, LeafId};
+use rows::RowSpan;
 use rows::error::bail_out;
 use rows::types::schema_of;
-use rows::{RowDecoder, RowSpan};
-
-/// How the rows of a leaf are read.
-#[derive(Debug, Clone)]
-enum RowsRead {
-    /// As columns.
-    Columns {
-        /// Types of all columns of the rows.
-        types: Arc<[DataType]>,
-        /// Places of those that are put out, if not all.
-        places: Option<Arc<[usize]>>,
-    },
-    /// Whole, as nothing is known of their columns but perhaps their number.
-    Whole { num_fields: Option<usize> },
-}
-
-impl RowsRead {
-    /// How rows with these columns are read, and the columns that are put out.
-    fn new(columns: &Columns, demand: Demand<'_>) -> Result<(Self, Columns)> {
-        let columns = match columns {
-            Columns::Known(columns) => columns,
-            Columns::Opaque { num_fields } => {
-                let num_fields = *num_fields;
-                return Ok((Self::Whole { num_fields }, Columns::Opaque { num_fields }));
-            }
-        };
-        let types = columns.iter().map(|column| column.data_type.clone());
-        let types: Arc<[DataType]> = types.collect();
-        // Columns that nobody asks for may have any type.
-        let (places, columns) = places(columns, demand);
-        let places = places.map(Into::into);
-        Ok((Self::Columns { types, places }, Columns::Known(columns)))
-    }
-
-    fn decoder(&self) -> DataFusionResult<RowDecoder> {
-        let decoder = match self {
-            Self::Whole { num_fields } => Ok(RowDecoder::opaque(*num_fields)),
-            Self::Columns {
-                types,
-                places: None,
-            } => RowDecoder::new(types.iter()),
-            Self::Columns {
-                types,
-                places: Some(places),
-            } => RowDecoder::of_places(types, places),
-        };
-        decoder.map_err(|reason| bail_out(reason.to_string()))
-    }
-}
-
-/// Lowers a shuffle that is read.
-pub(super) fn shuffle(
-    leaf: LeafId,
-    read: ShuffleRead,
-    output: &Columns,
-    demand: Demand<'_>,
-) -> Result<Lowered> {
-    let fields = usize::try_from(read.num_fields).ok();
-    if output.num_fields() != fields {
-        return Err(Unsupported::of_use("rows of another width"));
-    }
-    let (rows, columns) = RowsRead::new(output, demand)?;
-    let of = schema_of_columns(&columns)?;
-    Lowered::of(
-        columns,
-        Box::new(move |task, inputs| {
-            let LeafInput::Shuffle(spec) = *leaf_input(leaf, inputs)? else {
-                return Err(Unsupported::of_use("a shuffle without blocks"));
-            };
-            let (rows, task_sources) = (rows.clone(), Arc::clone(&task.sources));
-            let start = move |start: &Start<'_>| {
-                let sources = Arc::clone(&task_sources);
-                let (schema, baseline) = (Arc::clone(start.schema), start.baseline());
-                let mut decoder = rows.decoder()?;
-                // Opened by the first row that is asked for: a join reads one side after the other.
-                let mut stream: Option<Box<dyn BlockStream>> = None;
-                let mut ended = false;
-                let mut next = move || loop {
-                    let batch = {
-                        let _timer = baseline.elapsed_compute().timer();
-                        decoder.next()?
-                    };
-                    let batch = match batch {
-                        None if ended => return Ok(None),
-                        Some(batch) => Some(batch),
-                        None => {
-                            let open = match &mut stream {
-                                Some(open) => open,
-                                none => none.insert(sources.shuffle(&read, spec)?),
-                            };
-                            match open.next()? {
-                                Some(block) => {
-                                    decoder.push(block);
-                                    None
-                                }
-                                None => {
-                                    ended = true;
-                                    decoder.finish()?
-                                }
-                            }
-                        }
-                    };
-                    if let Some(batch) = batch {
-                        baseline.record_output(batch.num_rows());
-                        let rows = batch.num_rows();
-                        return batch_of(&schema, batch.columns().to_vec(), rows).map(Some);
-                    }
-                };
-                let alive = Arc::clone(&task_sources);
-                Ok(from_fn(move || {
-                    alive.alive()?;
-                    next()
-                })
-                .boxed())
-            };
-            Ok(leaf_exec("ShuffledRowRDD", &of, start))
-        }),
-    )
-}
 
 /// Lowers rows that come with the task; `name` is the operator's.
 pub(super) fn local(
@@ -274,7 +156,11 @@ pub(super) fn range(leaf: LeafId, range: Range, output: &[Attribute]) -> Result<
     )
 }
 
-fn leaf_exec<F>(name: &'static str, schema: &SchemaRef, start: F) -> Arc<dyn ExecutionPlan>
+pub(super) fn leaf_exec<F>(
+    name: &'static str,
+    schema: &SchemaRef,
+    start: F,
+) -> Arc<dyn ExecutionPlan>
 where
     F: Fn(&Start<'_>) -> DataFusionResult<super::exec::Batches> + Send + Sync + 'static,
 {

@@ -26,6 +26,7 @@ mod python;
 mod records;
 mod scan;
 pub mod schema;
+mod shuffle_read;
 mod sort;
 mod sources;
 mod union;
@@ -48,7 +49,7 @@ pub use python::{ArrowResult, DataFramePickler};
 pub use records::{CsvTypes, JsonTypes};
 pub use sources::{
     BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,
-    PythonCallee, PythonFrames, PythonRows, PythonTimes, Shared, SharedMemory, Sources,
+    PythonCallee, PythonFrames, PythonRows, PythonTimes, Records, Shared, SharedMemory, Sources,
 };
 
 #[cfg(test)]

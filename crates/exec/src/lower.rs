@@ -12,8 +12,8 @@ use super::exec::{Batches, OperatorExec, Start, StartFn};
 use super::metrics::Measured;
 use super::plan::Task;
 use super::{
-    aggregate, cached, filter, generate, join, leaves, limit, project, python, scan, sort, union,
-    window,
+    aggregate, cached, filter, generate, join, leaves, limit, project, python, scan, shuffle_read,
+    sort, union, window,
 };
 use catalyst::Metric;
 use catalyst::Unsupported;
@@ -261,7 +261,7 @@ impl Lowering {
                 limit::limit(*limit, *offset, child)?
             }
             OperatorKind::ShuffleRead { leaf, shuffle } => {
-                leaves::shuffle(*leaf, *shuffle, &operator.output, demand)?
+                shuffle_read::shuffle(*leaf, *shuffle, &operator.output, demand)?
             }
             OperatorKind::LocalTableScan { leaf } => {
                 leaves::local("LocalTableScanExec", *leaf, &operator.output, demand)?

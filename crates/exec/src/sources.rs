@@ -38,8 +38,7 @@ pub type Make<'a> = dyn FnMut(&[u8], Box<dyn SharedMemory>) -> Result<Shared> + 
 ///
 /// Errors are to be [`RunError`](rows::error::RunError)s.
 pub trait Sources: Debug + Send + Sync {
-    /// The blocks of a shuffle that a task reads, decompressed: each is one or more streams of `UnsafeRowSerializer`,
-    /// one after the other.
+    /// The blocks of a shuffle that a task reads, as rows or as columns.
     ///
     /// # Errors
     /// Where the blocks are is not known.
@@ -256,13 +255,22 @@ impl PythonTimes {
     }
 }
 
+/// What shuffles hold, decompressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Records {
+    /// Whole records of one or more streams of `UnsafeRowSerializer`, one after the other.
+    Rows(Bytes),
+    /// A frame of the crate `columns`.
+    Columns(Bytes),
+}
+
 /// Blocks of a shuffle, one after the other.
 pub trait BlockStream: Send {
-    /// The next block; `None` after the last.
+    /// The next records; `None` after the last.
     ///
     /// # Errors
     /// The block cannot be fetched or decompressed.
-    fn next(&mut self) -> Result<Option<Bytes>>;
+    fn next(&mut self) -> Result<Option<Records>>;
 }
 
 /// The bytes of a file.

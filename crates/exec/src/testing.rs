@@ -21,7 +21,7 @@ use futures::TryStreamExt;
 use javaser::Limits;
 use javaser::arena::Graph;
 
-use super::{BlockStream, FileBytes, Make, NativeStage, Shared, Sources, TaskPlan};
+use super::{BlockStream, FileBytes, Make, NativeStage, Records, Shared, Sources, TaskPlan};
 use catalyst::JoinType;
 use catalyst::Metric;
 use catalyst::{Attribute, Expr, ExprId};
@@ -170,8 +170,8 @@ impl Sources for Given {
 struct Blocks(std::vec::IntoIter<Bytes>);
 
 impl BlockStream for Blocks {
-    fn next(&mut self) -> Result<Option<Bytes>> {
-        Ok(self.0.next())
+    fn next(&mut self) -> Result<Option<Records>> {
+        Ok(self.0.next().map(Records::Rows))
     }
 }
 

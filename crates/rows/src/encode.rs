@@ -150,6 +150,27 @@ impl RowEncoder {
         self.encode_sources(batch)
     }
 
+    /// Bytes of the rows of a batch without their sizes, as [`EncodedRows::data_size`] has it, from their lengths only.
+    ///
+    /// # Errors
+    /// As [`RowEncoder::encode`].
+    pub fn data_size(&mut self, batch: &RecordBatch) -> Result<usize> {
+        let Some(columns) = self.columns.take() else {
+            return self.encode(batch).map(|rows| rows.data_size());
+        };
+        let sized = self.measure(batch, &columns);
+        self.columns = Some(columns);
+        sized?;
+        Ok(self.sizes.iter().map(|size| *size as usize).sum())
+    }
+
+    fn measure(&mut self, batch: &RecordBatch, columns: &[Column]) -> Result<()> {
+        let rows = u32::try_from(batch.num_rows()).map_err(|_| bail_out("too many rows"))?;
+        self.sources.clear();
+        self.sources.extend(0..rows);
+        self.add_up(columns, batch.columns()).map(drop)
+    }
+
     /// These rows of a batch, in this order.
     ///
     /// # Errors
@@ -180,12 +201,7 @@ impl RowEncoder {
     }
 
     fn encode_columns(&mut self, columns: &[Column], arrays: &[ArrayRef]) -> Result<()> {
-        check_types(columns, arrays.iter())?;
-        let fixed = fixed_bytes(columns.len());
-        self.sizes.clear();
-        let size = u32::try_from(fixed).map_err(|_| bail_out("too many columns"))?;
-        self.sizes.resize(self.sources.len(), size);
-        add_sizes(columns, arrays, &self.sources, &mut self.sizes)?;
+        let size = self.add_up(columns, arrays)?;
         self.allocate()?;
         let tiles = self
             .sources
@@ -200,6 +216,17 @@ impl RowEncoder {
             write(columns, arrays, sources, &starts, cursors, &mut self.bytes)?;
         }
         Ok(())
+    }
+
+    /// Finds out the sizes of all rows. Gives that of a row without anything behind the slots.
+    fn add_up(&mut self, columns: &[Column], arrays: &[ArrayRef]) -> Result<u32> {
+        check_types(columns, arrays.iter())?;
+        let fixed = fixed_bytes(columns.len());
+        self.sizes.clear();
+        let size = u32::try_from(fixed).map_err(|_| bail_out("too many columns"))?;
+        self.sizes.resize(self.sources.len(), size);
+        add_sizes(columns, arrays, &self.sources, &mut self.sizes)?;
+        Ok(size)
     }
 
     fn encode_opaque(&mut self, arrays: &[ArrayRef]) -> Result<()> {

@@ -126,6 +126,10 @@ pub enum BlockTransferMessage {
     },
 }
 
+/// Stands behind a [`FetchShuffleBlocks`] or a `GetLocalDirsForExecutors` of a native executor: whoever asks can read
+/// columns. Nothing of Spark's looks behind the last field of a message.
+pub const TAKES_COLUMNS: &[u8] = b"FCOL";
+
 /// Blocks of one shuffle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FetchShuffleBlocks {

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
-use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks};
+use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks, TAKES_COLUMNS};
 use wire::ids::{BlockId, BlockManagerId};
 
 impl BlockFetcher {
@@ -15,18 +15,21 @@ impl BlockFetcher {
     /// `spark.shuffle.io.maxRetries` times after `spark.shuffle.io.retryWait`, unless the driver says that the executor
     /// is gone.
     ///
-    /// Memory is the caller's concern: all blocks are asked for at once. Dropping the future gives the rest up.
+    /// Memory is the caller's concern: all blocks are asked for at once. Dropping the future gives the rest up. Whoever
+    /// takes `columns` may get blocks of shuffles as rows or as columns.
     pub async fn fetch_blocks(
         &self,
         peer: &BlockManagerId,
         blocks: &[BlockId],
+        columns: bool,
         destination: Destination,
         mut each: impl FnMut(usize, Result<FetchedBlock, BlockFetchError>),
     ) {
         let mut wanted: BTreeSet<usize> = (0..blocks.len()).collect();
         let mut retries = 0;
         while !wanted.is_empty() {
-            let request = Request::new(self, peer, blocks, &wanted);
+            let mut request = Request::new(self, peer, blocks, &wanted);
+            request.columns = columns;
             let mut failed = self
                 .attempt(peer, request, destination, |index, result| {
                     wanted.remove(&index);
@@ -85,8 +88,11 @@ impl BlockFetcher {
         mut each: impl FnMut(usize, Result<FetchedBlock, BlockFetchError>),
     ) -> Result<(), BlockFetchError> {
         let client = self.client(peer).await?;
-        let body = request.message.write()?.into();
-        let answer = client.ask(body, self.settings.timeout).await?;
+        let mut body = request.message.write()?;
+        if request.columns {
+            body.extend_from_slice(TAKES_COLUMNS);
+        }
+        let answer = client.ask(body.into(), self.settings.timeout).await?;
         let Message::StreamHandle {
             stream_id,
             num_chunks,
@@ -148,6 +154,8 @@ impl BlockFetcher {
 struct Request {
     message: Message,
     order: Vec<usize>,
+    /// Whether blocks may be columns.
+    columns: bool,
 }
 
 impl Request {
@@ -172,6 +180,7 @@ impl Request {
         match shuffle {
             Some(shuffle) => shuffle.into_request(app_id, exec_id),
             None => Self {
+                columns: false,
                 order: named().map(|(index, _)| index).collect(),
                 message: Message::OpenBlocks {
                     app_id,
@@ -244,6 +253,7 @@ impl ShuffleRequest {
             order.extend(map.order);
         }
         Request {
+            columns: false,
             order,
             message: Message::FetchShuffleBlocks(FetchShuffleBlocks {
                 app_id,

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wire::WireError;
-use wire::block_transfer::{BlockTransferMessage as Message, Cause, ExecutorShuffleInfo};
+use wire::block_transfer::{
+    BlockTransferMessage as Message, Cause, ExecutorShuffleInfo, TAKES_COLUMNS,
+};
 use wire::ids::{BlockId, BlockManagerId};
 
 use super::crypto::IoEncryption;
@@ -173,7 +175,7 @@ impl BlockFetcher {
         };
         let mut fetched = None;
         let blocks = std::slice::from_ref(block_id);
-        self.fetch_blocks(peer, blocks, destination, |_, result| {
+        self.fetch_blocks(peer, blocks, false, destination, |_, result| {
             fetched = Some(result);
         })
         .await;
@@ -229,7 +231,10 @@ impl BlockFetcher {
             app_id: self.env.app_id.clone(),
             exec_ids: executor_ids,
         };
-        match self.ask(host, port, &message).await? {
+        let mut body = message.write()?;
+        // No rows need to be there for us.
+        body.extend_from_slice(TAKES_COLUMNS);
+        match self.ask_with(host, port, body.into()).await? {
             Message::LocalDirsForExecutors { local_dirs_by_exec } => Ok(local_dirs_by_exec),
             _ => Err(BlockFetchError::Protocol(
                 "GetLocalDirsForExecutors was not answered".into(),
@@ -316,8 +321,16 @@ impl BlockFetcher {
         port: u16,
         message: &Message,
     ) -> Result<Message, BlockFetchError> {
+        self.ask_with(host, port, message.write()?.into()).await
+    }
+
+    async fn ask_with(
+        &self,
+        host: &str,
+        port: u16,
+        body: Bytes,
+    ) -> Result<Message, BlockFetchError> {
         let client = self.pool.client(host, port).await?;
-        let body = message.write()?.into();
         let answer = client.ask(body, self.settings.timeout).await?;
         Ok(Message::read(&answer)?)
     }

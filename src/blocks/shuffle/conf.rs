@@ -4,6 +4,41 @@ use super::super::checksum::Algorithm;
 use crate::config::{SettingError, SparkProperties, declared};
 use wire::map_status_rules::MapStatusRules;
 
+/// How native lanes write rows of Spark SQL to shuffles: `spark.firesteel.shuffle.format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShuffleFormat {
+    /// As Spark does.
+    Rows,
+    /// As columns, until rows of a shuffle are wanted.
+    Auto,
+    /// As columns, also if rows of other outputs of a shuffle are wanted.
+    Columns,
+}
+
+impl ShuffleFormat {
+    /// What the setting says, if nobody but executors reads the files, and they read them as they lie there: rows where
+    /// an external shuffle service serves them, blocks are asked for by name, or what lies on disks is encrypted.
+    fn new(conf: &SparkProperties, plain_files: bool) -> Result<Self, SettingError> {
+        let format = match conf.text(&declared::SHUFFLE_FORMAT).as_str() {
+            "auto" => Self::Auto,
+            "rows" => Self::Rows,
+            "columns" => Self::Columns,
+            other => {
+                return Err(SettingError::Invalid {
+                    key: declared::SHUFFLE_FORMAT.key.to_owned(),
+                    value: other.to_owned(),
+                    expected: "auto, rows or columns".to_owned(),
+                });
+            }
+        };
+        let encrypted = conf.switch(&declared::IO_ENCRYPTION_ENABLED)?;
+        match plain_files && !encrypted {
+            true => Ok(format),
+            false => Ok(Self::Rows),
+        }
+    }
+}
+
 /// What reading and writing shuffles obeys.
 #[derive(Debug, Clone)]
 pub struct ShuffleConf {
@@ -35,6 +70,8 @@ pub struct ShuffleConf {
     pub sync: bool,
     /// How exact the sizes are that a map task reports.
     pub map_status: MapStatusRules,
+    /// How rows of Spark SQL are written.
+    pub format: ShuffleFormat,
     /// Records after which a writer goes to disk, whatever memory there is:
     /// `spark.shuffle.spill.numElementsForceSpillThreshold`.
     pub force_spill: u64,
@@ -85,6 +122,7 @@ impl ShuffleConf {
                     .decimal(&declared::ACCURATE_BLOCK_SKEWED_FACTOR)?,
                 max_accurate_skewed_blocks: conf.number(&declared::MAX_ACCURATE_SKEWED_BLOCKS)?,
             },
+            format: ShuffleFormat::new(conf, !service && !old_fetch_protocol)?,
             force_spill: conf.number(&declared::FORCE_SPILL_THRESHOLD)?,
         })
     }
@@ -106,6 +144,7 @@ mod tests {
         assert_eq!(conf.map_status, MapStatusRules::default());
         assert!(conf.read_host_local && !conf.open_permissions);
         assert_eq!(conf.external_service_port, None);
+        assert_eq!(conf.format, ShuffleFormat::Auto);
     }
 
     #[test]
@@ -125,7 +164,30 @@ mod tests {
     }
 
     #[test]
+    fn files_that_others_read_have_rows() {
+        let format = |value, more| {
+            let pairs = [("spark.firesteel.shuffle.format", value), more];
+            conf(&pairs).unwrap().format
+        };
+        for (value, expected) in [
+            ("auto", ShuffleFormat::Auto),
+            ("rows", ShuffleFormat::Rows),
+            ("columns", ShuffleFormat::Columns),
+        ] {
+            assert_eq!(format(value, ("spark.app.name", "x")), expected);
+            for rows in [
+                "spark.shuffle.service.enabled",
+                "spark.shuffle.useOldFetchProtocol",
+                "spark.io.encryption.enabled",
+            ] {
+                assert_eq!(format(value, (rows, "true")), ShuffleFormat::Rows, "{rows}");
+            }
+        }
+    }
+
+    #[test]
     fn nonsense_is_refused() {
+        assert!(conf(&[("spark.firesteel.shuffle.format", "parquet")]).is_err());
         assert!(conf(&[("spark.shuffle.checksum.algorithm", "md5")]).is_err());
         assert!(conf(&[("spark.reducer.maxReqsInFlight", "0")]).is_err());
     }

@@ -21,6 +21,8 @@ pub struct ReadRange {
     pub partitions: Range<i32>,
     /// Whether blocks of one map for neighbouring reducers may be read as one: the records' serializer allows it.
     pub batch: bool,
+    /// Whether blocks may be columns.
+    pub columns: bool,
 }
 
 /// One block that has data, or several neighbours of one map.
@@ -189,6 +191,7 @@ mod tests {
             maps,
             partitions,
             batch,
+            columns: false,
         }
     }
 

@@ -5,6 +5,8 @@
 //! | `writer` | records of a map task to segments of reducers |
 //! | `output` | the files of a map output |
 //! | `segment` | compression and encryption of segments |
+//! | `frames` | batches of columns in segments |
+//! | `columns` | map outputs that are columns, and rows made of them |
 //! | `tracker` | who has which map outputs |
 //! | `locations` | which blocks a reader wants from whom |
 //! | `flight` | which of them may be on their way |
@@ -13,9 +15,11 @@
 //! | `reader` | blocks as they become readable |
 //! | `stream` | the records of one block, and the cause of damage |
 
+mod columns;
 mod conf;
 mod error;
 mod flight;
+mod frames;
 mod locations;
 mod network;
 mod output;
@@ -26,8 +30,10 @@ mod tracker;
 mod transfer;
 mod writer;
 
-pub use conf::ShuffleConf;
+pub use columns::{ColumnCounts, ColumnsWriter};
+pub use conf::{ShuffleConf, ShuffleFormat};
 pub use error::{FetchFailure, ShuffleError};
+pub use frames::ColumnFrame;
 pub use locations::{ReadRange, ShuffleBlock};
 pub use network::{DriverBroadcasts, NetworkTransfer};
 pub use reader::ShuffleBlocks;
@@ -37,6 +43,8 @@ pub use transfer::{BlockTransfer, DirsByExecutor, Told};
 pub use writer::ShuffleWriter;
 
 #[cfg(fuzzing)]
+pub(super) use frames::fuzz_frames;
+#[cfg(fuzzing)]
 pub(super) use tracker::join_chunks;
 
 use super::metrics::{ShuffleReadMetrics, ShuffleWriteMetrics, SpillMetrics};
@@ -44,6 +52,7 @@ use super::{BlockEnv, ShuffleFiles};
 use crate::cancel::Cancellation;
 use crate::config::SettingError;
 use crate::memory::budget::ExecutionMemory;
+use columns::ColumnOutputs;
 use output::MapOutputs;
 use reader::Shared;
 use segment::SegmentFormat;
@@ -57,6 +66,7 @@ use writer::WriterRules;
 pub struct Shuffle {
     shared: Arc<Shared>,
     rules: Arc<WriterRules>,
+    rules_of_columns: Arc<WriterRules>,
     memory: ExecutionMemory,
 }
 
@@ -87,17 +97,30 @@ impl Shuffle {
             conf.open_permissions,
             conf.sync,
         );
-        let rules = WriterRules {
-            outputs,
-            format: format.clone(),
-            location: server_id(&env.block_manager_id, &conf),
-            map_status: conf.map_status,
-            force_spill: conf.force_spill,
+        let rules = |outputs, format| {
+            Arc::new(WriterRules {
+                outputs,
+                format,
+                location: server_id(&env.block_manager_id, &conf),
+                map_status: conf.map_status,
+                force_spill: conf.force_spill,
+            })
         };
+        let of_columns = MapOutputs::of_columns(Arc::clone(&env.local_dirs), conf.sync);
+        let rules_of_columns = rules(of_columns, SegmentFormat::as_is()?);
+        let rules = rules(outputs, format.clone());
+        let files = ShuffleFiles::new(Arc::clone(&env.local_dirs));
+        let columns = ColumnOutputs::new(
+            conf.format,
+            files.clone(),
+            Arc::clone(&rules),
+            memory.clone(),
+        );
         let tracker = MapOutputTracker::new(Arc::clone(&env), broadcasts)?;
         Ok(Self {
             shared: Arc::new(Shared {
-                files: ShuffleFiles::new(Arc::clone(&env.local_dirs)),
+                files,
+                columns: Arc::new(columns),
                 neighbours: Default::default(),
                 tracker: Arc::new(tracker),
                 env,
@@ -105,7 +128,8 @@ impl Shuffle {
                 format,
                 transfer,
             }),
-            rules: Arc::new(rules),
+            rules,
+            rules_of_columns,
             memory,
         })
     }
@@ -155,6 +179,71 @@ impl Shuffle {
             metrics,
             spill_metrics,
         )
+    }
+
+    /// As [`Shuffle::writer`] for rows as columns; `None` if outputs of that shuffle are to be rows.
+    ///
+    /// # Errors
+    /// Not seen.
+    pub fn column_writer<'a>(
+        &self,
+        shuffle_id: i32,
+        map_id: i64,
+        task_attempt_id: i64,
+        num_partitions: usize,
+        metrics: &'a ShuffleWriteMetrics,
+        spill_metrics: &'a SpillMetrics,
+    ) -> io::Result<Option<ColumnsWriter<'a>>> {
+        let outputs = &self.shared.columns;
+        if !outputs.are_wanted(shuffle_id) {
+            return Ok(None);
+        }
+        let writer = ShuffleWriter::new(
+            Arc::clone(&self.rules_of_columns),
+            shuffle_id,
+            map_id,
+            num_partitions,
+            self.memory.of_task(task_attempt_id),
+            metrics,
+            spill_metrics,
+        )?;
+        let output = (shuffle_id, map_id);
+        Ok(Some(ColumnsWriter::new(writer, output, outputs)))
+    }
+
+    /// Whether a map output of this executor is columns and nothing else.
+    pub fn lacks_rows(&self, shuffle_id: i32, map_id: i64) -> bool {
+        self.shared.columns.lacks_rows(shuffle_id, map_id)
+    }
+
+    /// Makes rows of a map output of this executor for somebody who asks for it and takes no columns. Gives whether it
+    /// was columns.
+    ///
+    /// # Errors
+    /// They cannot be made.
+    pub fn rows_of(&self, shuffle_id: i32, map_id: i64) -> io::Result<bool> {
+        self.shared.columns.rows_of(shuffle_id, map_id)
+    }
+
+    /// Somebody is going to read Spark's files of a shuffle in this executor's directories: makes rows of all its
+    /// outputs, and of those that are written from now on. What cannot be made is missing then, as are lost files.
+    pub fn shuffle_is_read(&self, shuffle_id: i32) {
+        self.shared.columns.shuffle_is_read(shuffle_id);
+    }
+
+    /// As [`Shuffle::shuffle_is_read`] for all shuffles.
+    pub fn files_are_read(&self) {
+        self.shared.columns.files_are_read();
+    }
+
+    /// The files of a shuffle were removed.
+    pub fn removed(&self, shuffle_id: i32) {
+        self.shared.columns.removed(shuffle_id);
+    }
+
+    /// Outputs that were columns so far.
+    pub fn column_counts(&self) -> ColumnCounts {
+        self.shared.columns.counts()
     }
 
     /// The records of a map output of this executor for one reducer.

@@ -24,6 +24,7 @@ impl BlockTransfer for NetworkTransfer {
         address: Arc<BlockManagerId>,
         blocks: Arc<[ShuffleBlock]>,
         to_disk: bool,
+        columns: bool,
         told: Told,
     ) -> Answer<()> {
         let fetcher = Arc::clone(&self.0);
@@ -37,7 +38,7 @@ impl BlockTransfer for NetworkTransfer {
                 told.tell(index, result.map_err(|error| error.to_string()));
             };
             fetcher
-                .fetch_blocks(&address, &ids, destination, tell)
+                .fetch_blocks(&address, &ids, columns, destination, tell)
                 .await;
         })
     }

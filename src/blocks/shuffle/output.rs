@@ -1,7 +1,7 @@
 //! The files of one map output, from temporary ones to their final names (Spark's `IndexShuffleBlockResolver`).
 
 use super::super::checksum::Algorithm;
-use super::super::{FileName, LocalDirs, ShuffleFile};
+use super::super::{FileName, Form, LocalDirs, ShuffleFile};
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,6 +13,7 @@ use uuid::Uuid;
 #[derive(Debug)]
 pub(super) struct MapOutputs {
     dirs: Arc<LocalDirs>,
+    form: Form,
     checksum: Option<Algorithm>,
     open_permissions: bool,
     sync: bool,
@@ -43,10 +44,19 @@ impl MapOutputs {
     ) -> Self {
         Self {
             dirs,
+            form: Form::Rows,
             checksum,
             open_permissions,
             sync,
             commit: Mutex::new(()),
+        }
+    }
+
+    /// Outputs that are columns, whose frames have checksums of their own. Nobody but this user reads them.
+    pub(super) fn of_columns(dirs: Arc<LocalDirs>, sync: bool) -> Self {
+        Self {
+            form: Form::Columns,
+            ..Self::new(dirs, None, false, sync)
         }
     }
 
@@ -68,7 +78,7 @@ impl MapOutputs {
 
     /// A file beside the data file, which [`MapOutputs::commit`] renames.
     pub(super) fn data_file(&self, shuffle_id: i32, map_id: i64) -> io::Result<TempFile> {
-        self.temp(&self.path(shuffle_id, map_id, ShuffleFile::Data))
+        self.temp(&self.path(shuffle_id, map_id, self.form.data()))
     }
 
     /// Gives the files their names. `data` has segments of `lengths`, `None` if there is no record; `checksums` has one
@@ -86,8 +96,8 @@ impl MapOutputs {
         checksums: &[u32],
         data: Option<TempFile>,
     ) -> io::Result<()> {
-        let index_path = self.path(shuffle_id, map_id, ShuffleFile::Index);
-        let data_path = self.path(shuffle_id, map_id, ShuffleFile::Data);
+        let index_path = self.path(shuffle_id, map_id, self.form.index());
+        let data_path = self.path(shuffle_id, map_id, self.form.data());
         let _one = self.commit.lock();
         if let Some(committed) = committed(&index_path, &data_path, lengths.len()) {
             lengths.copy_from_slice(&committed);
@@ -262,6 +272,17 @@ mod tests {
         let outputs = outputs(root.path(), Some(Algorithm::Adler32), false);
         outputs.commit(1, 2, &mut [0, 0], &[], None).unwrap();
         assert_eq!(names(&outputs), ["shuffle_1_2_0.index"]);
+    }
+
+    #[test]
+    fn columns_have_files_of_their_own() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = LocalDirs::create(&[root.path().to_owned()], 64, false).unwrap();
+        let outputs = MapOutputs::of_columns(Arc::new(dirs), false);
+        let data = outputs.data_file(3, 9).unwrap();
+        outputs.commit(3, 9, &mut [0], &[], Some(data)).unwrap();
+        let expected = ["shuffle_3_9_0.columns", "shuffle_3_9_0.columns.index"];
+        assert_eq!(names(&outputs), expected);
     }
 
     #[test]

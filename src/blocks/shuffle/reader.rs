@@ -1,6 +1,7 @@
 //! Reading a range of a shuffle: blocks of this executor and of others on this host from their files, the rest over the
 //! network.
 
+use super::columns::ColumnOutputs;
 use super::conf::ShuffleConf;
 use super::error::ShuffleError;
 use super::flight::{Bounds, Flight, Request, requests};
@@ -9,12 +10,15 @@ use super::segment::SegmentFormat;
 use super::stream::{Raw, ShuffleStream, Source};
 use super::tracker::MapOutputTracker;
 use super::transfer::{Arrival, BlockTransfer, Told};
+use crate::blocks::disk_wait::DiskWait;
 use crate::blocks::metrics::ShuffleReadMetrics;
-use crate::blocks::{BlockEnv, LocalDirs, ShuffleFiles};
+use crate::blocks::{BlockEnv, Form, LocalDirs, ShuffleFiles};
 use crate::cancel::Cancellation;
+use crate::transport::Body;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::Future;
+use std::io;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +38,8 @@ pub(super) struct Shared {
     pub(super) transfer: Arc<dyn BlockTransfer>,
     pub(super) tracker: Arc<MapOutputTracker>,
     pub(super) files: ShuffleFiles,
+    /// Those of this executor that are columns.
+    pub(super) columns: Arc<ColumnOutputs>,
     /// Files of other executors on this host.
     pub(super) neighbours: Mutex<HashMap<String, ShuffleFiles>>,
 }
@@ -51,6 +57,8 @@ pub struct ShuffleBlocks<M> {
     shared: Arc<Shared>,
     metrics: M,
     cancellation: Cancellation,
+    /// Whether the reader takes columns.
+    columns: bool,
     near: VecDeque<Near>,
     flight: Flight,
     /// Blocks that are still to come from the network.
@@ -147,6 +155,7 @@ impl<M: Deref<Target = ShuffleReadMetrics>> ShuffleBlocks<M> {
             shared,
             metrics,
             cancellation: cancellation.clone(),
+            columns: range.columns,
             near,
             flight: Flight::new(bounds, far),
             far: count,
@@ -170,7 +179,7 @@ impl<M: Deref<Target = ShuffleReadMetrics>> ShuffleBlocks<M> {
             let size: i64 = blocks.iter().map(|block| block.size).sum();
             let to_disk = u64::try_from(size).unwrap_or(0) > self.shared.conf.max_request_in_memory;
             let transfer = &self.shared.transfer;
-            let fetch = transfer.fetch(address, blocks.into(), to_disk, told);
+            let fetch = transfer.fetch(address, blocks.into(), to_disk, self.columns, told);
             let timed = async move {
                 let start = Instant::now();
                 fetch.await;
@@ -218,13 +227,11 @@ impl<M: Deref<Target = ShuffleReadMetrics>> ShuffleBlocks<M> {
             block,
         } = near;
         let failed = |why: String| ShuffleError::from(block.failure(&address, &why));
-        let reducers = block.reducers.clone();
-        let raw = files
-            .segment(block.shuffle_id, block.map_id, reducers.start, reducers.end)
-            .map_err(|error| {
-                tracing::error!("Error occurred while fetching local blocks: {error}");
-                failed(error.to_string())
-            })?;
+        let segment = self.segment(&files, &block);
+        let (raw, form) = segment.map_err(|error| {
+            tracing::error!("Error occurred while fetching local blocks: {error}");
+            failed(error.to_string())
+        })?;
         if raw.is_empty() {
             return Err(failed(zero_size(&block, &address, false)));
         }
@@ -235,12 +242,30 @@ impl<M: Deref<Target = ShuffleReadMetrics>> ShuffleBlocks<M> {
             block,
             address,
             raw: Raw::Near(raw),
+            form,
             files: Some(files),
         };
         ShuffleStream::open(source, self.ahead()).map_err(|(source, error)| {
             let why = error.to_string();
             ShuffleError::from(source.block.failure(&source.address, &why))
         })
+    }
+
+    /// A block of files on this host, in a form that the reader takes.
+    fn segment(&self, files: &ShuffleFiles, block: &ShuffleBlock) -> io::Result<(Body, Form)> {
+        let (shuffle_id, map_id) = (block.shuffle_id, block.map_id);
+        let wait = DiskWait::Allowed;
+        let output = match self.columns {
+            true => files.open_any(shuffle_id, map_id, wait)?,
+            false => {
+                // Of another executor there is nothing here then.
+                self.shared.columns.rows_of(shuffle_id, map_id)?;
+                files.open(shuffle_id, map_id, Form::Rows, wait)?
+            }
+        };
+        let reducers = &block.reducers;
+        let body = output.segment(reducers.start, reducers.end, wait)?;
+        Ok((body, output.form()))
     }
 
     /// `None` if the block has to be fetched again.
@@ -266,6 +291,12 @@ impl<M: Deref<Target = ShuffleReadMetrics>> ShuffleBlocks<M> {
         }
         self.metrics.remote_blocks_fetched.add(1);
         self.metrics.remote_bytes_read.add(length(raw.len()));
+        let form = match self.columns {
+            true => raw
+                .form()
+                .map_err(|error| ShuffleError::from(block.failure(&address, &error.to_string())))?,
+            false => Form::Rows,
+        };
         let on_disk = matches!(raw, Raw::Spooled(_));
         if on_disk {
             self.metrics
@@ -277,6 +308,7 @@ impl<M: Deref<Target = ShuffleReadMetrics>> ShuffleBlocks<M> {
             block,
             address,
             raw,
+            form,
             files: None,
         };
         let opened = ShuffleStream::open(source, self.ahead());

@@ -4,6 +4,7 @@ use super::super::{FetchFailure, Shuffle};
 use super::*;
 use crate::blocks::fetch::FetchedBlock;
 use crate::blocks::metrics::{ShuffleWriteMetrics, SpillMetrics};
+use crate::blocks::{FileName, ShuffleFile};
 use crate::config::SparkProperties;
 use crate::memory::budget::FixedPool;
 use crate::rpc::{DriverEndpoint, RpcConf};
@@ -33,6 +34,7 @@ impl BlockTransfer for Network {
         address: Arc<BlockManagerId>,
         blocks: Arc<[ShuffleBlock]>,
         to_disk: bool,
+        _columns: bool,
         told: Told,
     ) -> Answer<()> {
         let mut known = self.blocks.lock();
@@ -183,6 +185,54 @@ impl Executor {
         writer.stop(0).unwrap()
     }
 
+    /// Writes a map output as columns: for each reducer rows with these numbers.
+    fn write_columns(&self, map_id: i64, numbers: &[&[i64]]) -> Option<MapStatus> {
+        let (writes, spills) = (ShuffleWriteMetrics::default(), SpillMetrics::default());
+        let writer = self
+            .shuffle
+            .column_writer(3, map_id, map_id, numbers.len(), &writes, &spills);
+        let mut writer = writer.unwrap()?;
+        for (reducer, numbers) in numbers.iter().enumerate() {
+            for numbers in numbers.chunks(2) {
+                writer
+                    .write(reducer, numbers.len(), &frame_of(numbers))
+                    .unwrap();
+            }
+        }
+        Some(writer.stop(0).unwrap())
+    }
+
+    /// Blocks with columns, and how many rows their frames have.
+    fn read_columns(
+        &self,
+        statuses: Vec<MapStatus>,
+    ) -> Result<Vec<(String, Vec<u32>)>, ShuffleError> {
+        let tracker = self.shuffle.tracker();
+        tracker.put(3, statuses.into_iter().map(Some).collect());
+        let range = ReadRange {
+            shuffle_id: 3,
+            maps: 0..usize::MAX,
+            partitions: 0..2,
+            batch: true,
+            columns: true,
+        };
+        let blocks = self.shuffle.read(&range, &self.reads, &self.kill)?;
+        let mut found = Vec::new();
+        for stream in blocks {
+            let mut stream = stream?;
+            let mut rows = Vec::new();
+            while stream.has_columns() {
+                match stream.next_frame() {
+                    Ok(Some(frame)) => rows.push(frame.rows),
+                    Ok(None) => break,
+                    Err(error) => return Err(ShuffleError::of_io(&error).unwrap().clone()),
+                }
+            }
+            found.push((stream.block().to_string(), rows));
+        }
+        Ok(found)
+    }
+
     fn segment(&self, map_id: i64, reducer: i32) -> Body {
         let files = &self.shuffle.shared.files;
         files.segment(3, map_id, reducer, reducer + 1).unwrap()
@@ -200,6 +250,7 @@ impl Executor {
             maps: 0..usize::MAX,
             partitions: 0..2,
             batch,
+            columns: false,
         };
         let blocks = self.shuffle.read(&range, &self.reads, &self.kill)?;
         let mut found = Vec::new();
@@ -215,6 +266,138 @@ impl Executor {
         found.sort();
         Ok(found)
     }
+}
+
+const NUMBERS: [catalyst::DataType; 1] = [catalyst::DataType::Long];
+
+fn batch_of(numbers: &[i64]) -> arrow::array::RecordBatch {
+    let numbers = arrow::array::Int64Array::from(numbers.to_vec());
+    let schema = rows::types::schema_of_types(&NUMBERS).unwrap();
+    arrow::array::RecordBatch::try_new(schema, vec![Arc::new(numbers)]).unwrap()
+}
+
+fn frame_of(numbers: &[i64]) -> Vec<u8> {
+    let types = columns::ColumnTypes::new(&NUMBERS).unwrap();
+    let mut scatter = columns::Scatter::new(types, 1, 0);
+    let places: Vec<u32> = (0..numbers.len() as u32).collect();
+    scatter.append(0, &batch_of(numbers), &places).unwrap();
+    let mut bytes = Vec::new();
+    let taken = scatter.take(0, |frame, _| {
+        bytes.extend_from_slice(frame);
+        Ok::<_, ()>(())
+    });
+    taken.unwrap();
+    bytes
+}
+
+/// The same as Spark's rows.
+fn rows_of(numbers: &[i64]) -> Vec<u8> {
+    let mut encoder = rows::RowEncoder::new(&NUMBERS).unwrap();
+    let batch = batch_of(numbers);
+    encoder.encode(&batch).unwrap().bytes().to_vec()
+}
+
+#[test]
+fn columns_are_read_as_such_and_rows_are_made_for_others() {
+    let executor = executor(Network::default(), &[]);
+    let first = executor.write_columns(10, &[&[1, 2, 3], &[4]]).unwrap();
+    let second = executor.write_columns(11, &[&[], &[5]]).unwrap();
+    let rows = executor.write(12, &[&rows_of(&[6]), b""]);
+    let all = vec![first, second, rows];
+    let columns = |name: &str, rows: &[u32]| (name.to_owned(), rows.to_vec());
+    let expected = [
+        columns("shuffle_3_10_0_2", &[2, 1, 1]),
+        columns("shuffle_3_11_1", &[1]),
+        columns("shuffle_3_12_0", &[]),
+    ];
+    assert_eq!(executor.read_columns(all.clone()).unwrap(), expected);
+    assert!(executor.shuffle.lacks_rows(3, 10) && !executor.shuffle.lacks_rows(3, 12));
+    let found = executor.read(all.clone(), false).unwrap();
+    let rows = |name: &str, numbers: &[i64]| (name.to_owned(), rows_of(numbers));
+    let expected_rows = [
+        rows("shuffle_3_10_0", &[1, 2, 3]),
+        rows("shuffle_3_10_1", &[4]),
+        rows("shuffle_3_11_1", &[5]),
+        rows("shuffle_3_12_0", &[6]),
+    ];
+    assert_eq!(found, expected_rows);
+    assert!(!executor.shuffle.lacks_rows(3, 10));
+    // Both are there now.
+    assert_eq!(executor.read_columns(all).unwrap(), expected);
+    let counts = executor.shuffle.column_counts();
+    assert_eq!((counts.written, counts.made_rows), (2, 2));
+    assert!(
+        executor.write_columns(13, &[&[7]]).is_none(),
+        "rows from now on"
+    );
+}
+
+#[test]
+fn outputs_in_the_making_get_rows_when_somebody_reads_files() {
+    for format in ["auto", "columns"] {
+        let executor = executor(
+            Network::default(),
+            &[("spark.firesteel.shuffle.format", format)],
+        );
+        executor.write_columns(10, &[&[1]]).unwrap();
+        let (writes, spills) = (ShuffleWriteMetrics::default(), SpillMetrics::default());
+        let shuffle = &executor.shuffle;
+        let writer = shuffle.column_writer(3, 11, 11, 1, &writes, &spills);
+        let mut writer = writer.unwrap().unwrap();
+        writer.write(0, 1, &frame_of(&[2])).unwrap();
+        shuffle.shuffle_is_read(3);
+        assert!(!shuffle.lacks_rows(3, 10));
+        let status = writer.stop(0).unwrap();
+        assert!(!shuffle.lacks_rows(3, 11));
+        executor.segment(11, 0);
+        let found = executor.read(vec![status], false).unwrap();
+        assert_eq!(found, [("shuffle_3_11_0".to_owned(), rows_of(&[2]))]);
+        let other = shuffle.column_writer(4, 12, 12, 1, &writes, &spills);
+        drop(other.unwrap().unwrap());
+        shuffle.files_are_read();
+        assert!(
+            shuffle
+                .column_writer(4, 13, 13, 1, &writes, &spills)
+                .unwrap()
+                .is_none()
+        );
+        shuffle.removed(3);
+        assert!(!shuffle.rows_of(3, 10).unwrap());
+    }
+}
+
+#[test]
+fn damaged_columns_are_failed_fetches_and_make_no_rows() {
+    let executor = executor(Network::default(), &[]);
+    let status = executor.write_columns(10, &[&[1, 2, 3], &[4]]).unwrap();
+    let name = FileName::of_shuffle(3, 10, ShuffleFile::Columns);
+    let path = executor.shuffle.shared.env.local_dirs.path(&name);
+    let mut bytes = std::fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let failed = failure(executor.read_columns(vec![status.clone()]).unwrap_err());
+    assert!(
+        failed
+            .message
+            .contains("is corrupted but the cause is unknown"),
+        "{failed:?}"
+    );
+    let failed = failure(executor.read(vec![status], false).unwrap_err());
+    assert!(failed.message.contains("checksum"), "{failed:?}");
+    assert!(executor.shuffle.lacks_rows(3, 10));
+}
+
+#[test]
+fn columns_that_arrive_damaged_are_asked_for_again() {
+    let mut good = Vec::new();
+    super::super::frames::put_frame(2, &frame_of(&[1, 2]), &mut good).unwrap();
+    let mut damaged = good.clone();
+    damaged[21] ^= 1;
+    let blocks = [Ok(damaged.into()), Ok(good.into())];
+    let network = answers(&[("shuffle_3_20_0", &blocks)]);
+    let executor = executor(network, &[]);
+    let found = executor.read_columns(vec![elsewhere("2", "there", 20)]);
+    assert_eq!(found.unwrap(), [("shuffle_3_20_0".to_owned(), vec![2])]);
 }
 
 /// The status of a map output of another executor, with 100 bytes or so for reducer 0 only.
@@ -462,6 +645,7 @@ fn missing_outputs_clear_what_is_known() {
         maps: 0..1,
         partitions: 0..1,
         batch: false,
+        columns: false,
     };
     let read = executor
         .shuffle

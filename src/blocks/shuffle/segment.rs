@@ -2,7 +2,7 @@
 
 use crate::blocks::codec::CompressedWriter;
 use crate::blocks::serializer_manager::{FileReader, FileWriter, SerializerManager};
-use crate::config::{SettingError, SparkProperties};
+use crate::config::{SettingError, SparkProperties, declared};
 use std::io::{self, Read, Write};
 use std::mem;
 use wire::ids::BlockId;
@@ -24,6 +24,15 @@ impl SegmentFormat {
     /// As the settings say; `key` is that of local files, if they are encrypted.
     pub(super) fn new(conf: &SparkProperties, key: Option<&[u8]>) -> Result<Self, SettingError> {
         SerializerManager::new(conf, key).map(|manager| Self { manager })
+    }
+
+    /// Records as they are.
+    ///
+    /// # Errors
+    /// Not seen.
+    pub(super) fn as_is() -> Result<Self, SettingError> {
+        let conf = [(declared::SHUFFLE_COMPRESS.key, "false")];
+        Self::new(&SparkProperties::from_launch(conf, []), None)
     }
 
     /// Whether a segment's bytes differ from its records'.

@@ -1,12 +1,13 @@
 //! The records of one block, and what to say when they are damaged.
 
 use super::error::{FetchFailure, ShuffleError};
+use super::frames::{ColumnFrame, Frames, are_columns};
 use super::locations::ShuffleBlock;
 use super::reader::Shared;
-use crate::blocks::ShuffleFiles;
 use crate::blocks::checksum::Algorithm;
 use crate::blocks::fetch::{DownloadFile, FetchedBlock};
 use crate::blocks::shuffle_files::Section;
+use crate::blocks::{Form, ShuffleFiles};
 use crate::transport::Body;
 use bytes::{Buf, Bytes};
 use std::io::{self, BufReader, Read};
@@ -17,11 +18,18 @@ use wire::ids::BlockManagerId;
 /// Bytes of a file that are read at a time.
 const READ_SIZE: usize = 128 << 10;
 
-/// Reads the serialized records of one block. Damage is an error that holds a [`ShuffleError`]. To be read on a thread
-/// outside of the runtime: finding out the cause of damage asks the block's server.
+/// Reads the serialized records of one block, or its frames of columns. Damage is an error that holds a
+/// [`ShuffleError`]. To be read on a thread outside of the runtime: finding out the cause of damage asks the block's
+/// server.
 pub struct ShuffleStream {
     source: Source,
-    input: Result<Box<dyn Read + Send>, ShuffleError>,
+    input: Result<Unpacked, ShuffleError>,
+}
+
+/// What is in a block.
+enum Unpacked {
+    Records(Box<dyn Read + Send>),
+    Columns(Frames),
 }
 
 /// Where a block came from.
@@ -31,6 +39,7 @@ pub(super) struct Source {
     pub(super) address: Arc<BlockManagerId>,
     /// Its bytes, as they are in the file.
     pub(super) raw: Raw,
+    pub(super) form: Form,
     /// The files, if they are on this host.
     pub(super) files: Option<ShuffleFiles>,
 }
@@ -62,6 +71,26 @@ impl Raw {
             Self::Far(bytes) => bytes.len() as u64,
             Self::Spooled(file) => file.len(),
         }
+    }
+
+    /// What these are for a reader that takes columns, to whom either may have been sent.
+    pub(super) fn form(&self) -> io::Result<Form> {
+        let columns = match self {
+            Self::Near(Body::Bytes(bytes)) | Self::Far(bytes) => are_columns(bytes),
+            Self::Near(Body::File { .. }) | Self::Spooled(_) => {
+                let mut start = Vec::new();
+                self.reader()?.take(4).read_to_end(&mut start)?;
+                are_columns(&start)
+            }
+        };
+        Ok(if columns { Form::Columns } else { Form::Rows })
+    }
+
+    fn frames(&self) -> io::Result<Frames> {
+        Ok(match self {
+            Self::Near(Body::Bytes(bytes)) | Self::Far(bytes) => Frames::Memory(bytes.clone()),
+            Self::Near(Body::File { .. }) | Self::Spooled(_) => Frames::Stream(self.reader()?),
+        })
     }
 
     /// From the beginning.
@@ -110,15 +139,29 @@ impl ShuffleStream {
     pub fn block(&self) -> &ShuffleBlock {
         &self.source.block
     }
-}
 
-impl Read for ShuffleStream {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+    /// Whether it has columns, which nobody is given who did not ask for them.
+    pub fn has_columns(&self) -> bool {
+        self.source.form == Form::Columns
+    }
+
+    /// The next frame of a block with columns; `None` after the last, and for other blocks.
+    ///
+    /// # Errors
+    /// It is damaged, or cannot be read.
+    pub fn next_frame(&mut self) -> io::Result<Option<ColumnFrame>> {
+        self.take(|input| match input {
+            Unpacked::Columns(frames) => frames.next(),
+            Unpacked::Records(_) => Ok(None),
+        })
+    }
+
+    fn take<T>(&mut self, read: impl FnOnce(&mut Unpacked) -> io::Result<T>) -> io::Result<T> {
         let input = match &mut self.input {
             Ok(input) => input,
             Err(failure) => return Err(failure.clone().into_io()),
         };
-        match input.read(buf) {
+        match read(input) {
             Err(error)
                 if error.kind() != io::ErrorKind::Interrupted
                     && self.source.shared.conf.detect_corrupt =>
@@ -132,8 +175,31 @@ impl Read for ShuffleStream {
     }
 }
 
+impl Read for ShuffleStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.take(|input| match input {
+            Unpacked::Records(records) => records.read(buf),
+            Unpacked::Columns(_) => Err(io::ErrorKind::Unsupported.into()),
+        })
+    }
+}
+
 impl Source {
-    fn unpack(&self, ahead: Option<u64>) -> io::Result<Box<dyn Read + Send>> {
+    fn unpack(&self, ahead: Option<u64>) -> io::Result<Unpacked> {
+        match self.form {
+            Form::Rows => self.records(ahead).map(Unpacked::Records),
+            Form::Columns => {
+                let frames = self.raw.frames()?;
+                // To look through what is in memory costs little, and what the network has damaged can be had again.
+                if let (Frames::Memory(bytes), true) = (&frames, self.shared.conf.detect_corrupt) {
+                    Frames::Memory(bytes.clone()).verify()?;
+                }
+                Ok(Unpacked::Columns(frames))
+            }
+        }
+    }
+
+    fn records(&self, ahead: Option<u64>) -> io::Result<Box<dyn Read + Send>> {
         let mut input = self.shared.format.reader(self.raw.reader()?)?;
         let Some(ahead) = ahead.filter(|_| self.shared.format.changes_bytes()) else {
             return Ok(input);
@@ -157,6 +223,10 @@ impl Source {
     /// Spark's words for why a block is damaged (`ShuffleBlockFetcherIterator.diagnoseCorruption`).
     fn diagnosis(&self, algorithm: Algorithm) -> String {
         let block = &self.block;
+        if self.form == Form::Columns {
+            // They have no checksums that a server knows.
+            return format!("Block {block} is corrupted but the cause is unknown");
+        }
         if block.batch {
             return format!(
                 "BlockBatch {block} is corrupted but corruption diagnosis is skipped due to lack of shuffle checksum support for ShuffleBlockBatchId"

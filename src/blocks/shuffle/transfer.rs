@@ -15,12 +15,14 @@ pub type DirsByExecutor = Vec<(String, Vec<String>)>;
 /// Talks to the block servers of other executors, or to the external shuffle service.
 pub trait BlockTransfer: Send + Sync {
     /// Asks `address` for blocks and tells `told` of each. Tries again what may succeed then. With `to_disk` blocks
-    /// arrive in files. Blocks of which nothing was told when the future ends have failed.
+    /// arrive in files; with `columns` they may be columns. Blocks of which nothing was told when the future ends have
+    /// failed.
     fn fetch(
         &self,
         address: Arc<BlockManagerId>,
         blocks: Arc<[ShuffleBlock]>,
         to_disk: bool,
+        columns: bool,
         told: Told,
     ) -> Answer<()>;
 

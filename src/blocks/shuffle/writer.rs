@@ -55,6 +55,8 @@ pub struct ShuffleWriter<'a> {
     /// What may be in use before everything goes to disk.
     memory: TaskMemory,
     used: usize,
+    /// Memory of whoever writes, which is the task's too.
+    held: usize,
     most_used: usize,
     spills: Vec<Spill>,
     records: i64,
@@ -145,6 +147,7 @@ impl<'a> ShuffleWriter<'a> {
             piece: share.clamp(MIN_PIECE, MAX_PIECE),
             memory,
             used: 0,
+            held: 0,
             most_used: 0,
             spills: Vec::new(),
             records: 0,
@@ -209,11 +212,22 @@ impl<'a> ShuffleWriter<'a> {
         self.used = (self.used + part.memory()).saturating_sub(before);
         self.records += records;
         self.records_in_memory += u64::try_from(records).unwrap_or_default();
-        if self.records_in_memory > self.rules.force_spill || !self.memory.grow_to(self.used as u64)
-        {
+        if self.records_in_memory > self.rules.force_spill || !self.grow() {
             self.spill()?;
         }
         Ok(())
+    }
+
+    /// So many bytes are in use before they are written here. `false` if there is not as much memory: then they should
+    /// be written, and [`ShuffleWriter::spill`]ed.
+    pub fn hold(&mut self, bytes: usize) -> bool {
+        self.held = bytes;
+        self.grow()
+    }
+
+    fn grow(&mut self) -> bool {
+        let used = self.used + self.held;
+        self.memory.grow_to(used as u64)
     }
 
     /// Writes what is in memory to disk now.
@@ -222,7 +236,7 @@ impl<'a> ShuffleWriter<'a> {
     /// The disk is full or fails.
     pub fn spill(&mut self) -> io::Result<()> {
         let start = Instant::now();
-        self.most_used = self.most_used.max(self.used);
+        self.most_used = self.most_used.max(self.used + self.held);
         let mut out = BufWriter::with_capacity(WRITE_SIZE, self.rules.outputs.spill_file()?);
         let mut ends = Vec::with_capacity(self.parts.len());
         let mut end = 0;
@@ -269,7 +283,7 @@ impl<'a> ShuffleWriter<'a> {
     /// The disk is full or fails; nothing is visible then.
     pub fn stop(mut self, checksum: i64) -> io::Result<MapStatus> {
         let start = Instant::now();
-        self.most_used = self.most_used.max(self.used);
+        self.most_used = self.most_used.max(self.used + self.held);
         let mut lengths = vec![0; self.parts.len()];
         let mut sums = Vec::new();
         let data = match self.records {

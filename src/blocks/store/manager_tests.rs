@@ -354,6 +354,8 @@ fn shuffles_are_removed_with_all_their_files() {
         "shuffle_1_5_0.data",
         "shuffle_1_5_0.index",
         "shuffle_1_5_0.checksum.ADLER32",
+        "shuffle_1_5_0.columns",
+        "shuffle_1_5_0.columns.index",
         "shuffle_11_5_0.data",
         "shuffle_1_x",
         "rdd_1_5",

@@ -91,8 +91,8 @@ struct Queue {
 
 impl Decommissioner {
     /// Takes no new blocks from now on, and begins to move those that are there, as the settings say. Files of shuffles
-    /// are moved whoever wrote them. Must be called on the runtime.
-    pub fn start(manager: &BlockManager) -> Self {
+    /// are moved whoever wrote them, after `prepare` has put them there. Must be called on the runtime.
+    pub fn start(manager: &BlockManager, prepare: impl FnOnce() + Send + 'static) -> Self {
         manager.set_decommissioning();
         let settings = &manager.inner.parts.settings;
         let progress = Arc::new(Progress {
@@ -105,7 +105,12 @@ impl Decommissioner {
             tasks.spawn(migrate_rdds(manager.clone(), progress.clone()));
         }
         if settings.migrate_shuffle_blocks {
-            tasks.spawn(migrate_shuffles(manager.clone(), progress.clone()));
+            let (manager, progress) = (manager.clone(), progress.clone());
+            tasks.spawn(async move {
+                // A panic in it leaves files out, which are lost then as if nobody had taken them.
+                let _ = tokio::task::spawn_blocking(prepare).await;
+                migrate_shuffles(manager, progress).await;
+            });
         }
         Self {
             progress,
@@ -447,7 +452,7 @@ mod tests {
 
     fn start(fixture: &Fixture) -> Decommissioner {
         let _guard = fixture.runtime.enter();
-        Decommissioner::start(&fixture.manager)
+        Decommissioner::start(&fixture.manager, || {})
     }
 
     #[test]

@@ -13,6 +13,7 @@ use wire::messages::BlockStatus;
 use super::locks::{Phase, rdd_of};
 use super::manager::BlockManager;
 use super::ports::removed;
+use crate::blocks::FileName;
 
 impl BlockManager {
     /// `RemoveBlock`: removes a block, and tells the driver if it knows the block and `tell_master`. Whether there was
@@ -80,7 +81,11 @@ impl BlockManager {
     pub fn remove_shuffle(&self, shuffle_id: i32) -> bool {
         let prefix = format!("shuffle_{shuffle_id}_");
         self.for_each_file(|name, path| {
-            if !name.starts_with(&prefix) || !BlockId::parse(name_without_algorithm(name)).is_ok_and(|id| id.is_shuffle()) {
+            let is_shuffle = || {
+                FileName::columns_of(name).is_some()
+                    || BlockId::parse(name_without_algorithm(name)).is_ok_and(|id| id.is_shuffle())
+            };
+            if !name.starts_with(&prefix) || !is_shuffle() {
                 return;
             }
             match fs::remove_file(path) {

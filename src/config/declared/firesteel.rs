@@ -15,6 +15,13 @@ declarations! { Firesteel:
     VERIFY: Property<Text> = Property::new("spark.firesteel.verify", Text, Is("none"))
         .effect(Effect::NativeBut("with `both` every attempt of the sql lane is given to the JVM too"));
 
+    /// How the sql lane writes rows to shuffles: `columns`, which are smaller and sooner read, also by other executors
+    /// with this setting, `rows` as Spark does, or `auto`: columns until somebody asks for rows of a shuffle. Rows are
+    /// made of columns for whoever needs them: JVMs, plain Spark executors, and those that take over blocks. With
+    /// `spark.shuffle.service.enabled`, `spark.shuffle.useOldFetchProtocol` or `spark.io.encryption.enabled` it is
+    /// `rows`.
+    SHUFFLE_FORMAT: Property<Text> = Property::new("spark.firesteel.shuffle.format", Text, Is("auto"));
+
     /// Whether Python workers run in prepared interpreters.
     PYTHON_PREPARE: Property<Switch> =
         Property::new("spark.firesteel.python.prepare", Switch, Is("true"));

@@ -37,13 +37,14 @@ use super::registered::RegisteredExecutor;
 use super::replies::Replies;
 use super::resources;
 use super::source::StoredBlocks;
+use crate::blocks::shuffle::ColumnCounts;
 use crate::blocks::{BlockEnv, BlockServer, LocalDirs};
 use crate::config::{self, ConnectionSecurity, Settings, SparkProperties};
 use crate::launch::{
     DriverUrl, ExecutorArguments, ExecutorDetails, JavaCommand, environment, hadoop, secret,
 };
 use crate::logging::LevelHandle;
-use crate::report::Report;
+use crate::report::{Report, ShuffleColumns};
 use crate::rpc::{Event, FileServer, RpcConf};
 use crate::task::Assembly;
 use crate::transport::Authentication;
@@ -510,6 +511,11 @@ impl Start {
             Arc::clone(&self.report),
             Arc::clone(&self.local_dirs),
         );
+        let shuffle = Arc::clone(&native.plane.shuffle);
+        self.report.count_shuffle_columns_with(move || {
+            let ColumnCounts { written, made_rows } = shuffle.column_counts();
+            ShuffleColumns { written, made_rows }
+        });
         let executor = Arc::new(RegisteredExecutor {
             core: Mutex::new(Core::new(
                 self.process_start.elapsed(),

@@ -128,6 +128,7 @@ impl Services for ExecutorServices {
             maps: 0..usize::MAX,
             partitions: partition..partition.saturating_add(1),
             batch: false,
+            columns: false,
         };
         let metrics = ShuffleMetrics(Arc::clone(&context.metrics));
         let mut blocks = shuffle.read(&range, metrics.clone(), &context.cancellation)?;

@@ -2,9 +2,22 @@
 
 use std::io;
 
-use super::row_blocks::{RowBlocks, SharedMetrics};
+use exec::Records;
+
+use super::row_blocks::{BlockRecords, RowBlocks, SharedMetrics};
 use super::verify;
+use crate::blocks::shuffle::ColumnFrame;
 use crate::fuzzing::Trickle;
+
+impl BlockRecords for Trickle<'_> {
+    fn has_columns(&self) -> bool {
+        false
+    }
+
+    fn next_frame(&mut self) -> io::Result<Option<ColumnFrame>> {
+        Ok(None)
+    }
+}
 
 /// Rows in blocks of a shuffle: pieces hold whole rows, all of them.
 pub fn row_blocks(data: &[u8]) {
@@ -15,8 +28,10 @@ pub fn row_blocks(data: &[u8]) {
     let mut rows = RowBlocks::new(blocks.into_iter(), SharedMetrics(Default::default()));
     let mut read = Vec::new();
     let complete = loop {
-        match rows.piece() {
-            Ok(Some(piece)) => read.extend_from_slice(&piece),
+        match rows.records() {
+            Ok(Some(Records::Rows(piece) | Records::Columns(piece))) => {
+                read.extend_from_slice(&piece);
+            }
             Ok(None) => break true,
             Err(_) => break false,
         }

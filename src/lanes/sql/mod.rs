@@ -11,6 +11,7 @@
 //! | `sink` | what becomes of rows |
 //! | `functions` | functions of Python, in workers |
 //! | `write` | rows to a shuffle |
+//! | `columns` | the same as columns |
 //! | `files` | rows to Parquet files |
 //! | `results`, `result_format` | rows to the driver |
 //! | `verify` | every attempt run by the JVM too |
@@ -19,6 +20,7 @@
 //! | `failure` | how errors get through DataFusion |
 
 mod cached;
+mod columns;
 mod engine;
 mod failure;
 mod files;

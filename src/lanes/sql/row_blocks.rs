@@ -1,5 +1,5 @@
 //! Rows in blocks of a shuffle, as `UnsafeRowSerializer` wrote them: the length of a row as a big-endian `int`, then
-//! the row.
+//! the row; or frames of columns.
 
 use std::io::{self, Read};
 use std::ops::Deref;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use datafusion_common::Result;
-use exec::BlockStream;
+use exec::{BlockStream, Records};
 
 use super::failure::of_source;
 use crate::blocks::metrics::ShuffleReadMetrics;
-use crate::blocks::shuffle::ShuffleError;
+use crate::blocks::shuffle::{ColumnFrame, ShuffleError, ShuffleStream};
 use crate::task::TaskError;
 
 /// Bytes that are handed on at a time, unless a row is longer.
@@ -26,6 +26,25 @@ impl Deref for SharedMetrics {
 
     fn deref(&self) -> &ShuffleReadMetrics {
         &self.0
+    }
+}
+
+/// A block: bytes of rows, or frames of columns.
+pub(super) trait BlockRecords: Read {
+    /// Whether there are frames, and no bytes.
+    fn has_columns(&self) -> bool;
+
+    /// The next frame; `None` after the last.
+    fn next_frame(&mut self) -> io::Result<Option<ColumnFrame>>;
+}
+
+impl BlockRecords for ShuffleStream {
+    fn has_columns(&self) -> bool {
+        Self::has_columns(self)
+    }
+
+    fn next_frame(&mut self) -> io::Result<Option<ColumnFrame>> {
+        Self::next_frame(self)
     }
 }
 
@@ -49,7 +68,7 @@ impl<B, R> std::fmt::Debug for RowBlocks<B, R> {
 impl<B, R> RowBlocks<B, R>
 where
     B: Iterator<Item = std::result::Result<R, ShuffleError>>,
-    R: Read,
+    R: BlockRecords,
 {
     /// `metrics` count the rows.
     pub(super) fn new(blocks: B, metrics: SharedMetrics) -> Self {
@@ -61,7 +80,33 @@ where
         }
     }
 
-    pub(super) fn piece(&mut self) -> std::result::Result<Option<Bytes>, TaskError> {
+    pub(super) fn records(&mut self) -> std::result::Result<Option<Records>, TaskError> {
+        loop {
+            let block = match &mut self.current {
+                Some(block) => block,
+                None => match self.blocks.next() {
+                    Some(block) => self.current.insert(block?),
+                    None => return Ok(None),
+                },
+            };
+            if !block.has_columns() {
+                match self.piece()? {
+                    Some(rows) => return Ok(Some(Records::Rows(rows))),
+                    None => continue,
+                }
+            }
+            match block.next_frame()? {
+                Some(frame) => {
+                    self.metrics.records_read.add(frame.rows.into());
+                    return Ok(Some(Records::Columns(frame.columns)));
+                }
+                None => self.current = None,
+            }
+        }
+    }
+
+    /// Rows from the present block on, up to the first with columns; `None` if there are none.
+    fn piece(&mut self) -> std::result::Result<Option<Bytes>, TaskError> {
         let mut bytes = Vec::with_capacity(PIECE);
         bytes.append(&mut self.begun);
         let mut wanted = PIECE;
@@ -75,6 +120,12 @@ where
                     None => break,
                 },
             };
+            if stream.has_columns() {
+                match bytes.is_empty() {
+                    true => return Ok(None),
+                    false => break,
+                }
+            }
             let missing = wanted.saturating_sub(bytes.len());
             let count = stream.take(missing as u64).read_to_end(&mut bytes)?;
             if count < missing {
@@ -101,10 +152,10 @@ where
 impl<B, R> BlockStream for RowBlocks<B, R>
 where
     B: Iterator<Item = std::result::Result<R, ShuffleError>> + Send,
-    R: Read + Send,
+    R: BlockRecords + Send,
 {
-    fn next(&mut self) -> Result<Option<Bytes>> {
-        self.piece().map_err(of_source)
+    fn next(&mut self) -> Result<Option<Records>> {
+        self.records().map_err(of_source)
     }
 }
 
@@ -146,19 +197,105 @@ mod tests {
         row
     }
 
-    fn read(blocks: Vec<Vec<u8>>) -> (std::result::Result<Vec<Bytes>, TaskError>, i64) {
+    enum Block {
+        Rows(io::Cursor<Vec<u8>>),
+        Columns(std::vec::IntoIter<ColumnFrame>),
+    }
+
+    impl Read for Block {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            match self {
+                Self::Rows(rows) => rows.read(buf),
+                Self::Columns(_) => panic!("bytes of columns"),
+            }
+        }
+    }
+
+    impl BlockRecords for Block {
+        fn has_columns(&self) -> bool {
+            matches!(self, Self::Columns(_))
+        }
+
+        fn next_frame(&mut self) -> io::Result<Option<ColumnFrame>> {
+            match self {
+                Self::Rows(_) => panic!("frames of rows"),
+                Self::Columns(frames) => Ok(frames.next()),
+            }
+        }
+    }
+
+    fn read_all(blocks: Vec<Block>) -> (std::result::Result<Vec<Records>, TaskError>, i64) {
         let metrics = SharedMetrics(Arc::default());
-        let blocks = blocks.into_iter().map(|block| Ok(io::Cursor::new(block)));
-        let mut rows = RowBlocks::new(blocks, metrics.clone());
-        let mut pieces = Vec::new();
+        let mut rows = RowBlocks::new(blocks.into_iter().map(Ok), metrics.clone());
+        let mut found = Vec::new();
         let result = loop {
-            match rows.piece() {
-                Ok(Some(piece)) => pieces.push(piece),
-                Ok(None) => break Ok(pieces),
+            match rows.records() {
+                Ok(Some(records)) => found.push(records),
+                Ok(None) => break Ok(found),
                 Err(error) => break Err(error),
             }
         };
         (result, metrics.records_read.get())
+    }
+
+    fn read(blocks: Vec<Vec<u8>>) -> (std::result::Result<Vec<Bytes>, TaskError>, i64) {
+        let blocks = blocks
+            .into_iter()
+            .map(|rows| Block::Rows(io::Cursor::new(rows)));
+        let (found, records) = read_all(blocks.collect());
+        let pieces = found.map(|found| {
+            let pieces = found.into_iter().map(|records| match records {
+                Records::Rows(piece) => piece,
+                Records::Columns(_) => panic!("columns"),
+            });
+            pieces.collect()
+        });
+        (pieces, records)
+    }
+
+    #[test]
+    fn columns_stand_between_rows() {
+        let frame = |rows: u32| ColumnFrame {
+            rows,
+            columns: vec![rows as u8; 9].into(),
+        };
+        let rows = |lengths: &[usize]| {
+            let rows = lengths.iter().flat_map(|length| row(*length));
+            Block::Rows(io::Cursor::new(rows.collect()))
+        };
+        let columns = |of: &[u32]| {
+            Block::Columns(
+                of.iter()
+                    .map(|rows| frame(*rows))
+                    .collect::<Vec<_>>()
+                    .into_iter(),
+            )
+        };
+        let blocks = vec![
+            rows(&[]),
+            columns(&[3, 4]),
+            rows(&[8]),
+            rows(&[16]),
+            columns(&[]),
+            rows(&[]),
+            columns(&[1]),
+            rows(&[24]),
+        ];
+        let (found, records) = read_all(blocks);
+        let rows = |lengths: &[usize]| {
+            let rows = lengths.iter().flat_map(|length| row(*length));
+            Records::Rows(rows.collect())
+        };
+        let columns = |rows| Records::Columns(frame(rows).columns);
+        let expected = [
+            columns(3),
+            columns(4),
+            rows(&[8, 16]),
+            columns(1),
+            rows(&[24]),
+        ];
+        assert_eq!(found.unwrap(), expected);
+        assert_eq!(records, 3 + 4 + 2 + 1 + 1);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use arrow::array::RecordBatch;
 use catalyst::{
     Columns, DataType, MAX_LONG_DIGITS, Operator, OperatorKind, Output, Stage, Unsupported,
 };
+use columns::ColumnTypes;
 use datafusion_execution::memory_pool::MemoryPool;
 use exec::{ArrowResult, CsvTypes, NativeStage};
 use exec::{Partitioner, RangeSampler};
@@ -55,6 +56,8 @@ impl Finished {
 pub(super) struct JudgedOutput {
     kind: OutputKind,
     rows: OutputRows,
+    /// Types of the columns of rows for a shuffle, where they can be sent as columns.
+    columns: Option<ColumnTypes>,
 }
 
 /// What is known of the rows that a stage puts out.
@@ -103,6 +106,17 @@ impl OutputRows {
             } => RowEncoder::of_cached(types),
             Self::Typed { types, .. } => RowEncoder::new(types),
             Self::Whole { num_fields } => Ok(RowEncoder::opaque(*num_fields)),
+        }
+    }
+
+    /// Types of the columns, where Spark's rows can be made of them elsewhere, and they can be sent without.
+    fn columns(&self) -> Option<ColumnTypes> {
+        match self {
+            Self::Typed {
+                types,
+                cached: false,
+            } => ColumnTypes::new(types),
+            Self::Typed { .. } | Self::Whole { .. } => None,
         }
     }
 
@@ -207,7 +221,15 @@ impl JudgedOutput {
             )?),
         };
         rows.encoder()?;
-        Ok(Self { kind, rows })
+        let columns = match kind {
+            OutputKind::Shuffle(_) => rows.columns(),
+            _ => None,
+        };
+        Ok(Self {
+            kind,
+            rows,
+            columns,
+        })
     }
 
     /// For one attempt.
@@ -243,7 +265,7 @@ impl JudgedOutput {
                     shuffle,
                     write,
                     partitioner,
-                    encoder,
+                    (encoder, self.columns.as_ref()),
                     memory,
                     context,
                 )?),

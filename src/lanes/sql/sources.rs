@@ -343,6 +343,7 @@ fn range(read: &ShuffleRead, spec: ShufflePartitionSpec, batches: bool) -> Resul
         maps,
         partitions,
         batch,
+        columns: true,
     })
 }
 

@@ -1,14 +1,17 @@
 //! Rows to a shuffle's map output.
 
+use std::io;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use catalyst::{Metric, ShuffleWrite};
+use columns::ColumnTypes;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use exec::{Partitioner, round_robin_order, scatter};
 use rows::{RowChecksums, RowEncoder};
 
+use super::columns::ColumnWriter;
 use super::failure::of_run;
 use super::sink::{Finished, Sink};
 use crate::blocks::metrics::ShuffleWriteMetrics;
@@ -20,12 +23,27 @@ pub(super) struct ShuffleSink<'a> {
     partitioner: Partitioner,
     encoder: RowEncoder,
     checksums: Option<RowChecksums>,
-    writer: ShuffleWriter<'a>,
+    writer: Writer<'a>,
     /// Rows that have to be sorted before they are sent.
     waiting: Option<Waiting>,
     data_size: i64,
     metrics: &'a [Metric],
     context: &'a TaskContext,
+}
+
+/// Who writes the rows.
+enum Writer<'a> {
+    Rows(ShuffleWriter<'a>),
+    Columns(Box<ColumnWriter<'a>>),
+}
+
+impl Writer<'_> {
+    fn num_partitions(&self) -> usize {
+        match self {
+            Self::Rows(writer) => writer.num_partitions(),
+            Self::Columns(writer) => writer.num_partitions(),
+        }
+    }
 }
 
 struct Waiting {
@@ -38,21 +56,27 @@ impl<'a> ShuffleSink<'a> {
         shuffle: &Shuffle,
         write: &'a ShuffleWrite,
         partitioner: &Partitioner,
-        encoder: RowEncoder,
+        (encoder, types): (RowEncoder, Option<&ColumnTypes>),
         memory: &Arc<dyn MemoryPool>,
         context: &'a TaskContext,
     ) -> Result<Self, TaskError> {
         let partitioner = partitioner.task(context.partition_id);
         let partitions = usize::try_from(partitioner.num_partitions()).unwrap_or_default();
         let map_id = shuffle.map_id(context.task_attempt_id, context.partition_id);
-        let writer = shuffle.writer(
-            write.shuffle.shuffle_id,
-            map_id,
-            context.task_attempt_id,
-            partitions,
-            &context.metrics.shuffle_write,
-            &context.metrics.spill,
-        )?;
+        let (shuffle_id, task_id) = (write.shuffle.shuffle_id, context.task_attempt_id);
+        let (written, spilled) = (&context.metrics.shuffle_write, &context.metrics.spill);
+        let columns = types.map(|types| {
+            let writer =
+                shuffle.column_writer(shuffle_id, map_id, task_id, partitions, written, spilled);
+            let writer = writer?.map(|writer| ColumnWriter::new(writer, types, partitions));
+            Ok::<_, io::Error>(writer)
+        });
+        let writer = match columns.transpose()?.flatten() {
+            Some(writer) => Writer::Columns(Box::new(writer)),
+            None => Writer::Rows(
+                shuffle.writer(shuffle_id, map_id, task_id, partitions, written, spilled)?,
+            ),
+        };
         let sorted = partitioner.needs_sorted_rows() && partitions > 1;
         Ok(Self {
             partitioner,
@@ -78,6 +102,14 @@ impl<'a> ShuffleSink<'a> {
     fn send_to(&mut self, batch: &RecordBatch, ids: &[u32]) -> Result<(), TaskError> {
         let partitions = self.writer.num_partitions();
         let scattered = scatter(ids, partitions);
+        if let Writer::Columns(writer) = &mut self.writer {
+            writer.write(batch, &scattered)?;
+            if self.checksums.is_none() {
+                let size = self.encoder.data_size(batch).map_err(of_run)?;
+                self.data_size += i64::try_from(size).unwrap_or(i64::MAX);
+                return Ok(());
+            }
+        }
         let rows = self
             .encoder
             .encode_rows(batch, &scattered.rows)
@@ -94,9 +126,10 @@ impl<'a> ShuffleSink<'a> {
                     checksums.update(partition, rows.row(index));
                 }
             }
-            let count = i64::try_from(end - start).unwrap_or(i64::MAX);
-            self.writer
-                .write_many(partition, rows.records(start, end), count)?;
+            if let Writer::Rows(writer) = &mut self.writer {
+                let count = i64::try_from(end - start).unwrap_or(i64::MAX);
+                writer.write_many(partition, rows.records(start, end), count)?;
+            }
         }
         Ok(())
     }
@@ -178,7 +211,10 @@ impl Sink for ShuffleSink<'_> {
             context,
             ..
         } = *self;
-        let status = writer.stop(checksum)?;
+        let status = match writer {
+            Writer::Rows(writer) => writer.stop(checksum)?,
+            Writer::Columns(writer) => writer.stop(checksum)?,
+        };
         Ok(Finished {
             value: TaskValue::MapStatus(status),
             metrics: measured(metrics, data_size, &context.metrics.shuffle_write),
