@@ -2,6 +2,7 @@
 
 * `plain`: Spark's own executor, Spark's default settings;
 * `firesteel`: the same driver settings but `spark.sql.codegen.wholeStage=false`;
+* `rows`: the same with `spark.firesteel.shuffle.format=rows`;
 * `default`: Firesteel with Spark's default settings;
 * `jar`: the same with the jar by which generated code carries its operators;
 * `comet`: Spark's own executor with Comet's newest release of Maven Central, half of the memory as heap and half off heap.
@@ -21,7 +22,7 @@ import urllib.request
 from side_by_side import CACHE, Driver, carried, end, parse, parser, scratch, show_progress
 
 COMET = "https://repo1.maven.org/maven2/org/apache/datafusion"
-SIDES = ["plain", "firesteel", "default", "jar", "comet"]
+SIDES = ["plain", "firesteel", "rows", "default", "jar", "comet"]
 
 
 def options(description, more_sides=()):
@@ -82,8 +83,10 @@ class Spark:
         self.side, self.work = side, work
         # Broadcast tables are made in the driver.
         conf, class_path, heap = ["spark.driver.memory=2g"], "", chosen.memory
-        if side == "firesteel" or (side == "plain" and chosen.before):
+        if side in ("firesteel", "rows") or (side == "plain" and chosen.before):
             conf += ["spark.sql.codegen.wholeStage=false"]
+        if side == "rows":
+            conf += ["spark.firesteel.shuffle.format=rows"]
         if side == "jar":
             conf += carried(chosen, "firesteel")
         if side == "comet":
@@ -95,7 +98,7 @@ class Spark:
                      "spark.shuffle.manager=org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager",
                      "spark.memory.offHeap.enabled=true", f"spark.memory.offHeap.size={heap}m"]
         self.driver = Driver(chosen, work, f"queries-{side}", conf=conf)
-        self.executor, _ = self.driver.launch("firesteel" if side in ("default", "jar") else side, 0, f"{heap}M", class_path)
+        self.executor, _ = self.driver.launch("firesteel" if side in ("rows", "default", "jar") else side, 0, f"{heap}M", class_path)
         self.driver.ask(do="tables", directory=tables)
 
     def run(self, query):

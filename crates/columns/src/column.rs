@@ -378,6 +378,12 @@ impl Compression {
     pub(crate) fn memory(&self) -> usize {
         self.content.capacity() + self.compressed.capacity()
     }
+
+    /// Gives memory back.
+    pub(crate) fn shrink(&mut self) {
+        self.content = Vec::new();
+        self.compressed = Vec::new();
+    }
 }
 
 /// A column that is put together from frames.

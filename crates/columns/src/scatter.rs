@@ -67,6 +67,17 @@ impl Scatter {
         self.memory + self.frame.capacity() + compressions.sum::<usize>()
     }
 
+    /// Gives back the memory of what was taken, as it is short.
+    pub fn shrink(&mut self) {
+        for part in self.parts.iter_mut().filter(|part| part.rows == 0) {
+            part.columns.iter_mut().for_each(|waiting| waiting.clear(0));
+            self.memory = self.memory.saturating_sub(part.memory);
+            part.memory = 0;
+        }
+        self.compressions.iter_mut().for_each(Compression::shrink);
+        self.frame = Vec::new();
+    }
+
     /// Adds rows of a batch, by their places, to a reducer's. Gives how many bytes wait there now.
     ///
     /// # Errors

@@ -305,6 +305,8 @@ fn memory_is_counted_and_given_back() {
     let taken = scatter.take(1, |_, _| Ok::<_, ()>(()));
     assert_eq!(taken, Ok(()));
     assert!(scatter.memory() < waiting * 4);
+    scatter.shrink();
+    assert_eq!(scatter.memory(), 0);
     assert_eq!(scatter.append(1, &batch, &[]).unwrap(), 0);
 }
 

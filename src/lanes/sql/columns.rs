@@ -67,7 +67,8 @@ impl<'a> ColumnWriter<'a> {
         if !self.writer.hold(self.scatter.memory()) {
             self.flush()?;
             self.writer.spill()?;
-            // What is left is what the next rows need in any case.
+            self.scatter.shrink();
+            // Nothing is left.
             self.writer.hold(self.scatter.memory());
         }
         Ok(())
