@@ -60,7 +60,7 @@ pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use error::Unsupported;
 pub use expr::{
     Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, JsonText, Lambda,
-    SortOrder, TimesText, list,
+    Share, SortOrder, TimesText, list,
 };
 pub use generate::Generator;
 pub use infer::{CsvInference, JsonInference};

@@ -12,7 +12,9 @@ use crate::expr::{Attribute, Expr, read_attributes};
 use crate::inputs::Inputs;
 use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
-use crate::operators::{broadcast_join, broadcast_sides, left_is_streamed, shuffled_join, unary};
+use crate::operators::{
+    broadcast_join, broadcast_sides, left_is_streamed, sampled, shuffled_join, unary,
+};
 use crate::output::{plan_output, union_output};
 use crate::plan::{AggregateStrategy, Columns, LeafId, Operator, OperatorKind};
 use crate::python::over_columns;
@@ -174,6 +176,9 @@ impl<'r, 'g> Lineage<'r, 'g> {
         let closure = self.closure_of(rdd)?;
         let child = rdd.object("prev")?;
         let (class, method) = closure.name();
+        if (class, method) == ("rdd.RDD", "randomSampleWithRange") {
+            return self.sample(&closure, child, &hint);
+        }
         let operator = class.strip_prefix("sql.execution.").unwrap_or_default();
         match (operator, method) {
             ("WholeStageCodegenExec", "doExecute") => {
@@ -343,6 +348,35 @@ impl<'r, 'g> Lineage<'r, 'g> {
         Ok(Tree {
             operator: shuffled_join(self.reader, plan, left, right)?,
             inputs,
+        })
+    }
+
+    /// The rows of a `SampleExec`, which takes them as an RDD.
+    fn sample(&mut self, closure: &Closure, child: Object<'g>, hint: &Hint<'g>) -> Result<Tree> {
+        let graph = self.reader.graph;
+        let bound = |at: usize| graph.double(*closure.args.get(at)?);
+        let seed = closure.args.get(2).and_then(|seed| graph.int(*seed));
+        let (Some(lower), Some(upper), Some(seed)) = (bound(0), bound(1), seed) else {
+            return Err(closure.unsupported());
+        };
+        let below = match hint.bare_plan() {
+            Some(plan) if plan.name() == "SampleExec" => Hint::plan(plan.object("child")?),
+            Some(_) => return Err(Unsupported::of_use("a sample of an RDD")),
+            None => hint.clone(),
+        };
+        let child = self.rdd(child, below)?;
+        let output = child.operator.output.clone();
+        output.require()?;
+        Ok(Tree {
+            operator: Operator {
+                output,
+                kind: OperatorKind::Filter {
+                    condition: sampled(lower, upper, seed),
+                    child: Box::new(child.operator),
+                },
+                metrics: Vec::new(),
+            },
+            inputs: child.inputs,
         })
     }
 

@@ -173,6 +173,11 @@ impl<'g> Object<'g> {
         i32::try_from(self.long(name)?).map_err(|_| self.missing(name))
     }
 
+    pub(crate) fn double(&self, name: &str) -> Result<f64> {
+        let value = self.graph.double(self.value(name)?);
+        value.ok_or_else(|| self.missing(name))
+    }
+
     pub(crate) fn bool(&self, name: &str) -> Result<bool> {
         self.graph
             .bool(self.value(name)?)

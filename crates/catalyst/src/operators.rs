@@ -2,7 +2,7 @@
 
 use crate::aggregate::{AggregateExpression, place_buffers};
 use crate::error::{Result, Unsupported};
-use crate::expr::{Attribute, Expr, read_attributes, read_sort_orders};
+use crate::expr::{Attribute, Draw, Expr, Share, read_attributes, read_sort_orders};
 use crate::generate::generate;
 use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::metrics::{Metric, of_operator};
@@ -49,6 +49,15 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
             // The closure has it; this is Spark's default.
             let strategy = AggregateStrategy::ObjectHash { sorts_from: 128 };
             aggregate(reader, plan, strategy, child)?
+        }
+        "SampleExec" => {
+            if plan.bool("withReplacement")? {
+                return Err(Unsupported::of_use("a sample with replacement"));
+            }
+            let (lower, upper) = (plan.double("lowerBound")?, plan.double("upperBound")?);
+            output.require()?;
+            let condition = sampled(lower, upper, plan.long("seed")?);
+            (OperatorKind::Filter { condition, child }, output)
         }
         "SortExec" => {
             output.require()?;
@@ -101,6 +110,12 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
         output,
         metrics,
     })
+}
+
+/// Whether a row is in a sample.
+pub(crate) fn sampled(lower: f64, upper: f64, seed: i64) -> Expr {
+    let share = Share::new(lower, upper);
+    Draw::Sampled { seed, share }.into()
 }
 
 fn window(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> Result<Operator> {

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch};
+use arrow::array::{
+    ArrayRef, BooleanArray, BooleanBufferBuilder, Float64Array, Int32Array, Int64Array, RecordBatch,
+};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result as DataFusionResult;
 use javaser::XorShiftRandom;
@@ -14,8 +16,8 @@ use super::exec::batch_of;
 use super::expr::strict_log;
 use super::lower::Result;
 use catalyst::{
-    Attribute, Draw, Expr, ExprId, ExprKind, Function, Inputs, Literal, Operator, OperatorKind,
-    Unsupported,
+    Attribute, DataType, Draw, Expr, ExprId, ExprKind, Function, Inputs, Literal, Operator,
+    OperatorKind, Share, SortOrder, Unsupported,
 };
 use rows::types::schema_of;
 
@@ -131,8 +133,33 @@ fn has_one_order(operator: &Operator) -> bool {
         OperatorKind::Filter { child, .. }
         | OperatorKind::Project { child, .. }
         | OperatorKind::Limit { child, .. } => has_one_order(child),
+        OperatorKind::Sort { order, child, .. } => sorts_by_all(order, child),
         _ => false,
     }
+}
+
+/// Whether rows are sorted by all columns, as `randomSplit` does, and those that are equal then are the same.
+fn sorts_by_all(order: &[SortOrder], child: &Operator) -> bool {
+    let sorts_by = |column: &Attribute| {
+        let mut keys = order.iter();
+        keys.any(|key| matches!(&key.child.kind, ExprKind::Attribute(by) if by.id == column.id))
+    };
+    // Of floats several are equal, and maps have no order.
+    let is_plain = |of: &DataType| {
+        !matches!(
+            of,
+            DataType::Float
+                | DataType::Double
+                | DataType::Struct(_)
+                | DataType::Array { .. }
+                | DataType::Map { .. }
+        )
+    };
+    let columns = child.output.known();
+    columns.is_some_and(|columns| {
+        let mut all = columns.iter();
+        all.all(|column| is_plain(&column.data_type) && sorts_by(column))
+    })
 }
 
 fn is_value(expr: &Expr) -> bool {
@@ -234,6 +261,7 @@ enum Generator {
     },
     Counted(i64),
     Constant(i32),
+    Sampled(XorShiftRandom, Share),
 }
 
 impl Generator {
@@ -247,6 +275,7 @@ impl Generator {
             },
             Draw::MonotonicallyIncreasingID => Self::Counted(i64::from(partition) << 33),
             Draw::SparkPartitionID => Self::Constant(partition),
+            Draw::Sampled { seed, share } => Self::Sampled(random(seed), share),
         }
     }
 
@@ -269,6 +298,11 @@ impl Generator {
                 Arc::new(Int64Array::from_iter_values(values))
             }
             Self::Constant(value) => Arc::new(Int32Array::from_value(*value, rows)),
+            Self::Sampled(random, share) => {
+                let mut kept = BooleanBufferBuilder::new(rows);
+                (0..rows).for_each(|_| kept.append(share.contains(random.next_double())));
+                Arc::new(BooleanArray::new(kept.finish(), None))
+            }
         }
     }
 }

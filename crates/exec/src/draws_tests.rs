@@ -6,7 +6,7 @@ use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use super::*;
 use crate::NativeStage;
 use crate::testing::{Given, column, local, operator, reference, run_within, stage};
-use catalyst::{DataType, EvalMode, LeafInput, TaskInputs};
+use catalyst::{EvalMode, LeafInput, TaskInputs};
 
 /// What Spark 4.3.0 gave for `rand(7), randn(7), monotonically_increasing_id(), rand(-9223372036854775808)` of a range
 /// of 12 numbers in three partitions.
@@ -310,11 +310,28 @@ fn draws_for_some_rows_only_are_sparks() {
 }
 
 #[test]
+fn samples_have_the_rows_whose_numbers_are_in_their_share() {
+    for (lower, upper) in [(0.0, 0.5), (0.25, 0.7), (0.0, 1.0), (0.3, 0.3)] {
+        let share = Share::new(lower, upper);
+        for partition in 0..3_i32 {
+            let mut generator = Generator::new(Draw::Sampled { seed: 7, share }, partition);
+            let kept = generator.next(4);
+            let numbers = SPARKS.iter().skip(partition as usize * 4).take(4);
+            let expected: Vec<bool> = numbers
+                .map(|(number, ..)| (lower..upper).contains(number))
+                .collect();
+            let kept = kept.as_boolean().values().iter();
+            assert!(kept.eq(expected), "{lower} to {upper}, {partition}");
+        }
+    }
+}
+
+#[test]
 fn rows_and_partitions_have_to_be_known() {
     let id = || vec![alias(draw(Draw::MonotonicallyIncreasingID), 2)];
-    let sorted = || {
-        let order = vec![catalyst::SortOrder {
-            child: reference(&column(1, DataType::Long)),
+    let sorted = |by: Expr| {
+        let order = vec![SortOrder {
+            child: by,
             ascending: true,
             nulls_first: true,
         }];
@@ -326,11 +343,15 @@ fn rows_and_partitions_have_to_be_known() {
         operator(kind, vec![column(1, DataType::Long)])
     };
     assert_eq!(
-        refusal(project(id(), sorted()), Inputs::Leaf(0)),
+        refusal(project(id(), sorted(number(1.0))), Inputs::Leaf(0)),
         "MonotonicallyIncreasingID of rows in no fixed order"
     );
+    // Rows that are equal are the same.
+    let by_all = sorted(reference(&column(1, DataType::Long)));
+    let root = project(id(), by_all);
+    assert!(NativeStage::new(stage(root, Inputs::Leaf(0), true)).is_ok());
     let partition = vec![alias(draw(Draw::SparkPartitionID), 2)];
-    let root = project(partition, sorted());
+    let root = project(partition, sorted(number(1.0)));
     assert!(NativeStage::new(stage(root, Inputs::Leaf(0), true)).is_ok());
     let coalesced = Inputs::Coalesced(Box::new(Inputs::Leaf(0)));
     assert_eq!(

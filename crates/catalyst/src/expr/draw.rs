@@ -23,6 +23,38 @@ pub enum Draw {
     MonotonicallyIncreasingID,
     /// The partition's number.
     SparkPartitionID,
+    /// Whether a row is in the sample of a `SampleExec`: whether the same as [`Draw::Rand`] lies in a share of what it
+    /// may be.
+    Sampled {
+        /// The partition's number is added to it.
+        seed: i64,
+        /// Which share.
+        share: Share,
+    },
+}
+
+/// Numbers from a lower bound to below an upper one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Share {
+    /// Their bits.
+    bounds: [u64; 2],
+}
+
+impl Share {
+    /// Numbers from `lower` to below `upper`.
+    #[must_use]
+    pub fn new(lower: f64, upper: f64) -> Self {
+        Self {
+            bounds: [lower, upper].map(f64::to_bits),
+        }
+    }
+
+    /// Whether a number is one of them.
+    #[must_use]
+    pub fn contains(self, number: f64) -> bool {
+        let [lower, upper] = self.bounds.map(f64::from_bits);
+        number >= lower && number < upper
+    }
 }
 
 impl Draw {
@@ -34,6 +66,7 @@ impl Draw {
             Self::Randn { .. } => "Randn",
             Self::MonotonicallyIncreasingID => "MonotonicallyIncreasingID",
             Self::SparkPartitionID => "SparkPartitionID",
+            Self::Sampled { .. } => "SampleExec",
         }
     }
 
@@ -44,6 +77,7 @@ impl Draw {
             Self::Rand { .. } | Self::Randn { .. } => DataType::Double,
             Self::MonotonicallyIncreasingID => DataType::Long,
             Self::SparkPartitionID => DataType::Integer,
+            Self::Sampled { .. } => DataType::Boolean,
         }
     }
 
@@ -68,11 +102,17 @@ pub(super) fn named(reader: &Reader<'_>, object: Object<'_>) -> Option<Result<Ex
             .map(|()| Draw::SparkPartitionID),
         _ => return None,
     };
-    Some(draw.map(|draw| Expr {
-        kind: ExprKind::Draw(draw),
-        data_type: draw.data_type(),
-        nullable: false,
-    }))
+    Some(draw.map(Expr::from))
+}
+
+impl From<Draw> for Expr {
+    fn from(draw: Draw) -> Self {
+        Self {
+            kind: ExprKind::Draw(draw),
+            data_type: draw.data_type(),
+            nullable: false,
+        }
+    }
 }
 
 #[inline(never)]

@@ -11,7 +11,7 @@ use catalyst::RankLike;
 use catalyst::{AggregatePython, AggregateUdf, GroupFunction};
 use catalyst::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind, ShuffleRead};
 use catalyst::{ArrowUdf, PythonArgument, PythonForm, PythonUdf};
-use catalyst::{Attribute, Expr, ExprId, ExprKind, SortOrder};
+use catalyst::{Attribute, Draw, Expr, ExprId, ExprKind, Share, SortOrder};
 use catalyst::{Bound, Frame, FrameUnit, WindowExpression, WindowFunction};
 use catalyst::{BuildSide, EquiJoin, JoinType};
 use catalyst::{
@@ -230,6 +230,13 @@ fn plain() -> Vec<(Operator, Inputs)> {
                 data_type: DataType::Boolean,
                 nullable: false,
             },
+            child: child(),
+        },
+        OperatorKind::Filter {
+            condition: Expr::from(Draw::Sampled {
+                seed: 1,
+                share: Share::new(0.0, 0.5),
+            }),
             child: child(),
         },
         OperatorKind::Project {

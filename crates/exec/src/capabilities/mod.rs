@@ -17,7 +17,7 @@ use catalyst::PythonForm;
 use catalyst::{AggregateKind, Between, BitOperation, Comoment, Moment};
 use catalyst::{AggregateStrategy, Operator, OperatorKind};
 use catalyst::{BuildSide, JoinType};
-use catalyst::{EvalMode, Expr};
+use catalyst::{Draw, EvalMode, Expr, ExprKind};
 use javaser::ScalaVersion;
 use rows::{RowDecoder, RowEncoder};
 
@@ -193,7 +193,10 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::OneRowRelation { .. } => "OneRowRelationExec",
         OperatorKind::PickledScan(_) => "RDDScanExec",
         OperatorKind::Range { .. } => "RangeExec",
-        OperatorKind::Filter { .. } => "FilterExec",
+        OperatorKind::Filter { condition, .. } => match &condition.kind {
+            ExprKind::Draw(sample @ Draw::Sampled { .. }) => sample.name(),
+            _ => "FilterExec",
+        },
         OperatorKind::Project { .. } => "ProjectExec",
         OperatorKind::Aggregate { strategy, .. } => match strategy {
             AggregateStrategy::Hash => "HashAggregateExec",
