@@ -122,20 +122,13 @@ impl Waiting {
         }
     }
 
-    /// Appends some rows of an array of this type.
+    /// Appends some rows of an array, which has the type's Arrow type.
     pub(crate) fn append(
         &mut self,
         data_type: &DataType,
         array: &dyn Array,
         rows: &[u32],
     ) -> Result<()> {
-        if *array.data_type()
-            != data_type
-                .to_arrow()
-                .map_err(|why| bail_out(why.to_string()))?
-        {
-            return Err(bail_out("columns of other types than declared"));
-        }
         match &mut self.values {
             Waiters::None => {}
             Waiters::Numbers(values) => gather(data_type, array, rows, values),

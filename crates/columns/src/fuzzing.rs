@@ -35,7 +35,7 @@ pub fn column_frames(data: &[u8]) {
 
 fn written_and_read(types: &[DataType], batch: &RecordBatch) -> Option<RecordBatch> {
     let rows: Vec<u32> = (0..).take(batch.num_rows()).collect();
-    let mut scatter = Scatter::new(ColumnTypes::new(types)?, 1, 0);
+    let mut scatter = Scatter::new(ColumnTypes::new(types)?, 1, 0).ok()?;
     scatter.append(0, batch, &rows).ok()?;
     let mut decoder = Decoder::new(types).ok()?;
     let pushed = scatter.take(0, |frame, _| decoder.push(Bytes::copy_from_slice(frame)));

@@ -1,8 +1,11 @@
 //! Rows that wait for their reducers' frames.
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use catalyst::Unsupported;
 use datafusion_common::Result;
 use rows::error::bail_out;
+use rows::types::schema_of_types;
 
 use crate::column::{Compression, Waiting};
 use crate::frame::most_rows;
@@ -13,6 +16,7 @@ use crate::types::{ColumnTypes, put_type};
 #[derive(Debug)]
 pub struct Scatter {
     types: ColumnTypes,
+    schema: SchemaRef,
     parts: Vec<Part>,
     /// By column.
     compressions: Vec<Compression>,
@@ -47,17 +51,24 @@ impl Part {
 
 impl Scatter {
     /// For so many reducers; of the memory of each at most `kept` bytes are kept from one frame to the next.
-    #[must_use]
-    pub fn new(types: ColumnTypes, partitions: usize, kept: usize) -> Self {
+    ///
+    /// # Errors
+    /// Not seen: all these types are Arrow's, too.
+    pub fn new(
+        types: ColumnTypes,
+        partitions: usize,
+        kept: usize,
+    ) -> std::result::Result<Self, Unsupported> {
         let compressions = types.types().iter().map(Compression::new);
-        Self {
+        Ok(Self {
+            schema: schema_of_types(types.types())?,
             compressions: compressions.collect(),
             parts: (0..partitions).map(|_| Part::new(&types)).collect(),
             frame: Vec::new(),
             memory: 0,
             kept: kept / types.types().len().max(1),
             types,
-        }
+        })
     }
 
     /// Bytes of memory in use.
@@ -84,7 +95,8 @@ impl Scatter {
     /// Bail-outs: the batch has other columns, a row is not there, or text of more than 4 GiB waits.
     pub fn append(&mut self, partition: usize, batch: &RecordBatch, rows: &[u32]) -> Result<usize> {
         let types = self.types.types();
-        if batch.num_columns() != types.len() {
+        let declared = self.schema.fields().iter().map(|field| field.data_type());
+        if !declared.eq(batch.columns().iter().map(|column| column.data_type())) {
             return Err(bail_out("columns of other types than declared"));
         }
         if rows.iter().any(|row| *row as usize >= batch.num_rows()) {

@@ -127,7 +127,7 @@ fn places(rows: usize) -> Vec<Vec<u32>> {
 
 /// Frames by reducer.
 fn frames(types: &[DataType], batches: &[RecordBatch]) -> Vec<Vec<(Bytes, usize)>> {
-    let mut scatter = Scatter::new(ColumnTypes::new(types).unwrap(), PARTITIONS, 1 << 10);
+    let mut scatter = Scatter::new(ColumnTypes::new(types).unwrap(), PARTITIONS, 1 << 10).unwrap();
     let mut frames = vec![Vec::new(); PARTITIONS];
     for batch in batches {
         for (partition, rows) in places(batch.num_rows()).iter().enumerate() {
@@ -282,9 +282,9 @@ fn other_columns_are_refused() {
     let mut decoder = Decoder::new(&other).unwrap();
     decoder.push(frame.clone()).unwrap();
     assert!(decoder.finish().is_err());
-    let mut scatter = Scatter::new(ColumnTypes::new(&other).unwrap(), 1, 0);
+    let mut scatter = Scatter::new(ColumnTypes::new(&other).unwrap(), 1, 0).unwrap();
     assert!(scatter.append(0, &batch, &[0]).is_err());
-    let mut scatter = Scatter::new(ColumnTypes::new(&types).unwrap(), 1, 0);
+    let mut scatter = Scatter::new(ColumnTypes::new(&types).unwrap(), 1, 0).unwrap();
     assert!(scatter.append(0, &batch, &[90]).is_err());
     assert!(scatter.append(1, &batch, &[0]).is_err());
     assert!(
@@ -299,7 +299,7 @@ fn memory_is_counted_and_given_back() {
     let types = [DataType::Long, DataType::String];
     let batch = batch(&types, &pseudo_random(6_000, 1 << 30));
     let all: Vec<u32> = (0..6_000).collect();
-    let mut scatter = Scatter::new(ColumnTypes::new(&types).unwrap(), 2, 1 << 10);
+    let mut scatter = Scatter::new(ColumnTypes::new(&types).unwrap(), 2, 1 << 10).unwrap();
     let waiting = scatter.append(1, &batch, &all).unwrap();
     assert!(waiting > 6_000 * 9 && scatter.memory() >= waiting - 6_000);
     let taken = scatter.take(1, |_, _| Ok::<_, ()>(()));

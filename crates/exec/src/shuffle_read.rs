@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn frame(batch: &RecordBatch) -> Records {
-        let mut scatter = Scatter::new(ColumnTypes::new(&TYPES).unwrap(), 1, 0);
+        let mut scatter = Scatter::new(ColumnTypes::new(&TYPES).unwrap(), 1, 0).unwrap();
         let all: Vec<u32> = (0..batch.num_rows() as u32).collect();
         scatter.append(0, batch, &all).unwrap();
         let mut frames = Vec::new();

@@ -278,7 +278,7 @@ fn batch_of(numbers: &[i64]) -> arrow::array::RecordBatch {
 
 fn frame_of(numbers: &[i64]) -> Vec<u8> {
     let types = columns::ColumnTypes::new(&NUMBERS).unwrap();
-    let mut scatter = columns::Scatter::new(types, 1, 0);
+    let mut scatter = columns::Scatter::new(types, 1, 0).unwrap();
     let places: Vec<u32> = (0..numbers.len() as u32).collect();
     scatter.append(0, &batch_of(numbers), &places).unwrap();
     let mut bytes = Vec::new();

@@ -27,15 +27,22 @@ pub(super) struct ColumnWriter<'a> {
 }
 
 impl<'a> ColumnWriter<'a> {
-    pub(super) fn new(writer: ColumnsWriter<'a>, types: &ColumnTypes, partitions: usize) -> Self {
+    /// # Errors
+    /// Bail-out: not seen.
+    pub(super) fn new(
+        writer: ColumnsWriter<'a>,
+        types: &ColumnTypes,
+        partitions: usize,
+    ) -> Result<Self, TaskError> {
         let frame = WAITING / partitions.max(1);
         let frame = frame.clamp(LEAST_FRAME, LARGEST_FRAME);
-        Self {
+        let scatter = Scatter::new(types.clone(), partitions, frame);
+        Ok(Self {
             writer,
-            scatter: Scatter::new(types.clone(), partitions, frame),
+            scatter: scatter.map_err(|why| TaskError::BailOut(why.to_string()))?,
             partitions,
             frame,
-        }
+        })
     }
 
     pub(super) fn num_partitions(&self) -> usize {

@@ -1,6 +1,5 @@
 //! Rows to a shuffle's map output.
 
-use std::io;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -65,14 +64,17 @@ impl<'a> ShuffleSink<'a> {
         let map_id = shuffle.map_id(context.task_attempt_id, context.partition_id);
         let (shuffle_id, task_id) = (write.shuffle.shuffle_id, context.task_attempt_id);
         let (written, spilled) = (&context.metrics.shuffle_write, &context.metrics.spill);
-        let columns = types.map(|types| {
-            let writer =
-                shuffle.column_writer(shuffle_id, map_id, task_id, partitions, written, spilled);
-            let writer = writer?.map(|writer| ColumnWriter::new(writer, types, partitions));
-            Ok::<_, io::Error>(writer)
-        });
-        let writer = match columns.transpose()?.flatten() {
-            Some(writer) => Writer::Columns(Box::new(writer)),
+        let columns = match types {
+            Some(_) => {
+                shuffle.column_writer(shuffle_id, map_id, task_id, partitions, written, spilled)?
+            }
+            None => None,
+        };
+        let writer = match columns.zip(types) {
+            Some((writer, types)) => {
+                let writer = ColumnWriter::new(writer, types, partitions)?;
+                Writer::Columns(Box::new(writer))
+            }
             None => Writer::Rows(
                 shuffle.writer(shuffle_id, map_id, task_id, partitions, written, spilled)?,
             ),
