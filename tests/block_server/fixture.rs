@@ -6,11 +6,12 @@ use firesteel::transport::{
     Answer, AskError, Authentication, Body, Client, NoRequests, TransportConf,
 };
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks};
+use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks, TAKES_COLUMNS};
 use wire::ids::BlockId;
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
@@ -22,6 +23,19 @@ pub(crate) struct Source {
     pub(crate) asked: AtomicUsize,
     pub(crate) uploads: Mutex<Vec<(Upload, Bytes)>>,
     pub(crate) streams: Mutex<Vec<(Upload, PathBuf, Vec<u8>)>>,
+    /// Map outputs of shuffle 3 that are columns and nothing else, with the files that are made of them.
+    pub(crate) columns: Mutex<HashMap<i64, Vec<(PathBuf, Vec<u8>)>>>,
+    /// How often somebody wanted to read files who takes no columns.
+    pub(crate) read_by_others: AtomicUsize,
+}
+
+impl Source {
+    fn make(&self, map_id: i64) {
+        for (path, bytes) in self.columns.lock().remove(&map_id).unwrap_or_default() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+    }
 }
 
 pub(crate) struct Shared(pub(crate) Arc<Source>);
@@ -50,6 +64,19 @@ impl BlockSource for Shared {
                 _ => Err(format!("Block {id} not found")),
             }
         })
+    }
+
+    fn lacks_rows(&self, shuffle_id: i32, map_id: i64) -> bool {
+        shuffle_id == 3 && self.0.columns.lock().contains_key(&map_id)
+    }
+
+    fn make_rows(&self, _shuffle_id: i32, map_id: i64) -> std::io::Result<()> {
+        self.0.make(map_id);
+        Ok(())
+    }
+
+    fn files_are_read(&self) {
+        self.0.read_by_others.fetch_add(1, Ordering::SeqCst);
     }
 
     fn upload(&self, upload: Upload, data: Bytes) -> Answer<Result<Bytes, String>> {
@@ -118,6 +145,22 @@ impl Fixture {
 
     /// Writes the files of a map task whose segments have these sizes, and gives the segments.
     pub(crate) fn map_output(&self, shuffle: i32, map: i64, sizes: &[usize]) -> Vec<Vec<u8>> {
+        let (segments, files) = self.files_of(shuffle, map, sizes, ["index", "data"]);
+        for (path, bytes) in files {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        segments
+    }
+
+    /// The segments of a map output, and files with these endings that hold them: an index and the segments.
+    pub(crate) fn files_of(
+        &self,
+        shuffle: i32,
+        map: i64,
+        sizes: &[usize],
+        endings: [&str; 2],
+    ) -> (Vec<Vec<u8>>, Vec<(PathBuf, Vec<u8>)>) {
         let segments: Vec<_> = sizes
             .iter()
             .enumerate()
@@ -129,12 +172,13 @@ impl Fixture {
             offset += *size as i64;
             index.extend_from_slice(&offset.to_be_bytes());
         }
-        self.write(&format!("shuffle_{shuffle}_{map}_0.index"), &index);
-        self.write(
-            &format!("shuffle_{shuffle}_{map}_0.data"),
-            &segments.concat(),
-        );
-        segments
+        let path = |ending: &str| {
+            let name = format!("shuffle_{shuffle}_{map}_0.{ending}");
+            self.dirs.path(&name.parse().unwrap())
+        };
+        let files = [index, segments.concat()];
+        let files = endings.map(path).into_iter().zip(files).collect();
+        (segments, files)
     }
 
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
@@ -173,6 +217,13 @@ impl Fixture {
 pub(crate) async fn ask(client: &Client, message: Message) -> Result<Message, AskError> {
     let answer = client.ask(message.write().unwrap().into(), TIMEOUT).await?;
     Ok(Message::read(&answer).unwrap())
+}
+
+/// The same of somebody who takes columns.
+pub(crate) async fn ask_for_columns(client: &Client, message: Message) -> Message {
+    let body = [&message.write().unwrap(), TAKES_COLUMNS].concat();
+    let answer = client.ask(body.into(), TIMEOUT).await.unwrap();
+    Message::read(&answer).unwrap()
 }
 
 pub(crate) async fn open(client: &Client, message: Message) -> (i64, i32) {

@@ -8,7 +8,10 @@ mod spark;
 use bytes::{Bytes, BytesMut};
 use firesteel::blocks::BlockServer;
 use firesteel::transport::{AskError, Client, NoRequests, TransportConf};
-use fixture::{APP, Fixture, Shared, TIMEOUT, ask, content, fetch, metadata, open, open_blocks};
+use fixture::{
+    APP, Fixture, Shared, TIMEOUT, ask, ask_for_columns, content, fetch, metadata, open,
+    open_blocks,
+};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -177,6 +180,52 @@ async fn local_directories_are_told_only_for_this_executor() {
         refused(APP, &["8"]).await,
         "Invalid executor id: 8, expected 7."
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn columns_are_sent_to_those_who_take_them_and_rows_to_all_others() {
+    let fixture = Fixture::start();
+    let endings = ["columns.index", "columns"];
+    let (columns, files) = fixture.files_of(3, 10, &[40, 60_000], endings);
+    for (path, bytes) in files {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    let (rows, files) = fixture.files_of(3, 10, &[300, 50], ["index", "data"]);
+    fixture.source.columns.lock().insert(10, files);
+    let only_rows = fixture.map_output(3, 11, &[7]);
+    let client = fixture.connect().await;
+    let of_columns = async || {
+        let request = fetch(&[10, 11], &[&[0, 1], &[0]], false);
+        let Message::StreamHandle { stream_id, .. } = ask_for_columns(&client, request).await
+        else {
+            panic!("no stream")
+        };
+        for (chunk, expected) in (0..).zip([&columns[0], &columns[1], &only_rows[0]]) {
+            assert!(client.fetch_chunk(stream_id, chunk).await.unwrap() == *expected);
+        }
+    };
+    of_columns().await;
+    assert!(
+        fixture.source.columns.lock().contains_key(&10),
+        "nobody wants rows"
+    );
+    let (stream, chunks) = open(&client, fetch(&[10], &[&[0, 1]], false)).await;
+    assert_eq!(chunks, 2);
+    for (chunk, expected) in (0..).zip(&rows) {
+        assert!(client.fetch_chunk(stream, chunk).await.unwrap() == *expected);
+    }
+    assert!(!fixture.source.columns.lock().contains_key(&10));
+    of_columns().await;
+    let dirs = Message::GetLocalDirsForExecutors {
+        app_id: APP.into(),
+        exec_ids: vec!["7".into()],
+    };
+    let read_by_others = || fixture.source.read_by_others.load(Ordering::SeqCst);
+    let told = ask_for_columns(&client, dirs.clone()).await;
+    assert_eq!(read_by_others(), 0);
+    assert_eq!(ask(&client, dirs).await, Ok(told));
+    assert_eq!(read_by_others(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
