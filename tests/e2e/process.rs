@@ -1,29 +1,72 @@
 //! Child processes that cannot outlive their test: each has a deadline and its own process group.
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static TURNS: RwLock<()> = RwLock::new(());
 
 /// A Spark application may run while this is held. Its seconds go to `seconds.tsv` among the logs.
 pub(crate) struct Turn {
     started: Instant,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Beside,
 }
 
-/// Held while a Spark application runs: two at once on a small machine would time each other out.
+#[expect(dead_code, reason = "they are held")]
+enum Beside {
+    Others(RwLockReadGuard<'static, ()>),
+    Nobody(RwLockWriteGuard<'static, ()>),
+}
+
+impl Turn {
+    fn new(turn: Beside) -> Self {
+        Self {
+            started: Instant::now(),
+            _turn: turn,
+        }
+    }
+}
+
+/// Held while an application runs whose steps have deadlines of seconds: others beside it on a small machine would let
+/// it miss them.
 pub(crate) fn one_at_a_time() -> Turn {
-    let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    Turn {
-        started: Instant::now(),
-        _turn: turn,
+    let turn = TURNS.write().unwrap_or_else(PoisonError::into_inner);
+    Turn::new(Beside::Nobody(turn))
+}
+
+/// Held while an application runs that has minutes for all it does. While it waits, as for its JVMs, others run; as many
+/// as tests run at a time.
+pub(crate) fn beside_others() -> Turn {
+    let turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+    Turn::new(Beside::Others(turn))
+}
+
+static NAMES: (Mutex<Option<HashSet<String>>>, Condvar) = (Mutex::new(None), Condvar::new());
+
+/// Nobody else has this name.
+pub(crate) struct Name(String);
+
+/// Waits until nobody has a name, such as that of a directory of logs.
+pub(crate) fn only_one(name: String) -> Name {
+    let mut taken = NAMES.0.lock().unwrap_or_else(PoisonError::into_inner);
+    while !taken.get_or_insert_default().insert(name.clone()) {
+        taken = NAMES.1.wait(taken).unwrap_or_else(PoisonError::into_inner);
+    }
+    Name(name)
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        let mut taken = NAMES.0.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.get_or_insert_default().remove(&self.0);
+        NAMES.1.notify_all();
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use testkit::Distribution;
 
 use crate::places;
-use crate::process::{Running, one_at_a_time, read_lossy, tail};
+use crate::process::{Running, Turn, beside_others, one_at_a_time, only_one, read_lossy, tail};
 
 /// Whose executors run the tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +150,7 @@ pub(crate) struct Application {
 impl Application {
     /// Runs it on a local cluster, unless plain Spark's answer is known already.
     pub(crate) fn run(&self, distribution: &Distribution, side: Side) -> Outcome {
-        self.run_on(distribution, side, Cluster::local)
+        self.run_in_turn(distribution, side, beside_others, Cluster::local)
     }
 
     /// The same on a cluster that is started for it in the run's directory.
@@ -160,6 +160,18 @@ impl Application {
         side: Side,
         cluster: impl FnOnce(&Path) -> Cluster,
     ) -> Outcome {
+        self.run_in_turn(distribution, side, one_at_a_time, cluster)
+    }
+
+    fn run_in_turn(
+        &self,
+        distribution: &Distribution,
+        side: Side,
+        turn: fn() -> Turn,
+        cluster: impl FnOnce(&Path) -> Cluster,
+    ) -> Outcome {
+        let name = format!("{}-{}-{}", distribution.version, self.name, side.name());
+        let _name = only_one(name.clone());
         let known = self.known_answer(distribution);
         if side == Side::Plain
             && std::env::var_os("FIRESTEEL_E2E_FRESH").is_none()
@@ -173,13 +185,8 @@ impl Application {
                 executor_logs: None,
             };
         }
-        let _turn = one_at_a_time();
-        let work = places::fresh_dir(&format!(
-            "{}-{}-{}",
-            distribution.version,
-            self.name,
-            side.name()
-        ));
+        let _turn = turn();
+        let work = places::fresh_dir(&name);
         let home = places::spark_home(distribution, &work);
         let reports = work.join("reports");
         fs::create_dir_all(&reports).unwrap();
