@@ -11,11 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks, TAKES_COLUMNS};
+use wire::block_transfer::{BlockTransferMessage as Message, FetchShuffleBlocks};
 use wire::ids::BlockId;
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) const APP: &str = "app-20260101000000-0000";
+
+/// Files by name or path, with what is in them.
+pub(crate) type Files<N> = Vec<(N, Vec<u8>)>;
 
 /// Blocks `rdd_<n>_<m>` of n bytes each; uploads are kept.
 #[derive(Default)]
@@ -24,7 +27,7 @@ pub(crate) struct Source {
     pub(crate) uploads: Mutex<Vec<(Upload, Bytes)>>,
     pub(crate) streams: Mutex<Vec<(Upload, PathBuf, Vec<u8>)>>,
     /// Map outputs of shuffle 3 that are columns and nothing else, with the files that are made of them.
-    pub(crate) columns: Mutex<HashMap<i64, Vec<(PathBuf, Vec<u8>)>>>,
+    pub(crate) columns: Mutex<HashMap<i64, Files<PathBuf>>>,
     /// How often somebody wanted to read files who takes no columns.
     pub(crate) read_by_others: AtomicUsize,
 }
@@ -146,9 +149,8 @@ impl Fixture {
     /// Writes the files of a map task whose segments have these sizes, and gives the segments.
     pub(crate) fn map_output(&self, shuffle: i32, map: i64, sizes: &[usize]) -> Vec<Vec<u8>> {
         let (segments, files) = self.files_of(shuffle, map, sizes, ["index", "data"]);
-        for (path, bytes) in files {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, bytes).unwrap();
+        for (name, bytes) in files {
+            self.write(&name, &bytes);
         }
         segments
     }
@@ -160,7 +162,7 @@ impl Fixture {
         map: i64,
         sizes: &[usize],
         endings: [&str; 2],
-    ) -> (Vec<Vec<u8>>, Vec<(PathBuf, Vec<u8>)>) {
+    ) -> (Vec<Vec<u8>>, Files<String>) {
         let segments: Vec<_> = sizes
             .iter()
             .enumerate()
@@ -172,12 +174,9 @@ impl Fixture {
             offset += *size as i64;
             index.extend_from_slice(&offset.to_be_bytes());
         }
-        let path = |ending: &str| {
-            let name = format!("shuffle_{shuffle}_{map}_0.{ending}");
-            self.dirs.path(&name.parse().unwrap())
-        };
+        let name = |ending: &str| format!("shuffle_{shuffle}_{map}_0.{ending}");
         let files = [index, segments.concat()];
-        let files = endings.map(path).into_iter().zip(files).collect();
+        let files = endings.map(name).into_iter().zip(files).collect();
         (segments, files)
     }
 
@@ -217,13 +216,6 @@ impl Fixture {
 pub(crate) async fn ask(client: &Client, message: Message) -> Result<Message, AskError> {
     let answer = client.ask(message.write().unwrap().into(), TIMEOUT).await?;
     Ok(Message::read(&answer).unwrap())
-}
-
-/// The same of somebody who takes columns.
-pub(crate) async fn ask_for_columns(client: &Client, message: Message) -> Message {
-    let body = [&message.write().unwrap(), TAKES_COLUMNS].concat();
-    let answer = client.ask(body.into(), TIMEOUT).await.unwrap();
-    Message::read(&answer).unwrap()
 }
 
 pub(crate) async fn open(client: &Client, message: Message) -> (i64, i32) {

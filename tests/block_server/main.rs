@@ -8,16 +8,13 @@ mod spark;
 use bytes::{Bytes, BytesMut};
 use firesteel::blocks::BlockServer;
 use firesteel::transport::{AskError, Client, NoRequests, TransportConf};
-use fixture::{
-    APP, Fixture, Shared, TIMEOUT, ask, ask_for_columns, content, fetch, metadata, open,
-    open_blocks,
-};
+use fixture::{APP, Fixture, Shared, TIMEOUT, ask, content, fetch, metadata, open, open_blocks};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use wire::block_transfer::{BlockTransferMessage as Message, Cause};
+use wire::block_transfer::{BlockTransferMessage as Message, Cause, TAKES_COLUMNS};
 use wire::frame::{Frame, MAX_FRAME};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -182,16 +179,24 @@ async fn local_directories_are_told_only_for_this_executor() {
     );
 }
 
+/// The same of somebody who takes columns.
+async fn ask_for_columns(client: &Client, message: Message) -> Message {
+    let body = [&message.write().unwrap(), TAKES_COLUMNS].concat();
+    let answer = client.ask(body.into(), TIMEOUT).await.unwrap();
+    Message::read(&answer).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn columns_are_sent_to_those_who_take_them_and_rows_to_all_others() {
     let fixture = Fixture::start();
     let endings = ["columns.index", "columns"];
     let (columns, files) = fixture.files_of(3, 10, &[40, 60_000], endings);
-    for (path, bytes) in files {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, bytes).unwrap();
+    for (name, bytes) in files {
+        fixture.write(&name, &bytes);
     }
     let (rows, files) = fixture.files_of(3, 10, &[300, 50], ["index", "data"]);
+    let path = |(name, bytes): (String, _)| (fixture.dirs.path(&name.parse().unwrap()), bytes);
+    let files = files.into_iter().map(path).collect();
     fixture.source.columns.lock().insert(10, files);
     let only_rows = fixture.map_output(3, 11, &[7]);
     let client = fixture.connect().await;

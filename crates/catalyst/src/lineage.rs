@@ -253,6 +253,14 @@ impl<'r, 'g> Lineage<'r, 'g> {
             // The projection of what the closure below it joins.
             ("joins.BroadcastNestedLoopJoinExec", "doExecute") => self.rdd(child, hint),
             ("joins.BroadcastNestedLoopJoinExec", _) => self.broadcast_join(&closure, child),
+            // Counts the rows of a sample, from Spark 4.2 on.
+            ("SampleExec", "doExecute") => {
+                let mut tree = self.rdd(child, hint)?;
+                let metric = closure.args.first().copied().unwrap_or(Value::Null);
+                let metric = Metric::read(reader, "numOutputRows", metric)?;
+                tree.operator.metrics.push(metric);
+                Ok(tree)
+            }
             // Copies rows.
             ("TakeOrderedAndProjectExec", "executeCollect") => self.rdd(child, hint),
             ("joins.CartesianProductExec", "doExecute") => {

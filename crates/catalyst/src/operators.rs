@@ -56,7 +56,12 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
             }
             let (lower, upper) = (plan.double("lowerBound")?, plan.double("upperBound")?);
             output.require()?;
-            let condition = sampled(lower, upper, plan.long("seed")?);
+            // From Spark 4.2 on a seed need not be given.
+            let seed = match plan.get("resolvedSeed") {
+                Some(_) => plan.long("resolvedSeed")?,
+                None => plan.long("seed")?,
+            };
+            let condition = sampled(lower, upper, seed);
             (OperatorKind::Filter { condition, child }, output)
         }
         "SortExec" => {

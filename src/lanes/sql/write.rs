@@ -32,7 +32,7 @@ pub(super) struct ShuffleSink<'a> {
 
 /// Who writes the rows.
 enum Writer<'a> {
-    Rows(ShuffleWriter<'a>),
+    Rows(Box<ShuffleWriter<'a>>),
     Columns(Box<ColumnWriter<'a>>),
 }
 
@@ -75,9 +75,11 @@ impl<'a> ShuffleSink<'a> {
                 let writer = ColumnWriter::new(writer, types, partitions)?;
                 Writer::Columns(Box::new(writer))
             }
-            None => Writer::Rows(
-                shuffle.writer(shuffle_id, map_id, task_id, partitions, written, spilled)?,
-            ),
+            None => {
+                let writer =
+                    shuffle.writer(shuffle_id, map_id, task_id, partitions, written, spilled)?;
+                Writer::Rows(Box::new(writer))
+            }
         };
         let sorted = partitioner.needs_sorted_rows() && partitions > 1;
         Ok(Self {
