@@ -112,8 +112,11 @@ fn short(work: &Path, rows: Rows) -> Vec<String> {
 fn job(work: &Path, rows: Rows) -> Vec<String> {
     let arrow = rows == Rows::Arrow;
     let arrow = format!("spark.sql.execution.pythonUDF.arrow.enabled={arrow}");
+    // Its sizes are held against plain Spark's.
+    let rows = "spark.firesteel.shuffle.format=rows".to_owned();
+    let conf = [arrow, rows].map(|entry| ["--conf".to_owned(), entry]);
     let job = started(&["support.py"], "sql_python.py", work);
-    [vec!["--conf".to_owned(), arrow], job].concat()
+    [conf.concat(), job].concat()
 }
 
 fn pandas_job(work: &Path) -> Vec<String> {
