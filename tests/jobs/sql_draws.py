@@ -38,10 +38,10 @@ def native(spark, files):
     yield "some columns", in_order(table.selectExpr("id", "rand(1) a", "rand(2) b", "rand(3) c").selectExpr("b", "id"))
     yield "sorted", in_order(table.orderBy(F.rand(13), "id").select("id"))
     yield "grouped", sorted_rows(table.selectExpr("floor(rand(14) * 5) g", "x").groupBy("g").agg(F.count("*"), F.sum("x")))
-    yield "sampled", in_order(table.sample(0.3, seed=16))
+    yield "sampled", in_order(table.sample(fraction=0.3, seed=16))
     yield "sampled twice", in_order(table.where("x > 20").sample(0.9, 17).select("id", "s").sample(0.05, 18))
-    yield "sampled, none and all", [in_order(numbers.sample(share, seed=19)) for share in [0.0, 1.0]]
-    yield "sampled above", sorted_rows(numbers.sample(0.5, seed=-20).groupBy(F.col("id") % 7).count())
+    yield "sampled, none and all", [in_order(numbers.sample(fraction=share, seed=19)) for share in [0.0, 1.0]]
+    yield "sampled above", sorted_rows(numbers.sample(fraction=0.5, seed=-20).groupBy(F.col("id") % 7).count())
     yield "split", [in_order(part) for part in numbers.selectExpr("id", "cast(id % 9 as string) s").randomSplit([1.0, 2.0, 0.5], seed=21)]
     yield "split behind a shuffle", [in_order(part) for part in table.select("id", "k", "s").repartition(3, "k").randomSplit([3.0, 1.0], seed=22)]
     yield "values", in_order(spark.sql("select *, rand(15) r, monotonically_increasing_id() m from values (1, 'a'), (2, 'b'), (3, 'c') as t(k, s)"))
@@ -60,7 +60,7 @@ def left(spark, files):
     yield "perhaps", in_order(table.selectExpr("id", "nullif(k, 3) + rand(1) r", "coalesce(nullif(x, 7), rand(2) * 100) c"))
     yield "behind and", in_order(table.where("x > 50 and rand(3) < 0.5").select("id"))
     yield "cached", in_order(ids.cache())
-    yield "sample behind a shuffle", [len(table.repartition(3, "k").sample(1.0, seed=4).collect())]
+    yield "sample behind a shuffle", [len(table.repartition(3, "k").sample(fraction=1.0, seed=4).collect())]
     yield "sample of the same row again", [len(spark.range(0, 10, 1, 1).sample(True, 50.0, 5).distinct().collect())]
     yield "sorted", [len(table.sortWithinPartitions("k").selectExpr("id", "monotonically_increasing_id() m").distinct().collect())]
     yield "shuffled", [len({row.m for row in table.repartition(3).selectExpr("monotonically_increasing_id() m").collect()})]
