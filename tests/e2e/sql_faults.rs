@@ -171,10 +171,12 @@ fn jvms(version: &'static str) {
     }
     let _turn = one_at_a_time();
     let distribution = Distribution::find(version);
-    for (name, more) in [
-        ("sql-jvms", "spark.shuffle.readHostLocalDisk=false"),
-        ("sql-jvms-near", "spark.shuffle.readHostLocalDisk=true"),
-    ] {
+    let all = [
+        ("sql-jvms", "spark.shuffle.readHostLocalDisk=true"),
+        ("sql-jvms-far", "spark.shuffle.readHostLocalDisk=false"),
+    ];
+    let count = if places::everything() { all.len() } else { 1 };
+    for (name, more) in all.into_iter().take(count) {
         let mut hold = start(&distribution, name, &[more]);
         let mut first = hold.add_executor(&distribution, &testkit::firesteel(), "0", &[]);
         let mut second = hold.add_executor(&distribution, &testkit::firesteel(), "1", &["0"]);
