@@ -7,9 +7,9 @@ python_packages=(setuptools wheel numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1)
 s3_server=('moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5)
 dist=$root/dist/firesteel
 
-# Compiled crates outlive the clone, so that a fresh clone at the same place builds in seconds. Clones at different places share what others
-# wrote (take_compiled), and not our own crates: cargo takes the newer clone's programs for the older one's, and tests know the place that
-# they were compiled at.
+# Compiled crates outlive the clone, so that a fresh clone at the same place builds in seconds. Clones at different
+# places share what others wrote (take_compiled), and not our own crates: cargo takes the newer clone's programs for the
+# older one's, and tests know the place that they were compiled at.
 export FIRESTEEL_CACHE=$cache CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target$(tr / - <<<"$root")}
 mkdir -p "$cache"
 
@@ -151,8 +151,8 @@ setup_services() {
     fi
 }
 
-# take_compiled FROM: begins the directory of compiled crates, if there is none, with those in FROM that others wrote: they are the same
-# everywhere.
+# take_compiled FROM: begins the directory of compiled crates, if there is none, with those in FROM that others wrote:
+# they are the same everywhere.
 take_compiled() {
     local from=$1/release here=$CARGO_TARGET_DIR/release own
     if [[ -e $here/.fingerprint || ! -e $from/.fingerprint ]]; then

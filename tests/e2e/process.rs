@@ -41,8 +41,8 @@ pub(crate) fn one_at_a_time() -> Turn {
     Turn::new(Beside::Nobody(turn))
 }
 
-/// Held while an application runs that has minutes for all it does. While it waits, as for its JVMs, others run; as many
-/// as tests run at a time.
+/// Held while an application runs that has minutes for all it does. While it waits, as for its JVMs, others run; as
+/// many as tests run at a time.
 pub(crate) fn beside_others() -> Turn {
     let turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     Turn::new(Beside::Others(turn))

@@ -149,14 +149,7 @@ fn neighbours(version: &'static str) {
         let (written, made_rows) = report.shuffle_columns();
         assert!(written >= made_rows, "{report:#?}");
     }
-    let written: u64 = reports
-        .iter()
-        .map(|report| report.shuffle_columns().0)
-        .sum();
-    let made_rows: u64 = reports
-        .iter()
-        .map(|report| report.shuffle_columns().1)
-        .sum();
+    let (written, made_rows) = shuffle_columns(&reports);
     assert!(written >= 4 && made_rows >= 1, "{reports:#?}");
 }
 
@@ -197,14 +190,7 @@ fn jvms(version: &'static str) {
             end(&mut hold, &mut first, "0", version),
             stopped(&hold, &mut second, "1", &counted, version),
         ];
-        let written: u64 = reports
-            .iter()
-            .map(|report| report.shuffle_columns().0)
-            .sum();
-        let made_rows: u64 = reports
-            .iter()
-            .map(|report| report.shuffle_columns().1)
-            .sum();
+        let (written, made_rows) = shuffle_columns(&reports);
         assert!(written >= 4 && made_rows >= 4, "{reports:#?}");
         for report in &reports {
             assert!(
@@ -239,9 +225,18 @@ fn leaver(version: &'static str) {
     assert_eq!(number(&found, "failed_fetches"), 0, "{found}");
     assert_eq!(number(&found, "attempts"), 1, "{found}");
     let left = Report::new(report::read(&hold.reports(), "0"));
+    left.check_native();
     let (written, made_rows) = left.shuffle_columns();
     assert!(written > 0 && made_rows == written, "{left:#?}");
     stop(&mut hold, &mut second, "1", version);
+}
+
+/// Map outputs of all executors that were columns, and those that rows were made of.
+fn shuffle_columns(reports: &[Report]) -> (u64, u64) {
+    let counts = reports.iter().map(Report::shuffle_columns);
+    counts.fold((0, 0), |(written, made), (more, rows)| {
+        (written + more, made + rows)
+    })
 }
 
 /// An executor of an application that has ended.

@@ -86,11 +86,7 @@ const SPARKS: [(f64, f64, i64, f64); 12] = [
 ];
 
 fn draw(draw: Draw) -> Expr {
-    Expr {
-        kind: ExprKind::Draw(draw),
-        data_type: draw.data_type(),
-        nullable: false,
-    }
+    draw.into()
 }
 
 fn alias(child: Expr, id: i64) -> Expr {

@@ -170,8 +170,28 @@ impl Shuffle {
         metrics: &'a ShuffleWriteMetrics,
         spill_metrics: &'a SpillMetrics,
     ) -> io::Result<ShuffleWriter<'a>> {
+        let output = (shuffle_id, map_id);
+        self.writer_by(
+            &self.rules,
+            output,
+            task_attempt_id,
+            num_partitions,
+            metrics,
+            spill_metrics,
+        )
+    }
+
+    fn writer_by<'a>(
+        &self,
+        rules: &Arc<WriterRules>,
+        (shuffle_id, map_id): (i32, i64),
+        task_attempt_id: i64,
+        num_partitions: usize,
+        metrics: &'a ShuffleWriteMetrics,
+        spill_metrics: &'a SpillMetrics,
+    ) -> io::Result<ShuffleWriter<'a>> {
         ShuffleWriter::new(
-            Arc::clone(&self.rules),
+            Arc::clone(rules),
             shuffle_id,
             map_id,
             num_partitions,
@@ -198,16 +218,15 @@ impl Shuffle {
         if !outputs.are_wanted(shuffle_id) {
             return Ok(None);
         }
-        let writer = ShuffleWriter::new(
-            Arc::clone(&self.rules_of_columns),
-            shuffle_id,
-            map_id,
+        let output = (shuffle_id, map_id);
+        let writer = self.writer_by(
+            &self.rules_of_columns,
+            output,
+            task_attempt_id,
             num_partitions,
-            self.memory.of_task(task_attempt_id),
             metrics,
             spill_metrics,
         )?;
-        let output = (shuffle_id, map_id);
         Ok(Some(ColumnsWriter::new(writer, output, outputs)))
     }
 
