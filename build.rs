@@ -1,4 +1,4 @@
-//! Generates `include/firesteel.h` from `src/capi`, and names the shared library.
+//! Generates `include/firesteel.h` from `src/capi` and the interface of modules, and names the shared library.
 //!
 //! The header in the source tree is written only when it is out of date and can be written, so a read-only checkout
 //! builds too. The fresh copy stays in `OUT_DIR`; `tests/capi.rs` compares the two.
@@ -11,6 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=cbindgen.toml");
     println!("cargo::rerun-if-changed=src/capi");
+    println!("cargo::rerun-if-changed=crates/functions/src/abi.rs");
     if env::var("CARGO_CFG_TARGET_OS")? == "linux" {
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libfiresteel.so");
     }
@@ -42,7 +43,8 @@ fn generate(root: &Path) -> Result<cbindgen::Bindings, Box<dyn Error>> {
     // Follows the modules. Told the crate instead of the file, cbindgen would start a second Cargo.
     let builder = cbindgen::Builder::new()
         .with_config(config)
-        .with_src(root.join("src/capi/mod.rs"));
+        .with_src(root.join("src/capi/mod.rs"))
+        .with_src(root.join("crates/functions/src/abi.rs"));
     Ok(builder.generate()?)
 }
 

@@ -80,14 +80,14 @@ pub(super) fn present<T>(name: &str, pointer: *const T) -> Result<(), firesteel_
 #[cfg(test)]
 mod tests {
     use super::super::error::{firesteel_error_free, firesteel_error_message};
+    use super::super::slice::text;
     use super::*;
     use std::ptr::null_mut;
 
     fn message(error: *mut firesteel_error) -> String {
         // SAFETY: `error` was made by `boundary`, is read once and then freed.
         unsafe {
-            let text = firesteel_error_message(error)
-                .as_str("message")
+            let text = text(firesteel_error_message(error), "message")
                 .unwrap()
                 .to_owned();
             firesteel_error_free(error);

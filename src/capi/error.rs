@@ -1,6 +1,6 @@
 use super::boundary::quietly;
 use super::code::firesteel_code;
-use super::slice::firesteel_str;
+use functions::abi::firesteel_str;
 
 /// Why a call failed: a code and a message for people. Made by a failing call whose `error` argument was not NULL;
 /// freed with `firesteel_error_free`.

@@ -9,10 +9,11 @@ use super::boundary::{boundary, out, present, quietly};
 use super::code::firesteel_code;
 use super::counters::firesteel_counters;
 use super::error::firesteel_error;
-use super::slice::{firesteel_str, firesteel_text, slice};
+use super::slice::{firesteel_text, slice, text};
 use crate::executor::{ExecutorError, ExecutorHandle, Options};
 use crate::launch::executor_command::ExecutorCommand;
 use crate::report::Counters;
+use functions::abi::firesteel_str;
 
 /// An executor inside this process. All functions may be called from any thread and at the same time, except
 /// `firesteel_executor_free`.
@@ -74,7 +75,7 @@ pub unsafe extern "C" fn firesteel_executor_new(
             .iter()
             .enumerate()
             // SAFETY: as above.
-            .map(|(i, text)| unsafe { text.as_str(&format!("arguments[{i}]")) }.map(str::to_owned))
+            .map(|(i, of)| unsafe { text(*of, &format!("arguments[{i}]")) }.map(str::to_owned))
             .collect::<Result<Vec<String>, _>>()?;
         let new = firesteel_executor::new(launcher(&arguments)?);
         *executor = Box::into_raw(Box::new(new));

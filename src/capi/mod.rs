@@ -28,7 +28,5 @@ pub use executor::{
     firesteel_executor_free, firesteel_executor_new, firesteel_executor_start,
     firesteel_executor_stop, firesteel_executor_wait,
 };
-pub use slice::{
-    firesteel_bytes, firesteel_str, firesteel_text, firesteel_text_free, firesteel_text_str,
-};
+pub use slice::{firesteel_bytes, firesteel_text, firesteel_text_free, firesteel_text_str};
 pub use version::{FIRESTEEL_ABI_VERSION, firesteel_abi_version, firesteel_version};

@@ -1,18 +1,8 @@
-use std::ffi::c_char;
+use functions::abi::firesteel_str;
 
 use super::boundary::{present, quietly};
 use super::code::firesteel_code;
 use super::error::firesteel_error;
-
-/// Text in UTF-8: `len` bytes at `data`, with no NUL at the end. `data` may be NULL if `len` is 0.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct firesteel_str {
-    /// First byte.
-    pub data: *const c_char,
-    /// Number of bytes.
-    pub len: usize,
-}
 
 /// `len` bytes at `data`. `data` may be NULL if `len` is 0.
 #[repr(C)]
@@ -58,27 +48,19 @@ impl firesteel_text {
     }
 }
 
-impl firesteel_str {
-    /// Borrows `text`; whoever returns the result says how long it lives.
-    pub(super) fn of(text: &str) -> Self {
-        Self {
-            data: text.as_ptr().cast(),
-            len: text.len(),
-        }
-    }
-
-    /// # Safety
-    /// `data` is NULL or points to `len` bytes that stay unchanged for the lifetime `'a`.
-    pub(super) unsafe fn as_str<'a>(self, name: &str) -> Result<&'a str, firesteel_error> {
-        // SAFETY: passed on.
-        let bytes = unsafe { slice(name, self.data.cast::<u8>(), self.len) }?;
-        std::str::from_utf8(bytes).map_err(|e| {
-            firesteel_error::new(
-                firesteel_code::FIRESTEEL_NOT_UTF8,
-                format!("{name} is not UTF-8: {e}"),
-            )
-        })
-    }
+/// A text that a caller gave.
+///
+/// # Safety
+/// Its `data` is NULL or points to its `len` bytes that stay unchanged for the lifetime `'a`.
+pub(super) unsafe fn text<'a>(of: firesteel_str, name: &str) -> Result<&'a str, firesteel_error> {
+    // SAFETY: passed on.
+    let bytes = unsafe { slice(name, of.data.cast::<u8>(), of.len) }?;
+    std::str::from_utf8(bytes).map_err(|e| {
+        firesteel_error::new(
+            firesteel_code::FIRESTEEL_NOT_UTF8,
+            format!("{name} is not UTF-8: {e}"),
+        )
+    })
 }
 
 impl firesteel_bytes {
@@ -146,13 +128,13 @@ mod tests {
 
     #[test]
     fn text_must_be_utf8() {
-        let bad = [b'a', 0xff];
-        let text = firesteel_str {
-            data: bad.as_ptr().cast(),
+        let bytes = [b'a', 0xff];
+        let bad = firesteel_str {
+            data: bytes.as_ptr().cast(),
             len: 2,
         };
         // SAFETY: two bytes of a local array.
-        let error = unsafe { text.as_str("name") }.unwrap_err();
+        let error = unsafe { text(bad, "name") }.unwrap_err();
         assert_eq!(error.code(), firesteel_code::FIRESTEEL_NOT_UTF8);
     }
 }

@@ -1,4 +1,4 @@
-use super::slice::firesteel_str;
+use functions::abi::firesteel_str;
 
 /// Version of this interface. It grows when a function, field or code is added; existing ones keep their meaning.
 pub const FIRESTEEL_ABI_VERSION: u32 = 1;
