@@ -15,6 +15,7 @@ pub mod lanes;
 pub mod launch;
 pub mod logging;
 pub mod memory;
+pub mod native_functions;
 pub mod python;
 pub mod report;
 pub mod rpc;

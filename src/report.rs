@@ -51,6 +51,8 @@ pub struct Counters {
     pub bailed_out: BTreeMap<String, u64>,
     /// What came of pipelines of Python functions.
     pub python_compiled: PythonCompiled,
+    /// Functions of shared libraries.
+    pub native_functions: NativeFunctions,
     /// Map outputs that were columns.
     pub shuffle_columns: ShuffleColumns,
     /// What came of `spark.firesteel.verify=both`.
@@ -70,6 +72,42 @@ pub struct PythonCompiled {
     pub left_to_python: u64,
     /// Pipelines that were the interpreter's from the beginning, by reason.
     pub not_simple: BTreeMap<String, u64>,
+}
+
+/// Functions of the libraries that `spark.firesteel.functions` names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct NativeFunctions {
+    /// Those that were called in this process, by the names of their library and their own.
+    pub called: BTreeMap<String, NativeFunctionCalls>,
+    /// Functions of Python that stand for native ones and ran in workers, by reason.
+    pub left_to_python: BTreeMap<String, u64>,
+}
+
+/// What a native function was called for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct NativeFunctionCalls {
+    /// Parts of tasks.
+    pub instances: u64,
+    /// Rows; of a partition function those that it gave.
+    pub rows: u64,
+}
+
+impl NativeFunctions {
+    /// Counts instances of a function, and rows.
+    pub fn called(&mut self, name: &str, instances: u64, rows: u64) {
+        self.add(name, NativeFunctionCalls { instances, rows });
+    }
+
+    /// Counts a function that Python runs in a task.
+    pub fn left_to_python(&mut self, reason: &str) {
+        *self.left_to_python.entry(reason.to_owned()).or_default() += 1;
+    }
+
+    fn add(&mut self, name: &str, more: NativeFunctionCalls) {
+        let of = self.called.entry(name.to_owned()).or_default();
+        of.instances += more.instances;
+        of.rows += more.rows;
+    }
 }
 
 /// Map outputs that were written as columns (`spark.firesteel.shuffle.format`).
@@ -250,6 +288,17 @@ impl Report {
         counted.left_to_python += more.left_to_python;
         for (reason, count) in &more.not_simple {
             *counted.not_simple.entry(reason.clone()).or_default() += count;
+        }
+    }
+
+    /// Counts what native functions were called for.
+    pub fn count_native_functions(&self, more: &NativeFunctions) {
+        let counted = &mut self.counters.lock().native_functions;
+        for (name, calls) in &more.called {
+            counted.add(name, *calls);
+        }
+        for (reason, count) in &more.left_to_python {
+            *counted.left_to_python.entry(reason.clone()).or_default() += count;
         }
     }
 

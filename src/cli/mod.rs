@@ -1,10 +1,11 @@
-//! The command line: `firesteel executor | doctor | decode | capabilities | conf | qualify`, and the `java` launcher
-//! that the same binary is under that name.
+//! The command line: `firesteel executor | doctor | decode | capabilities | conf | qualify | functions`, and the `java`
+//! launcher that the same binary is under that name.
 
 mod capabilities;
 mod conf;
 mod decode;
 mod doctor;
+mod functions;
 mod java;
 mod page;
 mod qualify;
@@ -60,6 +61,9 @@ enum Command {
     Conf(conf::ConfArgs),
     /// Show how much of jobs of plain Spark would run natively, by their event logs.
     Qualify(qualify::QualifyArgs),
+    /// Look at libraries of native functions, and make modules of Python of them.
+    #[command(subcommand)]
+    Functions(functions::FunctionsCommand),
 }
 
 #[derive(Args)]
@@ -110,6 +114,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Command::Capabilities { format } => capabilities::main(format),
         Command::Conf(args) => conf::main(&args),
         Command::Qualify(args) => qualify::main(&args),
+        Command::Functions(command) => functions::main(&command),
     }
 }
 

@@ -34,7 +34,8 @@ pub trait Lane: Send + Sync {
         0
     }
 
-    /// Counts in the executor's report what the lane's child processes have told since the last time. Does not wait.
+    /// Counts in the executor's report what the lane and its child processes have counted since the last time. Does not
+    /// wait.
     fn report_children(&self, _report: &Report) {}
 
     /// Holds the end of a task in the JVM against the native attempt before it; see [`Verifier`].

@@ -20,6 +20,7 @@ mod leaves;
 mod limit;
 mod lower;
 mod metrics;
+mod native_functions;
 mod plan;
 mod project;
 mod python;
@@ -44,6 +45,10 @@ pub mod fuzzing {
     pub use crate::records::fuzzing::record_line;
 }
 
+pub use native_functions::{
+    NativeAggregate, NativeCall, NativeFunction, NativeInput, NativeOutput, NativePartition,
+    NativeScalar,
+};
 pub use plan::{NativeStage, TaskPlan};
 pub use python::{ArrowResult, DataFramePickler};
 pub use records::{CsvTypes, JsonTypes};

@@ -14,6 +14,7 @@ use rows::Serializer;
 use rows::cached::CachedBatch;
 use rows::error::bail_out;
 
+use crate::native_functions::{NativeCall, NativeFunction};
 use catalyst::ArrowSession;
 use catalyst::LeafId;
 use catalyst::ShufflePartitionSpec;
@@ -137,6 +138,19 @@ pub trait Sources: Debug + Send + Sync {
         _times: PythonTimes,
     ) -> Result<PythonFrames> {
         Err(bail_out("no Python workers"))
+    }
+
+    /// The native function that a function of Python stands for, if it stands for one that may be called here.
+    ///
+    /// # Errors
+    /// It does not take the task.
+    fn native_function(&self, _call: NativeCall<'_>) -> Result<Option<NativeFunction>> {
+        Ok(None)
+    }
+
+    /// The session's time zone, if it is known.
+    fn session_time_zone(&self) -> Option<String> {
+        None
     }
 
     /// Major version of the JVM that would run tasks in place of this executor; 0 if it is not known.

@@ -298,9 +298,9 @@ pub struct firesteel_function {
     /// Aggregates: bytes that the instance keeps. May be NULL: then it reserves itself what it keeps.
     pub size: Option<unsafe extern "C" fn(instance: *const c_void) -> usize>,
 
-    /// Partition and table functions: takes a stream of struct arrays, and gives one of the result's columns. With
-    /// `FIRESTEEL_STATUS_OK` it has moved `input` to a place of its own and releases it later; else `input` is still the
-    /// host's. The output is read and released by the thread that calls `open`, before the instance is freed. A table
+    /// Partition and table functions: takes a stream of struct arrays, and gives one of the result's columns. A
+    /// function that takes `input` moves it to a place of its own, as the Arrow specification says (it sets
+    /// `input->release` to NULL), and releases it later; else the host releases it. The output is read and released by the thread that calls `open`, before the instance is freed. A table
     /// function is given one batch with a row for each call, and gives struct arrays of two children: `call`, the row
     /// (int64, never falling), and `row`, a struct of the result's columns.
     pub open: Option<

@@ -2,3 +2,4 @@
 //! Rust.
 
 pub mod abi;
+pub mod types;

@@ -29,4 +29,8 @@ declarations! { Firesteel:
     /// Whether prepared interpreters run pipelines of simple functions by native code.
     PYTHON_COMPILE: Property<Switch> =
         Property::new("spark.firesteel.python.compile", Switch, Is("true"));
+
+    /// Shared libraries whose native functions executors call in their own process: absolute paths, or names of added
+    /// files. Functions of other libraries run in Python workers.
+    FUNCTIONS: Property<List> = Property::new("spark.firesteel.functions", List, Is(""));
 }

@@ -108,6 +108,10 @@ declarations! { Sql:
     SESSION_TIME_ZONE: Property<Text> =
         Property::new("spark.sql.session.timeZone", Text, Unset);
 
+    /// Whether operations fail where they would otherwise give null; of the query's session. Expressions say it
+    /// themselves, native functions are told. `true` from Spark 4.0 on.
+    ANSI: Property<Text> = Property::new("spark.sql.ansi.enabled", Text, Unset);
+
     /// Most rows that a batch has that functions of Python are given; of the query's session.
     ARROW_BATCH_SIZE: Property<Whole> =
         Property::new("spark.sql.execution.arrow.maxRecordsPerBatch", Whole { least: i32::MIN as i128, most: i32::MAX as i128 }, Is("10000"));

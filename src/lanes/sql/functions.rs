@@ -13,6 +13,7 @@ use wire::task_description::TaskDescription;
 use super::failure::{of_run, of_source};
 use super::functions_session::changes_functions;
 use super::lane::SqlParts;
+use crate::native_functions::Marker;
 use crate::python::worker::{
     ArrowStream, PythonCallee, PythonOutput, PythonRowCall, PythonWorkers, WorkerTimes,
 };
@@ -23,6 +24,8 @@ use crate::task::{TaskContext, TaskError};
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     functions: HashMap<NodeId, Arc<PythonFunction>>,
+    /// Those that stand for functions of shared libraries.
+    native: HashMap<NodeId, Marker>,
     accumulator: Option<NodeId>,
     /// Whether some are given Arrow streams.
     over_arrow: bool,
@@ -81,6 +84,9 @@ impl Functions {
                 broadcasts: Arc::clone(&parts.broadcasts),
             })
         })?;
+        if let Some(marker) = Marker::of_command(&function.command) {
+            self.native.insert(node, marker);
+        }
         self.functions.insert(node, Arc::new(function));
         self.accumulator = self.accumulator.or_else(|| accumulator_of(graph, node));
         Ok(())
@@ -109,6 +115,11 @@ impl Functions {
     /// Where updates of accumulators go.
     pub(super) fn accumulator(&self) -> Option<NodeId> {
         self.accumulator
+    }
+
+    /// The function of a shared library that one of Python stands for.
+    pub(super) fn native(&self, function: NodeId) -> Option<&Marker> {
+        self.native.get(&function)
     }
 
     /// Calls functions for rows.

@@ -15,6 +15,7 @@ use wire::task_description::TaskDescription;
 use super::engine::Engine;
 use super::functions::Functions;
 use super::listing::{ListingJob, ListingPlan};
+use super::native::Natives;
 use super::partition::SqlPartition;
 use super::pickled::RowsForPython;
 use super::relations::Relations;
@@ -32,8 +33,9 @@ use crate::blocks::store::BlockManager;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
 use crate::files::{FileSystems, HadoopConf};
 use crate::memory::budget::ExecutionMemory;
+use crate::native_functions::Libraries;
 use crate::python::worker::PythonWorkers;
-use crate::report::Verification;
+use crate::report::{Report, Verification};
 use crate::task::{
     AcceptedTask, DecodedTask, Lane, OtherLane, PickledRdd, PickledSource, StageBinary,
     StageTarget, Verifier,
@@ -88,6 +90,8 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     /// Who computes RDDs of Python.
     python: OtherLane,
+    /// Functions of shared libraries.
+    pub(super) natives: Natives,
 }
 
 /// Operators that run natively.
@@ -165,6 +169,7 @@ impl SqlLane {
             },
             limits: Limits::default(),
             python: OtherLane::default(),
+            natives: Natives::new(Libraries::new(properties)),
         });
         let rows_for_python = RowsForPython {
             shared: Arc::clone(&shared),
@@ -228,6 +233,10 @@ impl Lane for SqlLane {
 
     fn broadcast_removed(&self, id: i64) {
         self.shared.relations.remove(id);
+    }
+
+    fn report_children(&self, report: &Report) {
+        report.count_native_functions(&self.shared.natives.take_counts());
     }
 
     fn verifier(&self) -> Option<&dyn Verifier> {

@@ -10,6 +10,7 @@
 //! | `relations` | decoded broadcasts, shared by all tasks |
 //! | `sink` | what becomes of rows |
 //! | `functions` | functions of Python, in workers |
+//! | `native` | functions of shared libraries in place of these |
 //! | `write` | rows to a shuffle |
 //! | `columns` | the same as columns |
 //! | `files` | rows to Parquet files |
@@ -31,6 +32,7 @@ pub(crate) mod fuzzing;
 mod lane;
 mod listing;
 mod memory;
+mod native;
 mod partition;
 mod pickled;
 mod relations;

@@ -15,8 +15,8 @@ use catalyst::{
 };
 use datafusion_common::Result;
 use exec::{
-    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,
-    PythonFrames, PythonTimes, Shared, Sources,
+    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, NativeCall, NativeFunction,
+    PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared, Sources,
 };
 use javaser::arena::NodeId;
 use parking_lot::Mutex;
@@ -33,6 +33,7 @@ use super::row_blocks::{RowBlocks, SharedMetrics};
 use crate::blocks::broadcast::TorrentBroadcastRef;
 use crate::blocks::metrics::{Counter, ShuffleReadMetrics};
 use crate::blocks::shuffle::{MapStatuses, ReadRange};
+use crate::config::declared::SESSION_TIME_ZONE;
 use crate::files::{
     FileError, FileInput, FilePath, HadoopConf, LocalFile, RangeFile, is_known_scheme,
 };
@@ -286,6 +287,20 @@ impl Sources for TaskSources {
         self.stage
             .python
             .call(workers, call, arguments, times, &self.context)
+    }
+
+    fn native_function(&self, call: NativeCall<'_>) -> Result<Option<NativeFunction>> {
+        let Some(marker) = self.stage.python.native(call.function) else {
+            return Ok(None);
+        };
+        // Spark's default since 4.0.
+        let ansi = self.lane.parts.spark >= (4, 0);
+        self.lane.natives.bound(marker, call, &self.context, ansi)
+    }
+
+    fn session_time_zone(&self) -> Option<String> {
+        let zone = self.context.local_property(SESSION_TIME_ZONE.key);
+        zone.map(str::to_owned)
     }
 
     fn java_major(&self) -> u32 {

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use catalyst::{AggregatePython, Attribute, DataType, Expr, Inputs, Operator};
-use datafusion_common::Result as DataFusionResult;
+use datafusion_common::{DataFusionError, Result as DataFusionResult};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
@@ -17,6 +17,7 @@ use rows::error::bail_out;
 use super::batches::BatchWriter;
 use super::conversion::type_for_python;
 use super::group_frames::{Beginnings, Form, GroupFrames, Side};
+use super::native_groups::{GroupFunctions, GroupInput, NativeGroups};
 use super::queue::RowQueue;
 use super::stream::ArrowDecoder;
 use super::{DATA_RECEIVED, DATA_SENT};
@@ -120,6 +121,24 @@ impl Plan {
         })
     }
 
+    /// A worker for the groups of an input; `None` if there are no rows.
+    fn worker(
+        &self,
+        sources: &dyn Sources,
+        side: Side,
+        (sent, times): (Count, PythonTimes),
+    ) -> DataFusionResult<Option<Groups>> {
+        let divides = !self.aggregate.kind.sees_batches();
+        let form = Form::of(1, self.aggregate.in_batches, sources)?;
+        let mut frames = GroupFrames::new(vec![side], form, divides, sent);
+        if !frames.has_rows()? {
+            return Ok(None);
+        }
+        let frames = sources.python(&self.call(), Box::new(frames), times)?;
+        let decoder = ArrowDecoder::new(&self.results)?;
+        Ok(Some(Groups::Worker(frames, Box::new(decoder))))
+    }
+
     fn call(&self) -> PythonCall {
         let aggregate = &self.aggregate;
         let callees = aggregate.functions.iter().map(|function| PythonCallee {
@@ -139,14 +158,21 @@ impl Plan {
 struct Aggregation {
     plan: Arc<Plan>,
     schema: SchemaRef,
-    frames: PythonFrames,
-    decoder: ArrowDecoder,
+    groups: Groups,
     /// Of the groups whose results did not go out.
     beginnings: Beginnings,
     /// Results that did not go out.
     ready: RowQueue,
     received: Count,
     baseline: BaselineMetrics,
+}
+
+/// Who computes results of groups.
+enum Groups {
+    /// A worker.
+    Worker(PythonFrames, Box<ArrowDecoder>),
+    /// Native functions.
+    Native(NativeGroups),
 }
 
 impl Aggregation {
@@ -158,15 +184,8 @@ impl Aggregation {
     {
         let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
         let beginnings = Beginnings::new(Arc::clone(plan.keys.values()));
-        let memory = MemoryConsumer::new("AggregatePythonExec");
-        let side = Side::new(
-            start.input(0)?,
-            Arc::clone(&plan.keys),
-            Arc::clone(&plan.given),
-            BatchWriter::new(plan.schema.clone(), None)?,
-            memory.register(start.context.memory_pool()),
-        );
-        let side = side.with_beginnings(beginnings.clone());
+        let pool = Arc::clone(start.context.memory_pool());
+        let input = start.input(0)?;
         let (sent, times) = (counter(DATA_SENT), PythonTimes::new(counter));
         let (plan, sources) = (Arc::clone(plan), Arc::clone(sources));
         let (schema, received, baseline) = (
@@ -174,20 +193,31 @@ impl Aggregation {
             counter(DATA_RECEIVED),
             start.baseline(),
         );
-        let mut begin = Some((side, sent, times));
+        let mut begin = Some((input, sent, times));
         let mut aggregation = None;
         Ok(from_fn(move || {
-            if let Some((side, sent, times)) = begin.take() {
-                let divides = !plan.aggregate.kind.sees_batches();
-                let form = Form::of(1, plan.aggregate.in_batches, &*sources)?;
-                let mut frames = GroupFrames::new(vec![side], form, divides, sent);
-                // No worker is asked for if there are no rows.
-                if !frames.has_rows()? {
+            if let Some((input, sent, times)) = begin.take() {
+                let groups = match GroupFunctions::of(&plan.aggregate, &*sources, &pool)? {
+                    Some(functions) => Some(Groups::Native(functions.over(GroupInput {
+                        input,
+                        keys: Arc::clone(&plan.keys),
+                        given: Arc::clone(&plan.given),
+                        beginnings: beginnings.clone(),
+                    }))),
+                    None => {
+                        let memory = MemoryConsumer::new("AggregatePythonExec").register(&pool);
+                        let writer = BatchWriter::new(plan.schema.clone(), None)?;
+                        let (keys, given) = (Arc::clone(&plan.keys), Arc::clone(&plan.given));
+                        let side = Side::new(input, keys, given, writer, memory);
+                        let side = side.with_beginnings(beginnings.clone());
+                        plan.worker(&*sources, side, (sent, times))?
+                    }
+                };
+                let Some(groups) = groups else {
                     return Ok(None);
-                }
+                };
                 aggregation = Some(Self {
-                    frames: sources.python(&plan.call(), Box::new(frames), times)?,
-                    decoder: ArrowDecoder::new(&plan.results)?,
+                    groups,
                     beginnings: beginnings.clone(),
                     ready: RowQueue::new(plan.results.len()),
                     plan: Arc::clone(&plan),
@@ -200,24 +230,35 @@ impl Aggregation {
         }))
     }
 
-    fn next(&mut self) -> DataFusionResult<Option<RecordBatch>> {
-        let other = || bail_out("another number of results of Python");
-        while self.ready.rows() < GROUPS_PER_BATCH {
-            let Some(frame) = self.frames.next() else {
-                break;
-            };
-            let Some((columns, rows, bytes)) = self.decoder.push(frame?)? else {
-                continue;
-            };
-            self.received.add(bytes);
-            // Spark takes the first row of each batch.
-            if rows == 0 {
-                return Err(other());
+    /// Takes results of more groups; whether there are any.
+    fn fill(&mut self) -> DataFusionResult<bool> {
+        let (columns, rows) = match &mut self.groups {
+            Groups::Native(groups) => match groups.next()? {
+                Some(results) => results,
+                None => return Ok(false),
+            },
+            Groups::Worker(frames, decoder) => {
+                let Some(frame) = frames.next() else {
+                    return Ok(false);
+                };
+                let Some((columns, rows, bytes)) = decoder.push(frame?)? else {
+                    return Ok(true);
+                };
+                self.received.add(bytes);
+                // Spark takes the first row of each batch.
+                if rows == 0 {
+                    return Err(other());
+                }
+                let columns = columns.iter().map(|column| column.slice(0, 1));
+                (columns.collect(), 1)
             }
-            let columns = columns.iter().map(|column| column.slice(0, 1));
-            let pushed = self.ready.push(columns.collect(), 1);
-            pushed.ok_or_else(other)?;
-        }
+        };
+        self.ready.push(columns, rows).ok_or_else(other)?;
+        Ok(true)
+    }
+
+    fn next(&mut self) -> DataFusionResult<Option<RecordBatch>> {
+        while self.ready.rows() < GROUPS_PER_BATCH && self.fill()? {}
         let rows = self.ready.rows();
         if rows == 0 {
             // All groups were answered.
@@ -235,6 +276,10 @@ impl Aggregation {
         let output = evaluate(&self.plan.output, &batch)?;
         batch_of(&self.schema, output, rows).map(Some)
     }
+}
+
+fn other() -> DataFusionError {
+    bail_out("another number of results of Python")
 }
 
 /// One column of its parts, of which there is at least one.

@@ -62,7 +62,8 @@ impl Beginnings {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, batch: &RecordBatch, firsts: Vec<usize>) -> Result<()> {
+    /// Adds the values of groups that begin at these rows of a batch.
+    pub(super) fn add(&self, batch: &RecordBatch, firsts: Vec<usize>) -> Result<()> {
         let rows = firsts.len();
         let firsts = UInt64Array::from_iter_values(firsts.into_iter().map(|row| row as u64));
         let values = evaluate(&self.values, batch)?;

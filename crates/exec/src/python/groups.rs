@@ -17,14 +17,14 @@ use super::DATA_SENT;
 use super::batches::BatchWriter;
 use super::conversion::type_for_python;
 use super::group_frames::{Form, GroupFrames, Side};
-use super::made::Made;
+use super::made::{Made, Maker};
 use super::map::fields_of;
 use super::stream::ArrowDecoder;
 use crate::exec::{OperatorExec, Start};
 use crate::expr::lower;
 use crate::groups::GroupKeys;
 use crate::lower::{Build, Demand, Lowered, Lowering, Result};
-use crate::sources::{PythonCall, PythonCallee, PythonFrames, PythonRows, PythonTimes, Sources};
+use crate::sources::{PythonCall, PythonCallee, PythonRows, PythonTimes, Sources};
 
 /// What is known of the operator when it is judged.
 struct Plan {
@@ -146,8 +146,7 @@ fn begin(
     plan: &Arc<Plan>,
     sources: &Arc<dyn Sources>,
     start: &Start<'_>,
-) -> DataFusionResult<impl FnOnce() -> DataFusionResult<Option<(PythonFrames, ArrowDecoder)>> + use<>>
-{
+) -> DataFusionResult<impl FnOnce() -> DataFusionResult<Option<Maker>> + use<>> {
     let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
     let mut sides = Vec::new();
     for (place, given) in plan.inputs.iter().enumerate() {
@@ -172,7 +171,7 @@ fn begin(
         }
         let frames = sources.python(&call(map), Box::new(frames), times)?;
         let decoder = ArrowDecoder::of_rows(&map.output, false)?;
-        Ok(Some((frames, decoder)))
+        Ok(Some(Maker::Worker(frames, Box::new(decoder))))
     })
 }
 

@@ -15,6 +15,7 @@ use super::DATA_RECEIVED;
 use super::stream::ArrowDecoder;
 use crate::exec::{Start, batch_of, from_fn};
 use crate::lower::{Demand, places};
+use crate::native_functions::NativeOutput;
 use crate::sources::PythonFrames;
 
 /// The columns that a function makes.
@@ -56,7 +57,7 @@ impl Made {
         begin: B,
     ) -> impl Stream<Item = Result<RecordBatch>> + Send + 'static + use<B>
     where
-        B: FnOnce() -> Result<Option<(PythonFrames, ArrowDecoder)>> + Send + 'static,
+        B: FnOnce() -> Result<Option<Maker>> + Send + 'static,
     {
         let (made, schema) = (Arc::clone(self), Arc::clone(start.schema));
         let received = MetricBuilder::new(start.metrics).counter(DATA_RECEIVED, 0);
@@ -65,11 +66,10 @@ impl Made {
         let mut rows = None;
         from_fn(move || {
             if let Some(begin) = begin.take() {
-                rows = begin()?.map(|(frames, decoder)| Rows {
+                rows = begin()?.map(|maker| Rows {
                     made: Arc::clone(&made),
                     schema: Arc::clone(&schema),
-                    frames,
-                    decoder,
+                    maker,
                     received: received.clone(),
                     baseline: baseline.clone(),
                 });
@@ -79,29 +79,50 @@ impl Made {
     }
 }
 
-/// Rows on their way out of a worker.
+/// Who makes rows.
+pub(super) enum Maker {
+    /// A worker.
+    Worker(PythonFrames, Box<ArrowDecoder>),
+    /// A native function.
+    Native(NativeOutput),
+}
+
+/// Rows on their way out.
 struct Rows {
     made: Arc<Made>,
     schema: SchemaRef,
-    frames: PythonFrames,
-    decoder: ArrowDecoder,
+    maker: Maker,
     received: Count,
     baseline: BaselineMetrics,
 }
 
 impl Rows {
     fn next(&mut self) -> Result<Option<RecordBatch>> {
-        for frame in self.frames.by_ref() {
-            let Some((columns, rows, bytes)) = self.decoder.push(frame?)? else {
-                continue;
-            };
-            self.received.add(bytes);
+        while let Some((columns, rows)) = self.portion()? {
             self.baseline.record_output(rows);
-            if rows == 0 {
-                continue;
+            if rows > 0 {
+                return batch_of(&self.schema, self.made.output(columns)?, rows).map(Some);
             }
-            return batch_of(&self.schema, self.made.output(columns)?, rows).map(Some);
         }
         Ok(None)
+    }
+
+    /// All columns of the next rows.
+    fn portion(&mut self) -> Result<Option<(Vec<ArrayRef>, usize)>> {
+        match &mut self.maker {
+            Maker::Worker(frames, decoder) => {
+                for frame in frames {
+                    if let Some((columns, rows, bytes)) = decoder.push(frame?)? {
+                        self.received.add(bytes);
+                        return Ok(Some((columns, rows)));
+                    }
+                }
+                Ok(None)
+            }
+            Maker::Native(batches) => {
+                let batch = batches.next().transpose()?;
+                Ok(batch.map(|batch| (batch.columns().to_vec(), batch.num_rows())))
+            }
+        }
     }
 }

@@ -13,11 +13,12 @@ use rows::error::bail_out;
 use super::DATA_SENT;
 use super::conversion::type_for_python;
 use super::frames::wait_for_next;
-use super::made::Made;
+use super::made::{Made, Maker};
+use super::native_rows::NativeMap;
 use super::stream::{ArrowDecoder, ArrowEncoder, Part};
 use crate::exec::{OperatorExec, Start};
 use crate::lower::{Build, Demand, Lowered, Lowering, Result};
-use crate::sources::{PythonCall, PythonCallee, PythonFrames, PythonRows, PythonTimes, Sources};
+use crate::sources::{PythonCall, PythonCallee, PythonRows, PythonTimes, Sources};
 
 /// Lowers a function of Python over the rows of an input.
 pub(in super::super) fn map_in_batch(
@@ -78,11 +79,11 @@ fn begin(
     map: &Arc<MapInBatch>,
     sources: &Arc<dyn Sources>,
     start: &Start<'_>,
-) -> DataFusionResult<impl FnOnce() -> DataFusionResult<Option<(PythonFrames, ArrowDecoder)>> + use<>>
-{
+) -> DataFusionResult<impl FnOnce() -> DataFusionResult<Option<Maker>> + use<>> {
     let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
     let pool = start.context.memory_pool();
     let memory = MemoryConsumer::new("MapInBatchExec").register(pool);
+    let of_native = MemoryConsumer::new("NativeFunction").register(pool);
     let (input, sent, times) = (
         start.input(0)?,
         counter(DATA_SENT),
@@ -90,6 +91,9 @@ fn begin(
     );
     let (map, sources) = (Arc::clone(map), Arc::clone(sources));
     Ok(move || {
+        if let Some(native) = NativeMap::of(&map, &*sources, of_native)? {
+            return Ok(Some(Maker::Native(native.open(input)?)));
+        }
         let (call, encoder, decoder) = call(&map, &*sources)?;
         let frames = InputFrames {
             encoder,
@@ -99,7 +103,7 @@ fn begin(
             sent,
         };
         let frames = sources.python(&call, Box::new(frames), times)?;
-        Ok(Some((frames, decoder)))
+        Ok(Some(Maker::Worker(frames, Box::new(decoder))))
     })
 }
 

@@ -15,6 +15,9 @@ mod java_map;
 mod made;
 mod map;
 mod message;
+mod native;
+mod native_groups;
+mod native_rows;
 mod objects;
 mod pickle;
 mod queue;
@@ -38,6 +41,7 @@ use catalyst::{
     PythonUdf,
 };
 use datafusion_common::Result as DataFusionResult;
+use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
@@ -51,7 +55,8 @@ pub(super) use self::map::map_in_batch;
 pub(super) use self::objects::pickled_scan;
 pub use self::pickle::DataFramePickler;
 
-use self::frames::Frames;
+use self::frames::{Frames, wait_for_next};
+use self::native::{Candidates, NativeColumn};
 use self::pickle::RowPickler;
 use self::queue::RowQueue;
 use self::stream::{ArrowDecoder, ArrowEncoder};
@@ -70,6 +75,8 @@ struct Plan {
     job_artifact_uuid: Option<String>,
     /// What the functions are given, each value once.
     arguments: Vec<Arc<dyn PhysicalExpr>>,
+    /// Their types.
+    argument_types: Vec<DataType>,
     format: Format,
     /// Types of the results.
     results: Vec<DataType>,
@@ -139,10 +146,12 @@ pub(super) fn eval_python(
         }
     }
     let types = arguments.iter().map(|value| value.data_type.clone());
+    let argument_types: Vec<_> = types.collect();
     let plan = Arc::new(Plan {
         callees,
         job_artifact_uuid: functions.job_artifact_uuid.map(str::to_owned),
-        format: Format::new(functions.form, types.collect())?,
+        format: Format::new(functions.form, argument_types.clone())?,
+        argument_types,
         arguments: arguments
             .into_iter()
             .map(|value| lower(value, &input))
@@ -248,10 +257,27 @@ struct Evaluation {
     waiting: Waiting,
     /// Results, until they are as many as the first of those batches has rows.
     ready: RowQueue,
-    frames: PythonFrames,
-    decoder: Decoder,
+    /// For each of the results: whose it is.
+    results: Vec<Whose>,
+    worker: Worker,
     received: Count,
     baseline: BaselineMetrics,
+}
+
+/// Who computes a column of results.
+enum Whose {
+    /// A worker, as the column of this place.
+    Worker(usize),
+    /// A native function.
+    Native(NativeColumn),
+}
+
+/// Who is given rows.
+enum Worker {
+    /// One of Python, with the types of its results.
+    Python(PythonFrames, Decoder, Vec<DataType>),
+    /// None: all functions are native.
+    None(SendableRecordBatchStream),
 }
 
 /// What makes frames of the arguments of batches.
@@ -288,10 +314,14 @@ impl Decoder {
 }
 
 impl Plan {
-    /// For a task: the call, and what makes its frames and reads those of results.
-    fn call(&self, sources: &dyn Sources) -> DataFusionResult<(PythonCall, Encoder, Decoder)> {
+    /// For a task: the call of these functions, and what makes its frames and reads those of results.
+    fn call(
+        &self,
+        sources: &dyn Sources,
+        (callees, results): (Vec<PythonCallee>, &[DataType]),
+    ) -> DataFusionResult<(PythonCall, Encoder, Decoder)> {
         let call = |rows| PythonCall {
-            callees: self.callees.clone(),
+            callees,
             job_artifact_uuid: self.job_artifact_uuid.clone(),
             rows,
         };
@@ -310,7 +340,7 @@ impl Plan {
             None => sources.arrow_session()?,
         };
         let encoder = ArrowEncoder::new(*kind, types, &session)?;
-        let decoder = ArrowDecoder::new(&self.results)?;
+        let decoder = ArrowDecoder::new(results)?;
         let rows = PythonRows::Arrow {
             eval_type: kind.eval_type(),
             settings: session.settings,
@@ -372,7 +402,8 @@ impl Evaluation {
     ) -> DataFusionResult<impl futures::Stream<Item = DataFusionResult<RecordBatch>> + Send + 'static>
     {
         let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
-        let waiting = Waiting::new(start.context.memory_pool());
+        let pool = Arc::clone(start.context.memory_pool());
+        let waiting = Waiting::new(&pool);
         let input = start.input(0)?;
         let sent = counter(DATA_SENT);
         let times = PythonTimes::new(counter);
@@ -387,15 +418,29 @@ impl Evaluation {
         Ok(from_fn(move || {
             // A worker is asked for when somebody asks for rows.
             if let Some((input, sent, times)) = begin.take() {
-                let (call, encoder, decoder) = plan.call(&*sources)?;
-                let frames = Frames::new(&plan, encoder, input, waiting.clone(), sent);
+                let columns = Candidates {
+                    callees: &plan.callees,
+                    results: &plan.results,
+                    arguments: &plan.argument_types,
+                };
+                let columns = columns.native(&*sources, &pool)?;
+                let (results, callees, types) = shared(&plan, columns);
+                let worker = match callees.is_empty() {
+                    true => Worker::None(input),
+                    false => {
+                        let (call, encoder, decoder) = plan.call(&*sources, (callees, &types))?;
+                        let frames = Frames::new(&plan, encoder, input, waiting.clone(), sent);
+                        let frames = sources.python(&call, Box::new(frames), times)?;
+                        Worker::Python(frames, decoder, types)
+                    }
+                };
                 evaluation = Some(Self {
-                    frames: sources.python(&call, Box::new(frames), times)?,
-                    decoder,
+                    ready: RowQueue::new(worker.columns()),
+                    results,
+                    worker,
                     plan: Arc::clone(&plan),
                     schema: Arc::clone(&schema),
                     waiting: waiting.clone(),
-                    ready: RowQueue::new(plan.results.len()),
                     received: received.clone(),
                     baseline: baseline.clone(),
                 });
@@ -410,17 +455,24 @@ impl Evaluation {
             if first.is_some_and(|rows| rows <= self.ready.rows())
                 && let Some(batch) = self.waiting.pop()
             {
-                self.baseline.record_output(batch.num_rows());
                 return self.joined(&batch).map(Some);
             }
-            let Some(frame) = self.frames.next() else {
+            let (frames, decoder, types) = match &mut self.worker {
+                Worker::Python(frames, decoder, types) => (frames, decoder, types),
+                Worker::None(input) => match wait_for_next(input).transpose()? {
+                    Some(batch) if batch.num_rows() == 0 => continue,
+                    Some(batch) => return self.joined(&batch).map(Some),
+                    None => return Ok(None),
+                },
+            };
+            let Some(frame) = frames.next() else {
                 // Of the last rows, too, which may have gone out just now.
                 return match self.waiting.rows().is_none() && self.ready.rows() == 0 {
                     true => Ok(None),
                     false => Err(bail_out("another number of results of Python")),
                 };
             };
-            let results = self.decoder.columns(&self.plan.results, frame?)?;
+            let results = decoder.columns(types, frame?)?;
             if let Some((columns, rows, bytes)) = results {
                 self.received.add(bytes);
                 let pushed = self.ready.push(columns, rows);
@@ -431,22 +483,66 @@ impl Evaluation {
 
     /// The rows of a batch with their results, which are there.
     fn joined(&mut self, batch: &RecordBatch) -> DataFusionResult<RecordBatch> {
-        let parts = self.ready.take(batch.num_rows());
+        self.baseline.record_output(batch.num_rows());
+        let parts = match &self.worker {
+            Worker::Python(..) => self.ready.take(batch.num_rows()),
+            Worker::None(_) => Some(Vec::new()),
+        };
         let parts = parts.ok_or_else(|| bail_out("another number of results of Python"))?;
-        let columns = self.plan.output.iter().map(|column| match column {
-            Column::Input(place) => Ok(batch.columns().get(*place).cloned()),
-            Column::Result(place) => {
-                let parts = parts.get(*place).into_iter().flatten();
-                let parts: Vec<_> = parts.map(AsRef::as_ref).collect();
-                // Batches without rows are not made.
-                match parts[..] {
-                    [] => Ok(None),
-                    _ => Ok(Some(concat(&parts)?)),
-                }
+        let mut columns = Vec::with_capacity(self.plan.output.len());
+        for column in &self.plan.output {
+            let column = match column {
+                Column::Input(place) => batch.columns().get(*place).cloned(),
+                Column::Result(place) => match self.results.get_mut(*place) {
+                    Some(Whose::Native(native)) => {
+                        Some(native.evaluate(&self.plan.arguments, batch)?)
+                    }
+                    Some(Whose::Worker(place)) => joined(parts.get(*place))?,
+                    None => None,
+                },
+            };
+            columns.push(column.ok_or_else(|| bail_out("columns that are missing"))?);
+        }
+        batch_of(&self.schema, columns, batch.num_rows())
+    }
+}
+
+impl Worker {
+    /// How many columns of results it gives.
+    fn columns(&self) -> usize {
+        match self {
+            Self::Python(_, _, types) => types.len(),
+            Self::None(_) => 0,
+        }
+    }
+}
+
+/// Whose each result is, and what is left to Python: functions, and the types of their results.
+fn shared(
+    plan: &Plan,
+    columns: Vec<Option<NativeColumn>>,
+) -> (Vec<Whose>, Vec<PythonCallee>, Vec<DataType>) {
+    let (mut results, mut callees, mut types) = (Vec::new(), Vec::new(), Vec::new());
+    let of = plan.callees.iter().zip(&plan.results);
+    for ((callee, of), column) in of.zip(columns) {
+        results.push(match column {
+            Some(column) => Whose::Native(column),
+            None => {
+                callees.push(callee.clone());
+                types.push(of.clone());
+                Whose::Worker(types.len() - 1)
             }
         });
-        let columns = columns.collect::<DataFusionResult<Option<Vec<_>>>>()?;
-        let columns = columns.ok_or_else(|| bail_out("columns that are missing"))?;
-        batch_of(&self.schema, columns, batch.num_rows())
+    }
+    (results, callees, types)
+}
+
+/// One column of its parts. Batches without rows are not made.
+fn joined(parts: Option<&Vec<ArrayRef>>) -> DataFusionResult<Option<ArrayRef>> {
+    let parts = parts.into_iter().flatten();
+    let parts: Vec<_> = parts.map(AsRef::as_ref).collect();
+    match parts[..] {
+        [] => Ok(None),
+        _ => Ok(Some(concat(&parts)?)),
     }
 }

@@ -1,0 +1,194 @@
+//! `firesteel functions`: libraries of native functions, before and for jobs.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use crate::native_functions::{
+    Finding, Function, Kind, Library, Nulls, Signature, Volatility, check,
+};
+
+/// Exit code if a library cannot be used, or does not keep to the interface.
+const BAD_LIBRARY: u8 = 1;
+
+/// What stands for the description of the library in the module of Python.
+const PLACEHOLDER: &str = "\"@MODULE@\"";
+
+/// The module of Python, but for the library that it is of.
+const MODULE: &str = include_str!("../native_functions/module.py");
+
+/// What is to be done with a library.
+#[derive(Subcommand)]
+pub(super) enum FunctionsCommand {
+    /// Load a library, list its functions, and call them with odd columns to see whether they keep to the interface.
+    Check {
+        /// The shared library.
+        library: PathBuf,
+        /// List the functions only.
+        #[arg(long)]
+        list: bool,
+    },
+    /// Write a module of Python with which jobs call the functions of a library, on any executor.
+    Python {
+        /// The shared library.
+        library: PathBuf,
+        /// Where the module is written; standard output, if it is not said.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+pub(super) fn main(command: &FunctionsCommand) -> ExitCode {
+    let done = match command {
+        FunctionsCommand::Check { library, list } => checked(library, *list),
+        FunctionsCommand::Python { library, output } => python(library, output.as_deref()),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{error}");
+            BAD_LIBRARY.into()
+        }
+    }
+}
+
+fn load(path: &Path) -> Result<Library, String> {
+    let path = std::fs::canonicalize(path);
+    let path = path.map_err(|why| format!("The library cannot be loaded: {why}"))?;
+    Library::load(&path).map_err(|why| why.to_string())
+}
+
+fn checked(path: &Path, list: bool) -> Result<ExitCode, String> {
+    let library = load(path)?;
+    let count = library.functions.len();
+    println!("{} {}: {count} functions", library.name, library.version);
+    let findings = if list { Vec::new() } else { check(&library) };
+    for function in &library.functions {
+        for signature in 0..function.signatures.len() {
+            print!("{}", line(function, signature));
+            let mut own = findings.iter();
+            let own: Vec<_> = own
+                .by_ref()
+                .filter(|of| of.function == function.name && of.signature == signature)
+                .collect();
+            print!("{}", told(&own));
+        }
+    }
+    match findings.iter().any(|finding| finding.problem.is_some()) {
+        true => Ok(BAD_LIBRARY.into()),
+        false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// `haversine(double, double) -> double   scalar, immutable, nulls skipped: what it does`
+fn line(function: &Function, signature: usize) -> String {
+    let Some(Signature { arguments, result }) = function.signatures.get(signature) else {
+        return String::new();
+    };
+    let kind = match function.kind {
+        Kind::Scalar => "scalar",
+        Kind::Aggregate => "aggregate",
+        Kind::Partition => "partition",
+        Kind::Table => "table",
+    };
+    let volatility = match function.volatility {
+        Volatility::Immutable => "immutable",
+        Volatility::Stable => "stable",
+        Volatility::Volatile => "volatile",
+    };
+    let nulls = match function.nulls {
+        Nulls::Given => "given",
+        Nulls::Skipped => "skipped",
+    };
+    let colon = if function.description.is_empty() {
+        ""
+    } else {
+        ": "
+    };
+    format!(
+        "  {}({arguments}) -> {result}   {kind}, {volatility}, nulls {nulls}{colon}{}\n",
+        function.name, function.description
+    )
+}
+
+/// What came of trying a function.
+fn told(findings: &[&Finding]) -> String {
+    let mut text = String::new();
+    let fine = findings
+        .iter()
+        .filter(|of| of.problem.is_none() && of.refused.is_none());
+    let fine: Vec<_> = fine.map(|of| of.tried).collect();
+    if !fine.is_empty() {
+        let _ = writeln!(text, "    fine with {}", fine.join(", "));
+    }
+    for finding in findings {
+        if let Some(words) = &finding.refused {
+            let _ = writeln!(text, "    {}: {words}", finding.tried);
+        }
+        if let Some(words) = &finding.problem {
+            let _ = writeln!(text, "    WRONG with {}: {words}", finding.tried);
+        }
+    }
+    text
+}
+
+/// A library as its module of Python knows it.
+#[derive(Serialize)]
+struct Described<'a> {
+    library: String,
+    path: String,
+    name: &'a str,
+    version: &'a str,
+    functions: Vec<DescribedFunction<'a>>,
+}
+
+#[derive(Serialize)]
+struct DescribedFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    kind: Kind,
+    volatility: Volatility,
+    nulls: Nulls,
+    index: usize,
+    state: &'a str,
+    signatures: &'a [Signature],
+}
+
+fn python(path: &Path, output: Option<&Path>) -> Result<ExitCode, String> {
+    let library = load(path)?;
+    let text = module(&library).map_err(|why| format!("The library cannot be described: {why}"))?;
+    match output {
+        None => print!("{text}"),
+        Some(file) => std::fs::write(file, text)
+            .map_err(|why| format!("{} cannot be written: {why}", file.display()))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The module of Python of a library.
+fn module(library: &Library) -> serde_json::Result<String> {
+    let functions = library.functions.iter().map(|function| DescribedFunction {
+        name: &function.name,
+        description: &function.description,
+        kind: function.kind,
+        volatility: function.volatility,
+        nulls: function.nulls,
+        index: function.index,
+        state: &function.state,
+        signatures: &function.signatures,
+    });
+    let file = library.path.file_name().unwrap_or_default();
+    let described = Described {
+        library: file.to_string_lossy().into_owned(),
+        path: library.path.to_string_lossy().into_owned(),
+        name: &library.name,
+        version: &library.version,
+        functions: functions.collect(),
+    };
+    let json = serde_json::to_string(&described)?;
+    // A string of JSON is one of Python, too.
+    Ok(MODULE.replacen(PLACEHOLDER, &serde_json::to_string(&json)?, 1))
+}

@@ -1,0 +1,87 @@
+//! The libraries that a job may have loaded into the executor.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::error::FunctionError;
+use super::library::{Function, Library};
+use super::marker::Marker;
+use crate::config::{SparkProperties, declared};
+
+/// What was loaded, or why it cannot be: by its file, and once in a process.
+static LOADED: Mutex<BTreeMap<PathBuf, Result<Arc<Library>, FunctionError>>> =
+    Mutex::new(BTreeMap::new());
+
+/// The libraries that `spark.firesteel.functions` names.
+#[derive(Debug, Clone, Default)]
+pub struct Libraries {
+    named: Arc<[PathBuf]>,
+}
+
+impl Libraries {
+    /// Those of a job.
+    pub fn new(properties: &SparkProperties) -> Self {
+        let named = properties.list(&declared::FUNCTIONS);
+        Self {
+            named: named.iter().map(PathBuf::from).collect(),
+        }
+    }
+
+    /// The function that a function of Python stands for; `files` is where the files of `addFile` are.
+    ///
+    /// # Errors
+    /// Why it is not called natively.
+    pub fn function(&self, marker: &Marker, files: &Path) -> Result<Arc<Function>, String> {
+        let library = &marker.library;
+        let named = self.named.iter();
+        let mut named = named.filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name == library.as_str())
+        });
+        let named = named
+            .next()
+            .ok_or_else(|| format!("{library} is not named in {}", declared::FUNCTIONS.key))?;
+        let loaded = loaded(&place(named, files)?)?;
+        if (&loaded.name, &loaded.version) != (&marker.module, &marker.version) {
+            return Err(format!(
+                "{library} is {} {}, and the job was written for {} {}",
+                loaded.name, loaded.version, marker.module, marker.version
+            ));
+        }
+        let function = loaded.function(&marker.function);
+        let function = function.filter(|of| marker.signature < of.signatures.len());
+        let function = function.ok_or_else(|| format!("{library} has no {}", marker.function))?;
+        Ok(Arc::clone(function))
+    }
+}
+
+/// Where a library is: at an absolute path, or among added files, of which a name has no parts.
+fn place(named: &Path, files: &Path) -> Result<PathBuf, String> {
+    if named.is_absolute() {
+        return Ok(named.to_owned());
+    }
+    let mut parts = named.components();
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(name)), None) => Ok(files.join(name)),
+        _ => Err(format!(
+            "{} in {} is neither an absolute path nor the name of an added file",
+            named.display(),
+            declared::FUNCTIONS.key
+        )),
+    }
+}
+
+fn loaded(path: &Path) -> Result<Arc<Library>, String> {
+    // The same file under two names is loaded once.
+    let path = path.canonicalize();
+    let path = path.map_err(|_| "a library that is not there".to_owned())?;
+    // Held while it loads: a library is asked once.
+    let mut all = LOADED.lock();
+    let library = all
+        .entry(path.clone())
+        .or_insert_with(|| Library::load(&path).map(Arc::new));
+    library.clone().map_err(|why| why.to_string())
+}

@@ -1,0 +1,38 @@
+//! Users' own functions from shared libraries: the module interface of `include/firesteel.h`, seen from the host.
+//!
+//! A library is loaded once and never unloaded; [`Libraries`] finds those that `spark.firesteel.functions` names. An
+//! unmodified driver knows a native function as a function of Python whose body calls the same library: the
+//! [`Marker`] in its pickled command says which one it is, and an [`Instance`] calls it without Python. What a library
+//! gives is checked before it is used, as far as pointers can be.
+
+mod check;
+mod crash;
+mod error;
+mod host;
+mod instance;
+mod libraries;
+mod library;
+mod marker;
+mod raw;
+mod stream;
+mod widening;
+
+pub use self::check::{Finding, check};
+pub use self::error::FunctionError;
+pub use self::host::{TaskFacts, TaskMemory};
+pub use self::instance::{Instance, scattered, without_nulls};
+pub use self::libraries::Libraries;
+pub use self::library::{Function, Kind, Library, Nulls, Signature, Volatility};
+pub use self::marker::Marker;
+pub use self::stream::OutputStream;
+pub use self::widening::widened;
+
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing {
+    //! What fuzz targets call.
+
+    /// A pickled command of a function of Python.
+    pub fn function_marker(data: &[u8]) {
+        let _ = super::Marker::of_command(data);
+    }
+}
