@@ -24,8 +24,8 @@ namespace firesteel {
 // `row`: it is the one that they were called for.
 class failure : public std::runtime_error {
 public:
-    explicit failure(const std::string &message, std::int64_t row = -1, std::string sqlstate = {})
-        : std::runtime_error(message), row(row), sqlstate(std::move(sqlstate)) {}
+    explicit failure(const std::string &message, std::int64_t at_row = -1, std::string state = {})
+        : std::runtime_error(message), row(at_row), sqlstate(std::move(state)) {}
 
     std::int64_t row;
     std::string sqlstate;
@@ -252,7 +252,7 @@ template <class T> struct type<std::vector<T>> {
     static std::string word() { return "array<" + type<T>::word() + ">"; }
     static owned_schema schema(const char *name) {
         owned_schema list = detail::new_schema("+l", name, 1);
-        type<T>::schema("element").move_to(list.get()->children[0]);
+        type<T>::schema("element").move_to(list->children[0]);
         return list;
     }
 };
@@ -507,7 +507,7 @@ public:
     owned_schema schema() const {
         owned_schema all = detail::new_schema("+s", "", sizeof...(Ts));
         std::size_t at = 0;
-        ((type<Ts>::schema(names_[at].c_str()).move_to(all.get()->children[at]), at++), ...);
+        ((type<Ts>::schema(names_[at].c_str()).move_to(all->children[at]), at++), ...);
         return all;
     }
     std::int64_t size() const noexcept { return std::get<0>(builders_).size(); }

@@ -110,7 +110,8 @@ static inline firesteel_status firesteel_fill_module(const firesteel_host *host,
 }
 
 /* ---- Reading columns ----
- * A column is a child of the arguments. Rows count from 0; the column's offset is added here. */
+ * A column is a child of the arguments. Rows count from 0; the column's offset is added here. What is read of a row
+ * that is null may be anything. */
 
 static inline bool firesteel_bit(const void *bits, int64_t at) {
     return (((const uint8_t *)bits)[at / 8] >> (at % 8)) & 1;
@@ -136,7 +137,7 @@ static inline bool firesteel_boolean_at(const ArrowArray *column, int64_t row) {
     return firesteel_bit(column->buffers[1], column->offset + row);
 }
 
-/* A row of a column of strings or binaries; empty if it is null. */
+/* A row of a column of strings or binaries. */
 static inline firesteel_str firesteel_string_at(const ArrowArray *column, int64_t row) {
     const int32_t *offsets = (const int32_t *)column->buffers[1] + column->offset + row;
     firesteel_str text = {NULL, (size_t)(offsets[1] - offsets[0])};

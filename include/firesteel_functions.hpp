@@ -257,8 +257,8 @@ public:
 
 class partition_source : public source {
 public:
-    partition_source(const task &by, void *instance)
-        : source(by), function_(static_cast<partition_function *>(instance)) {}
+    partition_source(const task &called_by, void *instance)
+        : source(called_by), function_(static_cast<partition_function *>(instance)) {}
     owned_schema schema() override { return function_->schema(); }
     owned_array next() override { return function_->next(by, rows); }
 
@@ -268,12 +268,17 @@ private:
 
 class table_source : public source {
 public:
-    table_source(const task &by, void *instance) : source(by), function_(static_cast<table_function *>(instance)) {}
+    table_source(const task &called_by, void *instance)
+        : source(called_by), function_(static_cast<table_function *>(instance)) {}
     owned_schema schema() override {
         owned_schema both = new_schema("+s", "", 2);
-        type<std::int64_t>::schema("call").move_to(both.get()->children[0]);
-        owned_schema row = function_->schema();
-        row.move_to(both.get()->children[1]);
+        type<std::int64_t>::schema("call").move_to(both->children[0]);
+        owned_schema columns = function_->schema();
+        owned_schema row = new_schema("+s", "row", columns->n_children);
+        for (std::int64_t i = 0; i < columns->n_children; i++) {
+            *row->children[i] = std::exchange(*columns->children[i], ArrowSchema{});
+        }
+        row.move_to(both->children[1]);
         return both;
     }
     owned_array next() override {
@@ -290,7 +295,8 @@ public:
                 for (std::int64_t i = 0; i < given->length; i++) {
                     numbers.append(row_);
                 }
-                return struct_of(numbers.size(), numbers.finish(), std::move(given));
+                std::int64_t length = given->length;
+                return struct_of(length, numbers.finish(), std::move(given));
             }
         }
         return {};

@@ -2,8 +2,9 @@
  *
  *     cc -std=c11 -O2 -shared -fPIC -Iinclude examples/functions/c/lines.c -o liblines.so
  *
- * `parse_pairs` makes of lines such as `k=v;k2=v2` a row for each pair. It reads a batch of its input whenever it is
- * asked for a batch, so that it needs no more memory for large partitions. `sequence_of(3)` is 1, 2, 3. */
+ * `parse_pairs` makes of lines such as `k=v;k2=v2` a row for each pair; `k` alone has a null value. It reads a batch
+ * of its input whenever it is asked for a batch, so that it needs no more memory for large partitions.
+ * `sequence_of(3)` is 1, 2, 3. */
 #include "firesteel_functions.h"
 
 #include <errno.h>
@@ -116,14 +117,16 @@ static int parse_line(stream_state *state, firesteel_str rest, firesteel_strings
             continue;
         }
         const char *equals = memchr(pair.data, '=', pair.len);
-        if (equals == NULL) {
-            snprintf(state->error, sizeof state->error, "line %lld: no = in a pair", (long long)state->lines);
-            return EINVAL;
-        }
-        firesteel_str key = {pair.data, (size_t)(equals - pair.data)};
-        firesteel_str value = {equals + 1, pair.len - key.len - 1};
+        firesteel_str key = {pair.data, equals == NULL ? pair.len : (size_t)(equals - pair.data)};
+        bool good = true;
         lines[keys->row] = state->lines;
-        if (!firesteel_strings_add(keys, key) || !firesteel_strings_add(values, value)) {
+        if (equals == NULL) {
+            good = firesteel_strings_add_null(values);
+        } else {
+            firesteel_str value = {equals + 1, pair.len - key.len - 1};
+            good = firesteel_strings_add(values, value);
+        }
+        if (!good || !firesteel_strings_add(keys, key)) {
             return no_memory(state);
         }
     }
