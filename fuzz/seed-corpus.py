@@ -281,6 +281,9 @@ def python_workers():
         seed("python_stream", zlib.decompress(base64.b64decode(stream)))
     seed("python_handshake", text32("secret"))
     seed("python_compiled", b"compiled 4\nleft to Python\nnot simple: a loop\nnot simple: an unknown version of Python: 3.15\n")
+    marker = 'firesteel-function:{"function":"haversine","library":"libgeo.so","module":"geo","signature":0,"version":"1.0"}'
+    call = b"".join(b"\x8c" + bytes([len(text)]) + text.encode() + b"\x94" for text in ["firesteel_geo", "_native_function_v1"]) + b"\x93\x94\x8c" + bytes([len(marker)]) + marker.encode() + b"\x94\x85\x94R\x94"
+    seed("function_marker", b"\x80\x05" + call + b"\x8c\x11pyspark.sql.types\x94\x8c\nDoubleType\x94\x93\x94)R\x94\x86\x94.")
     seed("python_expression", b'[["argument",1],["constant",{"float":"3ff8000000000000"}],["call",".split",[0]],["element",2,-1,null],["tuple",[1,3]]]')
     seed("python_expression", b'[["argument",0],["constant",2],["call","//",[0,1]],["call","<",[0,1]],["slice",2,null,3],["if",3,2,4],["list",[5]]]')
     for fixture in sorted((tests / "python_tasks").glob("*.jsonl.zst")):

@@ -17,8 +17,12 @@ const BAD_LIBRARY: u8 = 1;
 /// What stands for the description of the library in the module of Python.
 const PLACEHOLDER: &str = "\"@MODULE@\"";
 
-/// The module of Python, but for the library that it is of.
-const MODULE: &str = include_str!("../native_functions/module.py");
+/// The module of Python, but for the library that it is of: one file of these, one after the other.
+const MODULE: [&str; 3] = [
+    include_str!("../native_functions/python/module.py"),
+    include_str!("../native_functions/python/module_library.py"),
+    include_str!("../native_functions/python/module_types.py"),
+];
 
 /// What is to be done with a library.
 #[derive(Subcommand)]
@@ -190,5 +194,7 @@ fn module(library: &Library) -> serde_json::Result<String> {
     };
     let json = serde_json::to_string(&described)?;
     // A string of JSON is one of Python, too.
-    Ok(MODULE.replacen(PLACEHOLDER, &serde_json::to_string(&json)?, 1))
+    Ok(MODULE
+        .concat()
+        .replacen(PLACEHOLDER, &serde_json::to_string(&json)?, 1))
 }

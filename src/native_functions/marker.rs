@@ -180,3 +180,116 @@ impl<'a> Pickle<'a> {
         self.take(bytes).map(|_| 1)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"firesteel-function:{"function":"haversine","library":"libgeo.so","module":"geo","signature":0,"version":"1.0"}"#;
+
+    /// `DoubleType()`
+    const DOUBLE: &[u8] = b"\x8c\x11pyspark.sql.types\x94\x8c\nDoubleType\x94\x93\x94)R\x94";
+
+    /// `StructType([StructField("key", StringType())])`, more or less as `cloudpickle` writes it.
+    const STRUCT: &[u8] = b"\x8c\x11pyspark.sql.types\x94\x8c\nStructType\x94\x93\x94)\x81\x94}\x94(\x8c\x06fields\x94]\x94h\x05\x8c\x0bStructField\x94\x93\x94)\x81\x94}\x94(\x8c\x04name\x94\x8c\x03key\x94\x8c\x08nullable\x94\x88\x8c\x08metadata\x94}\x94uba\x8c\x05names\x94]\x94\x8c\x03key\x94aub";
+
+    fn text(of: &str) -> Vec<u8> {
+        let length = u8::try_from(of.len()).unwrap();
+        [
+            &[op::SHORT_BINUNICODE, length],
+            of.as_bytes(),
+            &[op::MEMOIZE],
+        ]
+        .concat()
+    }
+
+    /// The call of a function of `firesteel_geo` with a text, and what follows.
+    fn command(function: &str, of: &str, rest: &[&[u8]]) -> Vec<u8> {
+        let start = b"\x80\x05\x95\x00\x00\x00\x00\x00\x00\x00\x00".to_vec();
+        let call = [
+            text("firesteel_geo"),
+            text(function),
+            b"\x93\x94".to_vec(),
+            text(of),
+        ];
+        [
+            start,
+            call.concat(),
+            b"\x85\x94R\x94".to_vec(),
+            rest.concat(),
+        ]
+        .concat()
+    }
+
+    fn marked(rest: &[&[u8]]) -> Option<Marker> {
+        Marker::of_command(&command("_native_function_v1", TEXT, rest))
+    }
+
+    #[test]
+    fn a_function_and_the_type_of_its_result_are_read() {
+        for of_result in [
+            DOUBLE,
+            STRUCT,
+            b"K\x01",
+            b"N",
+            b"(K\x01K\x02t",
+            b"h\x00h\x01\x86",
+        ] {
+            let marker = marked(&[of_result, b"\x86\x94."]).unwrap();
+            assert_eq!(marker.function, "haversine");
+            assert_eq!(marker.library, "libgeo.so");
+            assert_eq!(
+                (marker.module.as_str(), marker.version.as_str()),
+                ("geo", "1.0")
+            );
+            assert_eq!(marker.signature, 0);
+        }
+    }
+
+    #[test]
+    fn functions_around_the_marked_one_are_pythons() {
+        for rest in [
+            // Not a pair, one that does not end, and one with something behind it.
+            &b"."[..],
+            b"\x86.",
+            b"N\x86",
+            b"N\x86..",
+            b"NN\x87.",
+            // A list with the function in it.
+            b"]\x86\x94h\x00\x86.",
+            // The function is called, changed, or put into something else.
+            b")RN\x86.",
+            b"}bN\x86.",
+            b"\x85N\x86.",
+            b"(K\x01\x93N\x86.",
+            b"(tN\x86\x86.",
+            // Opcodes that types do not need.
+            b"0N\x86.",
+            b"cposix\nsystem\nN\x86.",
+        ] {
+            assert_eq!(marked(&[rest]), None, "{rest:?}");
+        }
+        let rest: [&[u8]; 2] = [DOUBLE, b"\x86\x94."];
+        let of = |function, text| Marker::of_command(&command(function, text, &rest));
+        assert_eq!(of("_native_function_v2", TEXT), None);
+        assert_eq!(of("_native_function_v1", "firesteel-function:{}"), None);
+        assert_eq!(of("_native_function_v1", "other"), None);
+        assert_eq!(Marker::of_command(b""), None);
+    }
+
+    #[test]
+    fn no_bytes_are_a_panic() {
+        let whole = command("_native_function_v1", TEXT, &[STRUCT, b"\x86\x94."]);
+        for end in 0..whole.len() {
+            assert_eq!(Marker::of_command(whole.get(..end).unwrap()), None);
+        }
+        for place in 0..whole.len() {
+            for bit in 0..8 {
+                let mut changed = whole.clone();
+                *changed.get_mut(place).unwrap() ^= 1 << bit;
+                let _ = Marker::of_command(&changed);
+            }
+        }
+    }
+}

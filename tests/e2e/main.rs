@@ -26,6 +26,7 @@ mod jobs;
 mod kubernetes;
 mod lanes;
 mod memory;
+mod native_functions;
 mod pipelines;
 mod places;
 mod process;

@@ -1,0 +1,209 @@
+//! Functions of shared libraries in queries, next to plain Spark, where Python calls the same libraries.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use testkit::{Distribution, NEWEST, OLDEST, each_version};
+
+use crate::jobs::both_sides;
+use crate::places;
+use crate::report;
+use crate::submit::Application;
+
+const RIGHT: Application = Application {
+    name: "native-functions",
+    program: "spark-submit",
+    seconds: 400,
+    arguments: |distribution, work| arguments(distribution, work, "right"),
+    stdin: None,
+    lanes: None,
+    sources: &[
+        "jobs/native_functions.py",
+        "jobs/support.py",
+        "c/functions",
+        "../examples/functions",
+        "../src/native_functions/python",
+    ],
+};
+
+const WRONG: Application = Application {
+    name: "native-functions-wrong",
+    arguments: |distribution, work| arguments(distribution, work, "wrong"),
+    ..RIGHT
+};
+
+/// The libraries: where their source is below the repository, and their name.
+const LIBRARIES: [(&str, &str); 4] = [
+    ("examples/functions/c/haversine.c", "geo"),
+    ("examples/functions/c/lines.c", "lines"),
+    ("examples/functions/cpp/text.cpp", "text"),
+    ("tests/c/functions/everything.c", "everything"),
+];
+
+/// A directory with the libraries and their modules of Python.
+fn libraries() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let folder = places::fresh_dir("native-functions-libraries");
+        let root = testkit::repository();
+        for (source, name) in LIBRARIES {
+            let library = folder.join(format!("lib{name}.so"));
+            let source = root.join(source);
+            let (compiler, standard) = match source.extension() {
+                Some(extension) if extension == "cpp" => ("g++", "-std=c++17"),
+                _ => ("cc", "-std=c11"),
+            };
+            let mut compile = Command::new(compiler);
+            compile
+                .args([standard, "-O2", "-shared", "-fPIC", "-I"])
+                .arg(root.join("include"))
+                .arg(&source)
+                .args(["-lm", "-o"])
+                .arg(&library);
+            succeed(&mut compile);
+            let module = folder.join(format!("firesteel_{name}.py"));
+            let mut write = Command::new(testkit::firesteel().join("bin/firesteel"));
+            write
+                .args(["functions", "python"])
+                .arg(&library)
+                .arg("--output")
+                .arg(module);
+            succeed(&mut write);
+        }
+        folder
+    })
+}
+
+fn succeed(command: &mut Command) {
+    let output = command.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {words}");
+}
+
+fn arguments(_: &Distribution, work: &Path, kind: &str) -> Vec<String> {
+    let folder = libraries();
+    let names: Vec<_> = LIBRARIES
+        .iter()
+        .map(|(_, name)| format!("lib{name}.so"))
+        .collect();
+    let modules: Vec<_> = LIBRARIES
+        .iter()
+        .map(|(_, name)| {
+            let module = folder.join(format!("firesteel_{name}.py"));
+            module.display().to_string()
+        })
+        .chain([places::jobs().join("support.py").display().to_string()])
+        .collect();
+    [
+        "--conf".to_owned(),
+        format!("spark.firesteel.functions={}", names.join(",")),
+        "--py-files".to_owned(),
+        modules.join(","),
+        places::jobs()
+            .join("native_functions.py")
+            .display()
+            .to_string(),
+        work.join("result.json").display().to_string(),
+        work.join("scratch").display().to_string(),
+        kind.to_owned(),
+    ]
+    .to_vec()
+}
+
+/// What the executors' reports say of native functions, and of tasks.
+#[derive(Debug, Default)]
+struct Counted {
+    /// Rows by function.
+    called: BTreeMap<String, u64>,
+    left_to_python: BTreeMap<String, u64>,
+    /// Reasons for which tasks ran in a JVM.
+    left_to_jvm: BTreeMap<String, u64>,
+    native: u64,
+    jvms: usize,
+}
+
+fn counted(reports: &Path) -> Counted {
+    let mut all = Counted::default();
+    let add = |to: &mut BTreeMap<String, u64>, of: &Value| {
+        for (key, count) in of.as_object().expect("counts") {
+            let count = count.as_u64().or_else(|| count["rows"].as_u64());
+            *to.entry(key.clone()).or_default() += count.expect("a number");
+        }
+    };
+    for entry in std::fs::read_dir(reports).unwrap() {
+        let name = entry.unwrap().file_name();
+        let id = name.to_str().unwrap().trim_end_matches(".json").to_owned();
+        let report = report::read(reports, &id);
+        add(&mut all.called, &report["native_functions"]["called"]);
+        add(
+            &mut all.left_to_python,
+            &report["native_functions"]["left_to_python"],
+        );
+        add(&mut all.left_to_jvm, &report["delegated"]);
+        add(&mut all.left_to_jvm, &report["bailed_out"]);
+        all.native += report::count(&report, "/tasks/sql/finished");
+        all.jvms += usize::from(report["jvm_started"] == true);
+    }
+    all
+}
+
+fn functions(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+        return;
+    }
+    let Some(outcome) = both_sides(&RIGHT, version) else {
+        return;
+    };
+    let counted = counted(&outcome.reports);
+    for function in [
+        "geo.haversine",
+        "geo.haversine_miles",
+        "text.word_count",
+        "text.reverse_words",
+        "text.tokens",
+        "lines.parse_pairs",
+        "everything.answer",
+        "everything.twice",
+        "everything.same_timestamp",
+        "everything.same_map",
+        "everything.pass_through",
+        "everything.task_of",
+    ] {
+        let rows = counted.called.get(function);
+        assert!(
+            rows.is_some_and(|rows| *rows > 0),
+            "{function}: {counted:#?}"
+        );
+    }
+    // Aggregates are functions over Arrow's arrays, which Spark has from 4.1 on.
+    let aggregates = ["everything.sum_of", "text.longest"];
+    for function in aggregates.iter().filter(|_| version >= "4.1") {
+        assert!(
+            counted.called.contains_key(*function),
+            "{function}: {counted:#?}"
+        );
+    }
+    assert_eq!(counted.left_to_python, BTreeMap::new());
+    assert_eq!(counted.left_to_jvm, BTreeMap::new());
+    assert_eq!(counted.jvms, 0);
+    assert!(counted.native > 50, "{counted:#?}");
+}
+
+each_version!(native_functions_equal_python, super::functions);
+
+#[test]
+fn calls_that_fail_have_the_words_of_python() {
+    let Some(outcome) = both_sides(&WRONG, NEWEST) else {
+        return;
+    };
+    let counted = counted(&outcome.reports);
+    let bailed = counted.left_to_jvm.keys();
+    let mut bailed =
+        bailed.filter(|why| why.contains("function 'no_negatives' of libeverything.so"));
+    let why = bailed.next().unwrap_or_else(|| panic!("{counted:#?}"));
+    assert!(why.contains("is negative (SQLSTATE 22023, row "), "{why}");
+    assert!(!counted.left_to_python.is_empty(), "{counted:#?}");
+}
