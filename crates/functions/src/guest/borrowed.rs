@@ -16,7 +16,7 @@ use arrow::ffi::from_ffi_and_data_type;
 
 use crate::abi::ArrowArray;
 use crate::guest::failure::guarded;
-use crate::guest::{Failure, Level, Task, raw};
+use crate::guest::{Failure, Level, Task, raw, results};
 
 /// For threads that a function waited for and that are about to drop what they were given.
 const SOON: Duration = Duration::from_millis(100);
@@ -83,8 +83,7 @@ pub(crate) unsafe fn owned(
     let loan = Loan::new();
     // SAFETY: as the caller promises; nothing else is made of it than the copy.
     let borrowed = unsafe { loan.lend(arrays, fields)? };
-    let copy = super::results::copied(&borrowed)?;
-    Ok(copy.as_struct().clone())
+    Ok(results::copied(&borrowed).as_struct().clone())
 }
 
 /// Whether no array is alive that was lent.

@@ -32,7 +32,7 @@ pub(crate) unsafe extern "C" fn execute(
             _ => Err(wrong_kind()),
         };
         let arrays = (arguments, &instance.arguments);
-        let copy = |array| results::copied(&array);
+        let copy = |array| Ok(results::copied(&array));
         // SAFETY: arguments of the types that the instance was bound with, as the caller promises.
         let array = unsafe { lend(&task, &mut instance.bound, arrays, call, copy)? };
         // SAFETY: not NULL and aligned, so it may be written, as the caller promises.

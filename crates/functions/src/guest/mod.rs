@@ -48,7 +48,7 @@ mod entry;
 mod failure;
 mod instance;
 mod module;
-mod raw;
+pub(crate) mod raw;
 mod results;
 mod scalar;
 mod stream;

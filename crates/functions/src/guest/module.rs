@@ -266,6 +266,7 @@ macro_rules! module {
         ///
         /// # Safety
         /// The pointers are as `firesteel.h` says.
+        #[allow(unreachable_pub)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn firesteel_module_v1(
             host: *const $crate::abi::firesteel_host,

@@ -1,6 +1,9 @@
 //! What becomes of the arrays that functions give.
 
-use arrow::array::{Array, ArrayRef, MutableArrayData, StructArray, make_array};
+use arrow::array::{
+    Array, ArrayData, ArrayDataBuilder, ArrayRef, StructArray, make_array, new_empty_array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{DataType, Fields};
 
 use crate::guest::Failure;
@@ -27,7 +30,11 @@ pub(crate) fn checked(
             array.len()
         )));
     }
-    Ok(array)
+    // An empty slice may have offsets that point beyond what C is told of.
+    Ok(match len {
+        0 => new_empty_array(declared),
+        _ => array,
+    })
 }
 
 /// The arrays of states as one.
@@ -36,18 +43,34 @@ pub(crate) fn states(
     declared: &Fields,
     len: usize,
 ) -> Result<StructArray, Failure> {
-    let states = struct_of(declared, columns)?;
-    for (declared, column) in declared.iter().zip(states.columns()) {
-        let what = format!("state `{}`", declared.name());
-        checked(&what, column.clone(), declared.data_type(), len)?;
-    }
-    Ok(states)
+    let given = struct_of(declared, columns)?;
+    let states = declared
+        .iter()
+        .zip(given.columns())
+        .map(|(declared, column)| {
+            let what = format!("state `{}`", declared.name());
+            checked(&what, column.clone(), declared.data_type(), len)
+        });
+    struct_of(declared, states.collect::<Result<_, _>>()?)
 }
 
-/// An array with memory of its own.
-pub(crate) fn copied(array: &dyn Array) -> Result<ArrayRef, Failure> {
-    let from = array.to_data();
-    let mut to = MutableArrayData::new(vec![&from], false, from.len());
-    to.try_extend(0, 0, from.len())?;
-    Ok(make_array(to.freeze()))
+/// An array with memory of its own. Arrow's own ways to copy fail for some slices that have come through C.
+pub(crate) fn copied(array: &dyn Array) -> ArrayRef {
+    make_array(copied_data(&array.to_data()))
+}
+
+fn copied_data(data: &ArrayData) -> ArrayData {
+    let copied = |buffer: &Buffer| Buffer::from(buffer.as_slice());
+    let nulls = data.nulls().map(|nulls| {
+        let bits = copied(nulls.buffer());
+        NullBuffer::new(BooleanBuffer::new(bits, nulls.offset(), nulls.len()))
+    });
+    let builder = ArrayDataBuilder::new(data.data_type().clone())
+        .len(data.len())
+        .offset(data.offset())
+        .nulls(nulls)
+        .buffers(data.buffers().iter().map(copied).collect())
+        .child_data(data.child_data().iter().map(copied_data).collect());
+    // SAFETY: it is in every way as the array was.
+    unsafe { builder.build_unchecked() }
 }
