@@ -25,9 +25,9 @@ const AT_LAST: Duration = Duration::from_secs(2);
 
 /// Calls a function with borrowed arrays.
 ///
-/// A result that shares memory with them is copied by `own`. An instance that keeps some of them is dropped, as long as
-/// it may still look at them, and the call fails. If arrays are alive even then, a static or a thread has them, and would
-/// read memory of which nobody knows what it holds: the process is ended.
+/// A result that shares memory with them is copied by `own`. An instance that keeps some of them is dropped while they
+/// are still there, and the call fails. If arrays are alive even then, a static or a thread has them, and could read
+/// memory that is gone: the process is ended.
 ///
 /// # Safety
 /// `arrays` is NULL or a struct array of the fields' types, which stays as it is until the call returns.
