@@ -121,14 +121,17 @@ pub struct firesteel_host {
     /// `FIRESTEEL_STATUS_CANCELLED`. Any thread.
     pub is_cancelled: Option<unsafe extern "C" fn(task: *const firesteel_task) -> i32>,
     /// Asks for so many bytes of the task's memory for what a function keeps between calls. The function allocates it
-    /// itself. `FIRESTEEL_STATUS_NO_MEMORY` if there are not so many: the function should fail with the same.
+    /// itself. `FIRESTEEL_STATUS_NO_MEMORY` if there are not so many: the function should fail with the same. Any
+    /// thread.
     pub reserve:
         Option<unsafe extern "C" fn(task: *const firesteel_task, bytes: usize) -> firesteel_status>,
-    /// Gives back so many bytes that were reserved. What is left when the task ends is given back by the host.
+    /// Gives back so many bytes that were reserved. What is left when the task ends is given back by the host. Any
+    /// thread.
     pub release: Option<unsafe extern "C" fn(task: *const firesteel_task, bytes: usize)>,
 }
 
-/// The task that calls a function. Lives as long as the instance that was bound with it.
+/// The task that calls a function. Lives as long as the instance that was bound with it; all calls of an instance are
+/// given the task that it was bound with.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct firesteel_task {
@@ -193,7 +196,8 @@ pub struct firesteel_signature {
 ///
 /// Arguments are one struct array with a child for each argument (offset 0, no nulls of its own; its children may have
 /// offsets). They are borrowed for the call: the function neither keeps nor releases them. Results are the caller's:
-/// the function fills them in with a `release` of its own.
+/// the function fills them in with a `release` of its own. A result may have an offset, as may its children; it never
+/// shares memory with the arguments.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct firesteel_function {
@@ -223,7 +227,7 @@ pub struct firesteel_function {
     /// `signature` is the number of the signature; `arguments` is the schema of the arguments, one struct with a child
     /// for each, of just the types of the signature (or, of a partition function, of its input). `constants` is a
     /// struct array of one row with the values of arguments that are the same for all rows, where `is_constant` has a 1
-    /// (else null); both may be NULL.
+    /// (else null); both may be NULL. All are borrowed for the call.
     pub bind: Option<
         unsafe extern "C" fn(
             function: *const firesteel_function,
@@ -298,11 +302,16 @@ pub struct firesteel_function {
     /// Aggregates: bytes that the instance keeps. May be NULL: then it reserves itself what it keeps.
     pub size: Option<unsafe extern "C" fn(instance: *const c_void) -> usize>,
 
-    /// Partition and table functions: takes a stream of struct arrays, and gives one of the result's columns. A
-    /// function that takes `input` moves it to a place of its own, as the Arrow specification says (it sets
-    /// `input->release` to NULL), and releases it later; else the host releases it. The output is read and released by the thread that calls `open`, before the instance is freed. A table
-    /// function is given one batch with a row for each call, and gives struct arrays of two children: `call`, the row
-    /// (int64, never falling), and `row`, a struct of the result's columns.
+    /// Partition and table functions: takes a stream of struct arrays, and gives one of the result's columns. With
+    /// `FIRESTEEL_STATUS_OK` it has moved `input` to a place of its own and releases it later; else `input` is still
+    /// the host's, unless it has been released (its `release` is NULL then). The output is read and released by the
+    /// thread that calls `open`, before the instance is freed. A table function is given one batch with a row for each
+    /// call, and gives struct arrays of two children: `call`, the row (int64, never falling), and `row`, a struct of
+    /// the result's columns; neither has nulls of its own.
+    ///
+    /// An output that fails says so by its error number, and its message ends with the SQLSTATE if there is one:
+    /// EINVAL is `FIRESTEEL_STATUS_INVALID`, ENOMEM is `FIRESTEEL_STATUS_NO_MEMORY`, ECANCELED is
+    /// `FIRESTEEL_STATUS_CANCELLED`, and others are `FIRESTEEL_STATUS_INTERNAL`.
     pub open: Option<
         unsafe extern "C" fn(
             instance: *mut c_void,

@@ -262,7 +262,7 @@ impl<'t> Parser<'t> {
             word => match PLAIN.iter().find(|(plain, _)| *plain == word) {
                 Some((_, plain)) => Ok(plain.clone()),
                 None => {
-                    let reason = format!("no type is named `{word}`");
+                    let reason = format!("no type is named `{}`", quoted(word, 0));
                     Err(TypeError::new(self.text, begin, reason))
                 }
             },
@@ -300,7 +300,7 @@ impl<'t> Parser<'t> {
         loop {
             let (begin, name) = self.word("a name")?;
             if !known.insert(name) {
-                let reason = format!("the name `{name}` a second time");
+                let reason = format!("the name `{}` a second time", quoted(name, 0));
                 return Err(TypeError::new(self.text, begin, reason));
             }
             self.expect(b':')?;
@@ -318,6 +318,7 @@ impl<'t> Parser<'t> {
         number
             .filter(|number| (least..=most).contains(number))
             .ok_or_else(|| {
+                let digits = quoted(digits, 0);
                 let reason = format!("`{digits}` is no number from {least} to {most}");
                 TypeError::new(self.text, begin, reason)
             })
@@ -385,3 +386,7 @@ impl<'t> Parser<'t> {
         TypeError::new(self.text, self.place, reason)
     }
 }
+
+#[cfg(test)]
+#[path = "types_tests.rs"]
+mod tests;
