@@ -148,25 +148,27 @@ impl Instance {
         rows: usize,
     ) -> Result<ArrayRef, FunctionError> {
         if self.function.nulls == Nulls::Given {
-            return self.execute_all(arguments, rows);
+            return self.execute_all(arguments, rows, None);
         }
         match without_nulls(arguments, rows)? {
-            None => self.execute_all(arguments, rows),
+            None => self.execute_all(arguments, rows, None),
             Some((arguments, kept)) => {
-                let results = self.execute_all(&arguments, kept.true_count())?;
+                let results = self.execute_all(&arguments, kept.true_count(), Some(&kept))?;
                 scattered(&results, &kept)
             }
         }
     }
 
+    /// Of rows that were `kept` of others, if not all were.
     fn execute_all(
         &mut self,
         arguments: &[ArrayRef],
         rows: usize,
+        kept: Option<&BooleanArray>,
     ) -> Result<ArrayRef, FunctionError> {
         match rows {
             0 => Ok(arrow::array::new_empty_array(&self.result)),
-            _ => self.execute_always(arguments, rows),
+            _ => self.execute_always(arguments, rows, kept),
         }
     }
 
@@ -175,6 +177,7 @@ impl Instance {
         &mut self,
         arguments: &[ArrayRef],
         rows: usize,
+        kept: Option<&BooleanArray>,
     ) -> Result<ArrayRef, FunctionError> {
         let of = self.result.clone();
         let Some(execute) = self.function.abi.execute else {
@@ -182,7 +185,7 @@ impl Instance {
         };
         let arguments = exported(self.row(&self.arguments, arguments, rows)?);
         let (pointer, task) = (self.pointer, self.task.abi());
-        self.given(&of, rows, &mut |result, failure| {
+        self.given((&of, rows, kept), &mut |result, failure| {
             // SAFETY: all are valid for the call.
             unsafe { execute(pointer, task, &raw const arguments, result, failure) }
         })
@@ -211,7 +214,7 @@ impl Instance {
                 update,
                 &self.arguments.clone(),
                 arguments,
-                (groups, group_count),
+                (groups, group_count, None),
             ),
             Some((arguments, kept)) => {
                 let groups = filter(groups, &kept);
@@ -221,7 +224,7 @@ impl Instance {
                     update,
                     &self.arguments.clone(),
                     &arguments,
-                    (&groups, group_count),
+                    (&groups, group_count, Some(&kept)),
                 )
             }
         }
@@ -240,7 +243,12 @@ impl Instance {
         let Some(merge) = self.function.abi.merge else {
             return Err(self.other_kind());
         };
-        self.push(merge, &self.state.clone(), states, (groups, group_count))
+        self.push(
+            merge,
+            &self.state.clone(),
+            states,
+            (groups, group_count, None),
+        )
     }
 
     fn push(
@@ -255,7 +263,7 @@ impl Instance {
         ) -> firesteel_status,
         fields: &Fields,
         columns: &[ArrayRef],
-        (groups, group_count): (&UInt32Array, u32),
+        (groups, group_count, kept): (&UInt32Array, u32, Option<&BooleanArray>),
     ) -> Result<(), FunctionError> {
         let columns = exported(self.row(fields, columns, groups.len())?);
         let mut failure = Failure::new();
@@ -273,7 +281,7 @@ impl Instance {
                 )
             }
         };
-        failure.check(status, self.function.title)?;
+        failure.check_of(status, self.function.title, kept)?;
         self.account()
     }
 
@@ -309,7 +317,7 @@ impl Instance {
         };
         let (of, rows) = (DataType::Struct(self.state.clone()), group_count as usize);
         let (pointer, task) = (self.pointer, self.task.abi());
-        self.given(&of, rows, &mut |result, failure| {
+        self.given((&of, rows, None), &mut |result, failure| {
             // SAFETY: all are valid for the call.
             unsafe { states(pointer, task, group_count, result, failure) }
         })
@@ -325,7 +333,7 @@ impl Instance {
         };
         let (of, rows) = (self.result.clone(), group_count as usize);
         let (pointer, task) = (self.pointer, self.task.abi());
-        let results = self.given(&of, rows, &mut |result, failure| {
+        let results = self.given((&of, rows, None), &mut |result, failure| {
             // SAFETY: all are valid for the call.
             unsafe { finish(pointer, task, group_count, result, failure) }
         })?;
@@ -336,8 +344,7 @@ impl Instance {
     /// Lets a call fill in an array, which is to have this type and so many values.
     fn given(
         &self,
-        of: &DataType,
-        rows: usize,
+        (of, rows, kept): (&DataType, usize, Option<&BooleanArray>),
         call: Gives<'_>,
     ) -> Result<ArrayRef, FunctionError> {
         let title = self.function.title;
@@ -346,7 +353,7 @@ impl Instance {
             let _calling = Calling::new(self.function.last_words);
             call(&raw mut result, failure.abi())
         };
-        failure.check(status, title)?;
+        failure.check_of(status, title, kept)?;
         // SAFETY: it was zero and was filled in by the library.
         let result = unsafe { raw::import(result, of) };
         let result = result.map_err(|why| FunctionError::of(title, why))?;

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow::array::BooleanArray;
 use functions::abi::{
     FIRESTEEL_KIND_AGGREGATE, FIRESTEEL_KIND_PARTITION, FIRESTEEL_KIND_SCALAR,
     FIRESTEEL_KIND_TABLE, FIRESTEEL_MODULE_MAJOR, FIRESTEEL_MODULE_MINOR, FIRESTEEL_NULLS_GIVEN,
@@ -424,6 +425,24 @@ impl Failure {
     pub(super) fn abi(&mut self) -> *mut firesteel_failure {
         self.abi.message = self.message.as_mut_ptr();
         &raw mut self.abi
+    }
+
+    /// The same of a call for some rows only, which were kept of those that are at fault.
+    ///
+    /// # Errors
+    /// As of [`Failure::check`]
+    pub(super) fn check_of(
+        &mut self,
+        status: firesteel_status,
+        of: impl fmt::Display,
+        kept: Option<&BooleanArray>,
+    ) -> Result<(), FunctionError> {
+        if let (Some(kept), Ok(row)) = (kept, usize::try_from(self.abi.row)) {
+            let place = kept.values().set_indices().nth(row);
+            let place = place.and_then(|place| i64::try_from(place).ok());
+            self.abi.row = place.unwrap_or(self.abi.row);
+        }
+        self.check(status, of)
     }
 
     /// What a status means, of what `of` names.

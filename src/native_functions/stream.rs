@@ -121,10 +121,16 @@ impl OutputStream {
             }
         });
         let title = self.instance.function.title;
-        FunctionError::Refused(match words.filter(|words| !words.is_empty()) {
-            Some(words) => format!("{title} failed: {words}"),
-            None => format!("{title} failed with code {code}"),
-        })
+        let colon = words
+            .as_ref()
+            .map_or("", |words| if words.is_empty() { "" } else { ": " });
+        let words = words.unwrap_or_default();
+        match code {
+            libc::EINVAL => FunctionError::Refused(format!("{title} failed{colon}{words}")),
+            libc::ENOMEM => FunctionError::Refused(format!("{title} has no memory{colon}{words}")),
+            libc::ECANCELED => FunctionError::Cancelled(title.to_owned()),
+            code => self.failed(format!("has a bug (error {code}){colon}{words}")),
+        }
     }
 
     /// The next rows; `None` at the end. Of a table function, with the number of the call in a column before them.

@@ -174,7 +174,7 @@ impl Trial<'_> {
         let mut instance = attempt!(self.bind(task));
         let given = self.given(&instance, like)?;
         match self.function.kind {
-            Kind::Scalar => drop(attempt!(instance.execute_always(&given, like.rows))),
+            Kind::Scalar => drop(attempt!(instance.execute_always(&given, like.rows, None))),
             Kind::Aggregate => drop(attempt!(aggregated(&mut instance, &given, like.rows))),
             Kind::Partition | Kind::Table => {
                 let calls = (self.function.kind == Kind::Table).then_some(like.rows);
