@@ -38,6 +38,29 @@ class Held(hold.Hold):
             result = F.length(F.udf(lambda n, s: f"{s.upper()}-{n % 7}")("id", F.concat(F.lit("row "), F.col("id"))))
         return self.timed(lambda: frame.agg(F.sum(result)).first()[0])
 
+    def haversine(self, command):
+        """The sum of distances of points: by a native function, by functions of Python, or by one of Java."""
+        from pyspark.sql import functions as F
+
+        if command["modules"] not in sys.path:
+            sys.path.insert(0, command["modules"])
+        import firesteel_geo
+
+        session, kind = SparkSession(self.sc), command["function"]
+        rows = session.range(0, command["rows"], 1, 8)
+        points = [(F.col("id") % divisor - half).cast("double") for divisor, half in [(181, 90), (361, 180), (179, 89), (359, 179)]]
+        if kind.startswith("c"):
+            firesteel_geo.distribute(session)
+            result = firesteel_geo.haversine(*points)
+        elif kind == "java":
+            session.udf.registerJavaFunction("java_haversine", "Haversine", "double")
+            result = F.call_function("java_haversine", *points)
+        elif kind == "series":
+            result = F.pandas_udf(distances(), "double", F.PandasUDFType.SCALAR)(*points)
+        else:
+            result = F.udf(distance(), "double")(*points)
+        return self.timed(lambda: rows.agg(F.sum(result)).first()[0])
+
     def py_groups(self, command):
         """What a function of Python makes of groups: rows of data frames, rows of two, or a value of each."""
         from pyspark.sql import functions as F
@@ -82,6 +105,29 @@ class Held(hold.Hold):
             frame = session.read.text(path).select(F.from_json("value", schema).alias("r")).select("r.*")
         of = [F.max("id"), F.max("name"), F.sum("price"), F.max("day"), F.max("at"), F.max("score"), F.count("flag"), F.max("note")]
         return self.timed(lambda: str(frame.agg(*of).first()))
+
+
+def distance():
+    """A function for workers, which have no module of ours."""
+    from math import asin, cos, radians, sin, sqrt
+
+    def of(lat1, lon1, lat2, lon2):
+        lat, lon = sin(radians(lat2 - lat1) / 2), sin(radians(lon2 - lon1) / 2)
+        return 2 * 6371.0088 * asin(sqrt(min(1.0, lat * lat + cos(radians(lat1)) * cos(radians(lat2)) * lon * lon)))
+
+    return of
+
+
+def distances():
+    """The same of series."""
+
+    def of(lat1, lon1, lat2, lon2):
+        import numpy as np
+
+        lat, lon = np.sin(np.radians(lat2 - lat1) / 2), np.sin(np.radians(lon2 - lon1) / 2)
+        return 2 * 6371.0088 * np.arcsin(np.sqrt(np.minimum(1.0, lat * lat + np.cos(np.radians(lat1)) * np.cos(np.radians(lat2)) * lon * lon)))
+
+    return of
 
 
 def records(path, form, rows):

@@ -205,7 +205,7 @@ assemble() {
     cp "$CARGO_TARGET_DIR/release/firesteel" "$new/bin/firesteel"
     ln "$new/bin/firesteel" "$new/bin/java"
     cp "$CARGO_TARGET_DIR/release/libfiresteel.so" "$new/lib/"
-    cp "$root/include/firesteel.h" "$new/include/"
+    cp "$root"/include/*.h "$root"/include/*.hpp "$new/include/"
     cp "${jars[@]}" "$new/jars/"
     cp -r "$root"/crates/pyworker/python/. "$root"/crates/pyfunc/python/. "$new/python/"
     rm -rf "$new"/python/*/__pycache__

@@ -368,9 +368,9 @@ fn partition_functions_of_any_columns_are_given_those_of_the_input() {
         Field::new("id", DataType::Int64, true),
         Field::new("value", DataType::Utf8, true),
     ]);
-    let facts = facts(&memory(0), &Cancellation::default());
+    let of_task = facts(&memory(0), &Cancellation::default());
     let function = library.function("pass_through").unwrap();
-    let instance = Instance::bind(function, 0, Some(&columns), facts).unwrap();
+    let instance = Instance::bind(function, 0, Some(&columns), of_task).unwrap();
     let schema = Arc::new(Schema::new(columns));
     let batch = RecordBatch::try_new(
         Arc::clone(&schema),
@@ -378,17 +378,28 @@ fn partition_functions_of_any_columns_are_given_those_of_the_input() {
             Arc::new(Int64Array::from(vec![Some(1), None])) as ArrayRef,
             Arc::new(arrow::array::StringArray::from(vec![Some(""), Some("x")])),
         ],
-    );
-    let batches = [
-        Ok(batch.clone().unwrap()),
-        Ok(batch.clone().unwrap().slice(1, 1)),
-    ];
+    )
+    .unwrap();
+    let batches = [Ok(batch.clone()), Ok(batch.slice(1, 1))];
     let batches = RecordBatchIterator::new(batches, schema);
     let mut rows = instance.open(Box::new(batches)).unwrap();
     let first = rows.next().unwrap().unwrap();
-    assert_eq!(first.columns(), batch.unwrap().columns());
+    assert_eq!(first.columns(), batch.columns());
     assert_eq!(rows.next().unwrap().unwrap().num_rows(), 1);
     assert!(rows.next().unwrap().is_none());
+    // A function that says what it takes gets nothing else.
+    let lines = loaded("examples/functions/c/lines.c");
+    let function = lines.function("parse_pairs").unwrap();
+    for (name, of, takes) in [
+        ("other", DataType::Utf8, true),
+        ("value", DataType::Int64, false),
+    ] {
+        let columns = Fields::from(vec![Field::new(name, of, true)]);
+        let own = facts(&memory(0), &Cancellation::default());
+        let bound = Instance::bind(function, 0, Some(&columns), own);
+        let refused = matches!(bound, Err(FunctionError::NotApplicable(_)));
+        assert_eq!(refused, !takes, "{name}");
+    }
 }
 
 #[test]

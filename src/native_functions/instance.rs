@@ -11,7 +11,7 @@ use arrow::compute::{filter, take};
 use arrow::datatypes::{DataType, Field, Fields};
 use arrow::ffi::FFI_ArrowSchema;
 use functions::abi::{ArrowArray, firesteel_failure, firesteel_status, firesteel_task};
-use functions::types::{columns, types};
+use functions::types::{columns, fits, types};
 
 use super::crash::Calling;
 use super::error::FunctionError;
@@ -59,6 +59,13 @@ impl Instance {
             Kind::Partition => {
                 let own = columns(&types_of.arguments, zone).map_err(odd)?;
                 let given = input.cloned().unwrap_or_else(|| own.clone());
+                // Columns are known by their places; a function that names none takes any.
+                let mut pairs = own.iter().zip(&given);
+                let same = own.len() == given.len()
+                    && pairs.all(|(own, given)| fits(own.data_type(), given.data_type()));
+                if !own.is_empty() && !same {
+                    return Err(FunctionError::NotApplicable(function.title.to_owned()));
+                }
                 (
                     given,
                     DataType::Struct(columns(&types_of.result, zone).map_err(odd)?),
@@ -392,7 +399,9 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        if let Some(unbind) = self.function.abi.unbind {
+        if let Some(unbind) = self.function.abi.unbind
+            && !self.pointer.is_null()
+        {
             let _calling = Calling::new(self.function.last_words);
             // SAFETY: the instance was bound, is unbound once, and nobody uses it any more.
             unsafe { unbind(self.pointer) };

@@ -24,7 +24,7 @@ TYPES = {
     "smallint": ["32767S", "-32768S", "null"],
     "int": ["2147483647", "-2147483648", "null"],
     "bigint": ["9223372036854775807L", "9007199254740993L", "-9223372036854775808L", "null"],
-    "float": ["float('NaN')", "float('-0.0')", "3.4028235e38f", "1.1f", "null"],
+    "float": ["float('NaN')", "float('-0.0')", "float('3.4028235e38')", "1.1f", "null"],
     "double": ["double('NaN')", "double('-0.0')", "1.7976931348623157e308d", "0.1d", "null"],
     "decimal": ["cast('999999999999999999.99' as decimal(20,2))", "cast(-1 as decimal(20,2))", "null"],
     "string": TEXTS,
@@ -163,7 +163,7 @@ def wrong(spark, scratch):
 
 def main():
     result, scratch, kind = sys.argv[1:4]
-    builder = SparkSession.builder.config("spark.sql.codegen.wholeStage", "false").config("spark.sql.ansi.enabled", "false")
+    builder = SparkSession.builder.config("spark.sql.codegen.wholeStage", "false").config("spark.sql.ansi.enabled", "false").config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
     spark = builder.config("spark.sql.session.timeZone", "UTC").config("spark.sql.shuffle.partitions", "3").getOrCreate()
     for module in [geo, text, lines, everything]:
         module.register(spark)

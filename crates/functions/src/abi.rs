@@ -241,7 +241,7 @@ pub struct firesteel_function {
             failure: *mut firesteel_failure,
         ) -> firesteel_status,
     >,
-    /// Frees an instance. NULL: nothing is to be freed.
+    /// Frees an instance that is not NULL. NULL: nothing is to be freed.
     pub unbind: Option<unsafe extern "C" fn(instance: *mut c_void)>,
 
     /// Scalar functions: gives an array of as many values as the arguments have rows.

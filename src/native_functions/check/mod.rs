@@ -4,6 +4,8 @@
 mod columns;
 
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use arrow::array::{Array as _, ArrayRef, RecordBatch, RecordBatchIterator, UInt32Array};
 use arrow::compute::concat;
@@ -19,6 +21,12 @@ use crate::cancel::Cancellation;
 
 /// Rows of a column that functions are tried with.
 const ROWS: usize = 200;
+
+/// When a function is asked to give up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Rows of a stream that are read.
+const MOST_ROWS: usize = 200_000;
 
 /// What came of trying a function in one way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,13 +73,30 @@ pub fn check(library: &Library) -> Vec<Finding> {
     findings
 }
 
-/// Memory that is always there, or never.
+/// Memory that is always there, or never, of a task that is cancelled if it takes too long.
 #[derive(Debug)]
-struct Endless(bool);
+struct Surroundings {
+    memory: bool,
+    /// Dropped when the task is over.
+    _over: Sender<()>,
+}
 
-impl TaskMemory for Endless {
+impl Surroundings {
+    fn new(memory: bool, cancellation: &Cancellation) -> Self {
+        let (_over, over) = channel();
+        let cancellation = cancellation.clone();
+        std::thread::spawn(move || {
+            if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                cancellation.cancel("it takes too long");
+            }
+        });
+        Self { memory, _over }
+    }
+}
+
+impl TaskMemory for Surroundings {
     fn reserve(&self, _: usize) -> bool {
-        self.0
+        self.memory
     }
 
     fn release(&self, _: usize) {}
@@ -151,8 +176,11 @@ impl Trial<'_> {
             partition_id: 2,
             attempt_number: 0,
             task_attempt_id: 3,
+            memory: Box::new(Surroundings::new(
+                task != Task::WithoutMemory,
+                &cancellation,
+            )),
             cancellation,
-            memory: Box::new(Endless(task != Task::WithoutMemory)),
         };
         let signature = self.function.signatures.get(self.signature);
         let any = signature.is_some_and(|signature| signature.arguments.trim().is_empty());
@@ -303,7 +331,12 @@ fn streamed(
     let mut rows = instance.open(Box::new(RecordBatchIterator::new(batches, schema)))?;
     let mut parts: Vec<ArrayRef> = vec![arrow::array::new_empty_array(&of)];
     let mut last = 0;
-    while let Some(batch) = rows.next()? {
+    let mut read = 0;
+    // Odd values may ask for more rows than there are days. Whoever has enough ends the stream early.
+    while read < MOST_ROWS
+        && let Some(batch) = rows.next()?
+    {
+        read += batch.num_rows();
         if let Some(calls) = calls {
             last = in_order(&batch, last, calls).map_err(|why| rows.failed(why))?;
         }

@@ -40,10 +40,10 @@ def register(spark, *names):
 
 def distribute(spark):
     """Sends library and module to the executors, unless they are sent already."""
-    library, module = _local_library(), _os.path.abspath(__file__)
+    module = _os.path.abspath(__file__)
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         if spark.session_id not in _sessions:
-            spark.addArtifacts(library, file=True)
+            spark.addArtifacts(_local_library(), file=True)
             spark.addArtifacts(module, pyfile=True)
             _sessions.add(spark.session_id)
         return
@@ -52,7 +52,7 @@ def distribute(spark):
     for key in ("spark.files", "spark.submit.pyFiles", "spark.yarn.dist.files", "spark.yarn.dist.pyFiles"):
         sent.update(_os.path.basename(path.strip()) for path in context.getConf().get(key, "").split(","))
     if MODULE["library"] not in sent:
-        context.addFile(library)
+        context.addFile(_local_library())
     # A module in an archive is where that archive is.
     if _os.path.basename(module) not in sent and _os.path.isfile(module):
         context.addPyFile(module)
@@ -100,7 +100,9 @@ _made = {}
 
 def _spark_function(native):
     # Made anew each time: PySpark's objects keep the SparkContext that they were first used with.
-    result = _spark_type(native.result)
+    reason, result = native.not_in_spark(), _spark_type(native.result)
+    if reason:
+        return _refusing(reason)
     if native.kind == "partition":
         return lambda data_frame: data_frame.mapInArrow(native, result)
     if native.kind == "table":
@@ -120,17 +122,17 @@ def _spark_function(native):
         from pyspark.sql.functions import udf
 
         made = udf(native, result, useArrow=False)
-    return made.asNondeterministic() if native.volatile and not native.not_in_spark() else made
+    return made.asNondeterministic() if native.volatile else made
+
+
+def _refusing(reason):
+    def refuse(*columns):
+        raise NotImplementedError(reason)
+
+    return refuse
 
 
 def _aggregate_udf(native, result):
-    reason = native.not_in_spark()
-    if reason:
-
-        def refuse(*columns):
-            raise NotImplementedError(reason)
-
-        return refuse
     from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 
     with _warnings.catch_warnings():

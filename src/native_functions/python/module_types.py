@@ -113,6 +113,8 @@ def _arrow_type(t, zone):
     word = t[0]
     if word in ("timestamp", "timestamp_ntz"):
         return pa.timestamp("us", zone if word == "timestamp" else None) if zone else pa.int64()
+    if word == "date" and not zone:
+        return pa.int32()
     if word == "decimal":
         return pa.decimal128(t[1], t[2])
     if word == "array":
@@ -159,7 +161,7 @@ def _same_type(arrow, t):
     if word in ("string", "binary"):
         # With spark.sql.execution.arrow.useLargeVarTypes.
         return str(arrow) in (word, f"large_{word}")
-    return arrow.equals(_arrow_type(t, None))
+    return arrow.equals(_arrow_type(t, "UTC"))
 
 
 def _zone_of(arrow_types):
@@ -244,8 +246,8 @@ def _taker(t, widening=False):
     shape = {"array": _take_array, "map": _take_map, "struct": _take_struct}.get(word)
     if shape:
         return lambda value: shape(plain(value), *parts)
-    moment = {"timestamp": _microseconds, "timestamp_ntz": _wall_microseconds, "float": _single_precision}.get(word)
-    return plain if moment is None else lambda value: moment(plain(value))
+    number = _NUMBERS.get(word)
+    return plain if number is None else lambda value: number(plain(value))
 
 
 def _take_array(value, part):
@@ -295,9 +297,19 @@ def _microseconds(value):
     return (wall - offset) * 1000000 + rest
 
 
+_NUMBERS = {
+    "float": _single_precision,
+    "date": lambda value: value.toordinal() - _EPOCH.toordinal(),
+    "timestamp": _microseconds,
+    "timestamp_ntz": _wall_microseconds,
+}
+
+
 def _giver(t):
     """A function that makes of what pyarrow gives for the type of the same layout what PySpark takes."""
     word = t[0]
+    if word == "date":
+        return lambda value: value if value is None else _datetime.date.fromordinal(value + _EPOCH.toordinal())
     if word == "timestamp":
         return lambda value: value if value is None else _EPOCH + value * _MICROSECOND
     if word == "timestamp_ntz":

@@ -324,7 +324,8 @@ typedef uint32_t firesteel_nulls;
 typedef uint32_t firesteel_log_level;
 
 /**
- * The task that calls a function. Lives as long as the instance that was bound with it.
+ * The task that calls a function. Lives as long as the instance that was bound with it; all calls of an instance are
+ * given the task that it was bound with.
  */
 typedef struct firesteel_task {
   /**
@@ -398,11 +399,13 @@ typedef struct firesteel_host {
   int32_t (*is_cancelled)(const struct firesteel_task *task);
   /**
    * Asks for so many bytes of the task's memory for what a function keeps between calls. The function allocates it
-   * itself. `FIRESTEEL_STATUS_NO_MEMORY` if there are not so many: the function should fail with the same.
+   * itself. `FIRESTEEL_STATUS_NO_MEMORY` if there are not so many: the function should fail with the same. Any
+   * thread.
    */
   firesteel_status (*reserve)(const struct firesteel_task *task, size_t bytes);
   /**
-   * Gives back so many bytes that were reserved. What is left when the task ends is given back by the host.
+   * Gives back so many bytes that were reserved. What is left when the task ends is given back by the host. Any
+   * thread.
    */
   void (*release)(const struct firesteel_task *task, size_t bytes);
 } firesteel_host;
@@ -465,7 +468,8 @@ typedef struct firesteel_failure {
  *
  * Arguments are one struct array with a child for each argument (offset 0, no nulls of its own; its children may have
  * offsets). They are borrowed for the call: the function neither keeps nor releases them. Results are the caller's:
- * the function fills them in with a `release` of its own.
+ * the function fills them in with a `release` of its own. A result may have an offset, as may its children; it never
+ * shares memory with the arguments.
  */
 typedef struct firesteel_function {
   /**
@@ -497,7 +501,8 @@ typedef struct firesteel_function {
    */
   uint32_t reserved;
   /**
-   * What it takes and gives: the first is the function of its name, others are of their number.
+   * What it takes and gives. The first one is known to SQL by the function's name, others by that and their number:
+   * `twice`, `twice_1`, `twice_2`.
    */
   const struct firesteel_signature *signatures;
   /**
@@ -514,7 +519,7 @@ typedef struct firesteel_function {
    * `signature` is the number of the signature; `arguments` is the schema of the arguments, one struct with a child
    * for each, of just the types of the signature (or, of a partition function, of its input). `constants` is a
    * struct array of one row with the values of arguments that are the same for all rows, where `is_constant` has a 1
-   * (else null); both may be NULL.
+   * (else null); both may be NULL. All are borrowed for the call.
    */
   firesteel_status (*bind)(const struct firesteel_function *function,
                            const struct firesteel_task *task,
@@ -525,7 +530,7 @@ typedef struct firesteel_function {
                            void **instance,
                            struct firesteel_failure *failure);
   /**
-   * Frees an instance. NULL: nothing is to be freed.
+   * Frees an instance that is not NULL. NULL: nothing is to be freed.
    */
   void (*unbind)(void *instance);
   /**
@@ -580,11 +585,16 @@ typedef struct firesteel_function {
    */
   size_t (*size)(const void *instance);
   /**
-   * Partition and table functions: takes a stream of struct arrays, and gives one of the result's columns. With
-   * `FIRESTEEL_STATUS_OK` it has moved `input` to a place of its own and releases it later; else `input` is still the
-   * host's. The output is read and released by the thread that calls `open`, before the instance is freed. A table
-   * function is given one batch with a row for each call, and gives struct arrays of two children: `call`, the row
-   * (int64, never falling), and `row`, a struct of the result's columns.
+   * Partition and table functions: takes a stream of struct arrays, and gives one of the result's columns. A
+   * function that takes `input` moves it to a place of its own, as the Arrow specification says (it sets
+   * `input->release` to NULL), and releases it later; else the host releases it. The output is read and
+   * released by the thread that calls `open`, before the instance is freed. A table function is given one batch with
+   * a row for each call, and gives struct arrays of two children: `call`, the row (int64, never falling), and `row`, a
+   * struct of the result's columns; neither has nulls of its own.
+   *
+   * An output that fails says so by its error number, and its message ends with the SQLSTATE if there is one:
+   * EINVAL is `FIRESTEEL_STATUS_INVALID`, ENOMEM is `FIRESTEEL_STATUS_NO_MEMORY`, ECANCELED is
+   * `FIRESTEEL_STATUS_CANCELLED`, and others are `FIRESTEEL_STATUS_INTERNAL`.
    */
   firesteel_status (*open)(void *instance,
                            const struct firesteel_task *task,
