@@ -329,7 +329,7 @@ fn functions_notice_that_their_task_is_cancelled() {
     let facts = facts(&memory(0), &cancellation);
     let function = library.function("until_cancelled").unwrap();
     let mut instance = Instance::bind(function, 0, None, facts).unwrap();
-    let values: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let values: ArrayRef = Arc::new(Int64Array::from(vec![60_000]));
     let worker = std::thread::spawn(move || instance.execute(&[values], 1));
     std::thread::sleep(std::time::Duration::from_millis(50));
     cancellation.cancel("tired of waiting");

@@ -55,7 +55,10 @@ fn take_over(signal: c_int) -> libc::sigaction {
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = handle;
     action.sa_sigaction = handler as libc::sighandler_t;
     // On the thread's alternative stack, if it has one: Rust's threads do, for overflows of their stack.
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+    // What is called on behalf of others, such as a JVM, expects that no other signal comes between.
+    // SAFETY: the set is valid.
+    unsafe { libc::sigfillset(&raw mut action.sa_mask) };
     // SAFETY: both are valid; the handler does only what handlers may do.
     unsafe { libc::sigaction(signal, &raw const action, &raw mut before) };
     before
@@ -67,6 +70,11 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         // SAFETY: the words are static; `write` may be called in handlers.
         unsafe { libc::write(libc::STDERR_FILENO, words.cast(), len) };
         restore(signal, None);
+        // A signal that was sent does not come again by itself.
+        if signal == libc::SIGABRT {
+            // SAFETY: may be called in handlers; the signal comes when this one returns.
+            unsafe { libc::raise(signal) };
+        }
         return;
     }
     let place = SIGNALS.iter().position(|own| *own == signal);

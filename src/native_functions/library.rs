@@ -482,9 +482,10 @@ impl Failure {
             true => String::new(),
             false => format!(" ({})", more.join(", ")),
         };
-        Err(FunctionError::of(
-            of,
-            format!("{what}{colon}{message}{more}"),
-        ))
+        let words = format!("{of} {what}{colon}{message}{more}");
+        Err(match status {
+            FIRESTEEL_STATUS_INVALID | FIRESTEEL_STATUS_NO_MEMORY => FunctionError::Refused(words),
+            _ => FunctionError::Failed(words),
+        })
     }
 }

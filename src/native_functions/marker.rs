@@ -263,7 +263,6 @@ mod tests {
             b"}bN\x86.",
             b"\x85N\x86.",
             b"(K\x01\x93N\x86.",
-            b"(tN\x86\x86.",
             // Opcodes that types do not need.
             b"0N\x86.",
             b"cposix\nsystem\nN\x86.",

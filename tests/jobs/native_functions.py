@@ -142,7 +142,20 @@ def right(spark, scratch):
         yield from theme(spark, scratch)
 
 
+def beside_a_jvm(spark):
+    """A library that is loaded when there is a JVM already, which knows by signals that something is null."""
+    yield "a JVM", in_any_order(spark.sql("select id, reflect('java.lang.Long', 'toHexString', id) h from range(0, 6, 1, 2)"))
+    yield "a library", in_any_order(spark.sql("select haversine(id, id, 1D, 2D) from range(0, 6, 1, 2)"))
+    for _ in range(3):
+        try:
+            yield "null", cell(spark.sql("select reflect('java.net.URLDecoder', 'decode', cast(null as string)) from range(0, 6, 1, 2)").collect())
+        except Exception as error:
+            yield "null", ["NullPointerException" in str(error), type(error).__name__]
+    yield "and both", in_any_order(spark.sql("select reflect('java.lang.Long', 'toHexString', id) h, haversine(id, id, 3D, 4D) from range(0, 6, 1, 2)"))
+
+
 def wrong(spark, scratch):
+    yield from beside_a_jvm(spark)
     frame = spark.range(0, 10, 1, 2).selectExpr("id", "cast(id - 4 as int) v", "cast(id as string) s")
     tries = {
         "a value": lambda: frame.select(everything.no_negatives("v")).collect(),
@@ -163,7 +176,7 @@ def wrong(spark, scratch):
 
 def main():
     result, scratch, kind = sys.argv[1:4]
-    builder = SparkSession.builder.config("spark.sql.codegen.wholeStage", "false").config("spark.sql.ansi.enabled", "false").config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
+    builder = SparkSession.builder.config("spark.sql.codegen.wholeStage", "false").config("spark.sql.ansi.enabled", "false").config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED").config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     spark = builder.config("spark.sql.session.timeZone", "UTC").config("spark.sql.shuffle.partitions", "3").getOrCreate()
     for module in [geo, text, lines, everything]:
         module.register(spark)

@@ -1,5 +1,6 @@
 //! Functions of shared libraries that a stage calls in place of functions of Python.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
@@ -25,6 +26,8 @@ use crate::task::TaskContext;
 pub(super) struct Natives {
     pub(super) libraries: Libraries,
     counts: Arc<Mutex<NativeFunctions>>,
+    /// Reasons that the log has, why functions are Python's.
+    logged: Mutex<BTreeSet<String>>,
 }
 
 /// Time zone of sessions that have none, which no function with timestamps is called in.
@@ -35,6 +38,16 @@ impl Natives {
         Self {
             libraries,
             counts: Arc::default(),
+            logged: Mutex::default(),
+        }
+    }
+
+    /// Leaves a function to Python.
+    fn leave(&self, marker: &Marker, why: &str) {
+        self.counts.lock().left_to_python(why);
+        let words = format!("{} runs in Python workers: {why}", title(marker));
+        if self.logged.lock().insert(words.clone()) {
+            tracing::warn!("Native function {words}");
         }
     }
 
@@ -55,7 +68,7 @@ impl Natives {
         default_ansi: bool,
     ) -> Result<Option<NativeFunction>> {
         let left = |why: String| {
-            self.counts.lock().left_to_python(&why);
+            self.leave(marker, &why);
             Ok(None)
         };
         let function = match self.libraries.function(marker, &context.files_dir) {
