@@ -281,6 +281,8 @@ def python_workers():
         seed("python_stream", zlib.decompress(base64.b64decode(stream)))
     seed("python_handshake", text32("secret"))
     seed("python_compiled", b"compiled 4\nleft to Python\nnot simple: a loop\nnot simple: an unknown version of Python: 3.15\n")
+    for words in ["double, double", "id:bigint, tags:array<string>, of:map<string,struct<a:decimal(38,18),b:timestamp>>", "Struct < a : int >"]:
+        seed("function_types", words.encode())
     marker = 'firesteel-function:{"function":"haversine","library":"libgeo.so","module":"geo","signature":0,"version":"1.0"}'
     call = b"".join(b"\x8c" + bytes([len(text)]) + text.encode() + b"\x94" for text in ["firesteel_geo", "_native_function_v1"]) + b"\x93\x94\x8c" + bytes([len(marker)]) + marker.encode() + b"\x94\x85\x94R\x94"
     seed("function_marker", b"\x80\x05" + call + b"\x8c\x11pyspark.sql.types\x94\x8c\nDoubleType\x94\x93\x94)R\x94\x86\x94.")

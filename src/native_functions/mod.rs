@@ -31,8 +31,22 @@ pub use self::widening::widened;
 pub(crate) mod fuzzing {
     //! What fuzz targets call.
 
+    use functions::types::{columns, columns_fit, names, types};
+
     /// A pickled command of a function of Python.
     pub fn function_marker(data: &[u8]) {
         let _ = super::Marker::of_command(data);
+    }
+
+    /// Words of types, which are the same when they are written and read once more.
+    pub fn function_types(data: &[u8]) {
+        let Ok(text) = std::str::from_utf8(data) else {
+            return;
+        };
+        let _ = types(text, "UTC");
+        if let Ok(read) = columns(text, "UTC") {
+            let again = columns(&names(&read), "UTC");
+            assert!(again.is_ok_and(|again| columns_fit(&read, &again)));
+        }
     }
 }
