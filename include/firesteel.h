@@ -501,7 +501,8 @@ typedef struct firesteel_function {
    */
   uint32_t reserved;
   /**
-   * What it takes and gives: the first is the function of its name, others are of their number.
+   * What it takes and gives. The first one is known to SQL by the function's name, others by that and their number:
+   * `twice`, `twice_1`, `twice_2`.
    */
   const struct firesteel_signature *signatures;
   /**
@@ -584,12 +585,12 @@ typedef struct firesteel_function {
    */
   size_t (*size)(const void *instance);
   /**
-   * Partition and table functions: takes a stream of struct arrays, and gives one of the result's columns. With
-   * `FIRESTEEL_STATUS_OK` it has moved `input` to a place of its own and releases it later; else `input` is still
-   * the host's, unless it has been released (its `release` is NULL then). The output is read and released by the
-   * thread that calls `open`, before the instance is freed. A table function is given one batch with a row for each
-   * call, and gives struct arrays of two children: `call`, the row (int64, never falling), and `row`, a struct of
-   * the result's columns; neither has nulls of its own.
+   * Partition and table functions: takes a stream of struct arrays, and gives one of the result's columns. A
+   * function that takes `input` moves it to a place of its own, as the Arrow specification says (it sets
+   * `input->release` to NULL), and releases it later; else the host releases it. The output is read and
+   * released by the thread that calls `open`, before the instance is freed. A table function is given one batch with
+   * a row for each call, and gives struct arrays of two children: `call`, the row (int64, never falling), and `row`, a
+   * struct of the result's columns; neither has nulls of its own.
    *
    * An output that fails says so by its error number, and its message ends with the SQLSTATE if there is one:
    * EINVAL is `FIRESTEEL_STATUS_INVALID`, ENOMEM is `FIRESTEEL_STATUS_NO_MEMORY`, ECANCELED is
