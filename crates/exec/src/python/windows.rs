@@ -333,3 +333,8 @@ impl Windows {
 fn other() -> DataFusionError {
     bail_out("another number of results of Python")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#[path = "windows_tests.rs"]
+mod tests;
