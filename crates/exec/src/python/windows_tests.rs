@@ -1,7 +1,7 @@
 //! Windows through a worker that adds numbers.
 
 use arrow::array::{AsArray as _, Int32Array, Int64Array};
-use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::datatypes::Int32Type;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use bytes::Bytes;
@@ -96,7 +96,7 @@ fn sums(frames: Vec<Frame>) -> Operator {
 
 /// A worker that reads all that it is given, one batch for each partition, before it answers.
 fn worker(call: &PythonCall, arguments: PythonArguments) -> PythonFrames {
-    let bytes: Vec<u8> = arguments.flat_map(Result::unwrap).collect();
+    let bytes: Vec<u8> = arguments.flat_map(|frame| frame.unwrap()).collect();
     let PythonRows::Arrow { settings, .. } = &call.rows else {
         unreachable!();
     };
@@ -135,7 +135,6 @@ fn worker(call: &PythonCall, arguments: PythonArguments) -> PythonFrames {
                 Arc::new(Int64Array::from(sums)) as ArrayRef
             });
         let results = RecordBatch::try_new(Arc::clone(&schema), results.collect()).unwrap();
-        assert!(results.column(0).as_primitive::<Int64Type>().null_count() == 0);
         writer.write(&results).unwrap();
         parts.extend(divided(std::mem::take(writer.get_mut())));
     }
