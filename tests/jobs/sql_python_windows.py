@@ -218,7 +218,7 @@ def main(result, kind):
                                             "cast(if(id % 13 = 6, null, id * 0.25 % 4) as decimal(10,2)) n", "if(id % 6 = 5, null, array(id, null, id * 2)) a", "named_struct('p', id, 'q', cast(id as string)) o")
     # From one map task: functions see the order of peers.
     table = made.repartition(3, "k")
-    large = spark.range(0, 100_000, 1, 4).selectExpr("id", "1 one", "id % 1500 m", "cast(id as string) s")
+    large = spark.range(0, 100_000, 1, 4).selectExpr("id", "1 one", "id % 300 m", "cast(id as string) s")
     spark.udf.register("members_of", members)
     themes = {"native": [(frames, table), (orders, table), (results, table), (arguments, table), (forms, table), (sizes, large), (of_arrays, table)], "left": [(left, table)]}
     answers = {f"{body.__name__}: {name}": answer for body, of in themes[kind] for name, answer in body(of)}
