@@ -48,6 +48,7 @@ mod sql_lane;
 mod sql_lines;
 mod sql_map_in_batch;
 mod sql_python;
+mod sql_python_windows;
 mod sql_random;
 mod sql_records;
 mod sql_schemas;

@@ -163,6 +163,20 @@ impl fmt::Display for OperatorKind {
                     list(&columns)
                 )
             }
+            Self::WindowPython { window, .. } => {
+                write!(f, "WindowPython {:?} [", window.kind)?;
+                for (place, of) in window.functions.iter().enumerate() {
+                    let separator = if place == 0 { "" } else { ", " };
+                    let output = list(std::slice::from_ref(&of.output));
+                    write!(f, "{separator}{} {} AS {output}", of.udf, of.frame)?;
+                }
+                write!(
+                    f,
+                    "] by [{}] sorted [{}]",
+                    list(&window.partition),
+                    list(&window.order)
+                )
+            }
             Self::MapGroups { map, .. } => {
                 write!(f, "MapGroups {:?} by", map.kind)?;
                 for input in &map.inputs {

@@ -49,6 +49,7 @@ mod top_k;
 mod types;
 mod unsafe_row;
 mod window;
+mod window_python;
 mod write;
 
 pub use aggregate::{
@@ -85,4 +86,5 @@ pub use shuffle::{Partitioning, ShuffleWrite};
 pub use stage::{CollectResult, Output, Settings, Stage};
 pub use types::{DataType, Decimal, MAX_LONG_DIGITS, MAX_PRECISION, StructField};
 pub use window::{Bound, Frame, FrameUnit, RankLike, WindowExpression, WindowFunction, integer};
+pub use window_python::{FrameFunction, WindowPython, WindowUdf};
 pub use write::{CsvWrite, FileWrite, PartitionColumn, WrittenFormat};

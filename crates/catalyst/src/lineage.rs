@@ -196,6 +196,14 @@ impl<'r, 'g> Lineage<'r, 'g> {
             ("window.WindowGroupLimitExec" | "python.MapInBatchExec", "doExecute") => {
                 self.evaluate(closure.arg(reader, 0)?, child, hint)
             }
+            ("python.WindowInPandasExec" | "python.ArrowWindowPythonExec", "doExecute") => {
+                match closure.arg(reader, 0)? {
+                    factory if factory.name().ends_with("EvaluatorFactory") => {
+                        self.evaluate(factory, child, hint)
+                    }
+                    _ => self.window_python(&closure, child),
+                }
+            }
             (
                 "python.FlatMapGroupsInPandasExec" | "python.FlatMapGroupsInBatchExec",
                 "doExecute",
@@ -296,6 +304,11 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 let output = read_attributes(self.reader, factory.elements("childOutput")?)?;
                 let child = self.rdd(child, Hint::output(output))?;
                 self.over(factory, child)
+            }
+            "WindowInPandasEvaluatorFactory" | "ArrowWindowPythonEvaluatorFactory" => {
+                let output = read_attributes(self.reader, factory.elements("childOutput")?)?;
+                let child = self.rdd(child, Hint::output(output))?;
+                self.window_python_evaluated(factory, child)
             }
             "MapInBatchEvaluatorFactory" => self.map_in_batch(factory, child, &hint),
             "WholeStageCodegenEvaluatorFactory" => self.whole_stage(factory, child, &hint),

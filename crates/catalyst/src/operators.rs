@@ -142,6 +142,15 @@ fn window(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> Result<Oper
         },
         metrics,
     };
+    over_windows(windows, input, list)
+}
+
+/// Windows behind the columns of an input, and these columns if they are others than the windows' own.
+pub(crate) fn over_windows(
+    windows: Operator,
+    input: Vec<Attribute>,
+    list: Vec<Expr>,
+) -> Result<Operator> {
     if list.is_empty() {
         return Ok(windows);
     }

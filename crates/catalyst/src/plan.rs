@@ -18,6 +18,7 @@ use crate::pickled::PickledScan;
 use crate::python::{PythonForm, PythonUdf};
 use crate::scan::FileSourceScan;
 use crate::window::{RankLike, WindowExpression};
+use crate::window_python::WindowPython;
 
 /// Place of a leaf among those of its stage, from 0.
 pub type LeafId = usize;
@@ -337,6 +338,14 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
+    /// `WindowInPandas`, `ArrowWindowPython`: a column for each function of Python behind those of the input, which is
+    /// sorted by `partition` and `order`.
+    WindowPython {
+        /// The functions and their windows.
+        window: Box<WindowPython>,
+        /// Input.
+        child: Box<Operator>,
+    },
     /// `Generate`: columns of the input, and those that a generator makes, in as many rows as it makes.
     Generate {
         /// What is made of each row.
@@ -426,6 +435,7 @@ impl Operator {
             | OperatorKind::EvalPython { child, .. }
             | OperatorKind::MapInBatch { child, .. }
             | OperatorKind::AggregatePython { child, .. }
+            | OperatorKind::WindowPython { child, .. }
             | OperatorKind::BroadcastHashJoin {
                 streamed: child, ..
             }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use javaser::arena::{NodeId, Value};
 
+use crate::aggregate_python::AggregateUdf;
 use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, Expr, ExprKind, list, read_attributes};
 use crate::metrics::read_map;
@@ -210,6 +211,42 @@ pub struct PythonArgument {
 }
 
 impl PythonUdf {
+    /// The `PythonUDAF` of an `AggregateExpression` over windows, and what it takes. It is given columns, not the
+    /// results of other functions.
+    pub(crate) fn of_aggregate(
+        reader: &Reader<'_>,
+        aggregate: Object<'_>,
+    ) -> Result<(AggregateUdf, Self)> {
+        if aggregate.option("filter")?.is_some() || aggregate.bool("isDistinct")? {
+            return Err(Unsupported::of_use("a Python function of some rows"));
+        }
+        let udf = aggregate.object("aggregateFunction")?;
+        udf.only(&[
+            "name",
+            "func",
+            "dataType",
+            "children",
+            "udfDeterministic",
+            "evalType",
+            "resultId",
+        ])?;
+        let number = match udf.get("evalType") {
+            Some(_) => udf.int("evalType")?,
+            // There is no other up to Spark 4.0.
+            None => AggregateUdf::Series.eval_type(),
+        };
+        let mut all = AggregateUdf::ALL.into_iter();
+        let kind = all.find(|kind| kind.eval_type() == number);
+        let kind = kind.ok_or_else(|| Unsupported::of_use("a Python function of another kind"))?;
+        let arguments = udf.elements("children")?.into_iter();
+        let arguments = arguments.map(|value| PythonArgument::read(reader, value));
+        let udf = Self {
+            functions: vec![function_of(udf)?],
+            ..Self::calling(reader, udf, arguments.collect::<Result<_>>()?)?
+        };
+        Ok((kind, udf))
+    }
+
     fn read(reader: &Reader<'_>, udf: Object<'_>, eval_type: i32) -> Result<Self> {
         reader.nested(|| Self::nested(reader, udf, eval_type))
     }
@@ -231,10 +268,7 @@ impl PythonUdf {
         if udf.int("evalType")? != eval_type {
             return Err(Unsupported::of_use("a Python function of another kind"));
         }
-        let function = udf.object("func")?;
-        if function.name() != "SimplePythonFunction" {
-            return Err(Unsupported::Class(function.name().to_owned()));
-        }
+        let function = function_of(udf)?;
         let children = udf.elements("children")?;
         let mut deterministic = udf.bool("udfDeterministic")?;
         let (mut functions, arguments) = match children[..] {
@@ -249,15 +283,37 @@ impl PythonUdf {
                 (Vec::new(), arguments.collect::<Result<_>>()?)
             }
         };
-        functions.push(function.node);
+        functions.push(function);
+        Ok(Self {
+            functions,
+            deterministic,
+            ..Self::calling(reader, udf, arguments)?
+        })
+    }
+
+    /// What an expression says of itself, but for the functions.
+    fn calling(
+        reader: &Reader<'_>,
+        udf: Object<'_>,
+        arguments: Vec<PythonArgument>,
+    ) -> Result<Self> {
         Ok(Self {
             name: udf.text("name")?.into_owned(),
-            functions,
+            functions: Vec::new(),
             arguments,
             data_type: DataType::read(reader, udf.value("dataType")?)?,
-            deterministic,
+            deterministic: udf.bool("udfDeterministic")?,
             result_id: udf.object("resultId")?.long("id")?,
         })
+    }
+}
+
+/// The `PythonFunction` of an expression.
+fn function_of(udf: Object<'_>) -> Result<NodeId> {
+    let function = udf.object("func")?;
+    match function.name() {
+        "SimplePythonFunction" => Ok(function.node),
+        other => Err(Unsupported::Class(other.to_owned())),
     }
 }
 

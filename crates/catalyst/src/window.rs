@@ -5,10 +5,12 @@ use std::fmt;
 use javaser::arena::Value;
 
 use crate::aggregate::{AggregateExpression, AggregateMode, DERIVED};
+use crate::aggregate_python::AggregateUdf;
 use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, Expr, ExprId, ExprKind, SortOrder, list, read_sort_orders};
 use crate::literal::Literal;
 use crate::object::{Object, Reader};
+use crate::python::PythonUdf;
 use crate::types::DataType;
 
 /// A `WindowExpression` with the name of its column.
@@ -27,6 +29,13 @@ pub struct WindowExpression {
 pub enum WindowFunction {
     /// An aggregate function of the rows of the frame. Its mode is [`AggregateMode::Complete`].
     Aggregate(AggregateExpression),
+    /// A function of Python, of the rows of the frame.
+    Python {
+        /// What it is declared to take.
+        kind: AggregateUdf,
+        /// The function.
+        udf: Box<PythonUdf>,
+    },
     /// The place of the row in its partition, from 1.
     RowNumber,
     /// One more than the number of rows before the first of its peers.
@@ -190,6 +199,11 @@ impl WindowFunction {
     fn read(reader: &Reader<'_>, object: Object<'_>) -> Result<Self> {
         let derived = [&DERIVED[..], &["n", "frame"]].concat();
         Ok(match object.name() {
+            "AggregateExpression" if object.name_of("aggregateFunction")? == "PythonUDAF" => {
+                let (kind, udf) = PythonUdf::of_aggregate(reader, object)?;
+                let udf = Box::new(udf);
+                Self::Python { kind, udf }
+            }
             "AggregateExpression" => {
                 let aggregate = AggregateExpression::read(reader, Value::Ref(object.node))?;
                 let plain = aggregate.mode == AggregateMode::Complete && !aggregate.distinct;
@@ -290,6 +304,7 @@ impl WindowFunction {
     pub fn data_type(&self) -> DataType {
         match self {
             Self::Aggregate(aggregate) => aggregate.function.data_type.clone(),
+            Self::Python { udf, .. } => udf.data_type.clone(),
             Self::RowNumber | Self::Rank | Self::DenseRank | Self::NTile { .. } => {
                 DataType::Integer
             }
@@ -301,7 +316,7 @@ impl WindowFunction {
     fn nullable(&self) -> bool {
         matches!(
             self,
-            Self::Aggregate(_) | Self::Offset { .. } | Self::NthValue { .. }
+            Self::Aggregate(_) | Self::Python { .. } | Self::Offset { .. } | Self::NthValue { .. }
         )
     }
 
@@ -309,6 +324,10 @@ impl WindowFunction {
     pub fn args(&self) -> impl Iterator<Item = &Expr> {
         let args: Vec<&Expr> = match self {
             Self::Aggregate(aggregate) => aggregate.function.args.iter().collect(),
+            Self::Python { udf, .. } => {
+                let arguments = udf.arguments.iter();
+                arguments.map(|argument| &argument.value).collect()
+            }
             Self::Offset { input, default, .. } => {
                 std::iter::once(input).chain(default.as_ref()).collect()
             }
@@ -395,6 +414,7 @@ impl fmt::Display for WindowExpression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.function {
             WindowFunction::Aggregate(aggregate) => write!(f, "{aggregate}")?,
+            WindowFunction::Python { udf, .. } => write!(f, "{udf}")?,
             WindowFunction::NTile { buckets } => write!(f, "NTile({buckets})")?,
             WindowFunction::Offset {
                 input,
@@ -415,12 +435,15 @@ impl fmt::Display for WindowExpression {
             } => write!(f, "NthValue({input}, {offset}{})", nulls(*ignore_nulls))?,
             plain => write!(f, "{plain:?}")?,
         }
-        let Frame { unit, lower, upper } = &self.frame;
-        write!(
-            f,
-            " {unit:?}({lower}, {upper}) AS {}",
-            list(std::slice::from_ref(&self.output))
-        )
+        let output = list(std::slice::from_ref(&self.output));
+        write!(f, " {} AS {output}", self.frame)
+    }
+}
+
+impl fmt::Display for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { unit, lower, upper } = self;
+        write!(f, "{unit:?}({lower}, {upper})")
     }
 }
 

@@ -395,6 +395,9 @@ impl Lowering {
             OperatorKind::AggregatePython { aggregate, child } => {
                 python::aggregate_python(self, aggregate, child, inputs, demand)?
             }
+            OperatorKind::WindowPython { window, child } => {
+                python::window_python(self, window, child, inputs, demand)?
+            }
             OperatorKind::MapGroups { map, children } => {
                 python::map_groups(self, map, children, inputs, demand)?
             }

@@ -21,6 +21,7 @@ use futures::TryStreamExt;
 use javaser::Limits;
 use javaser::arena::Graph;
 
+use super::sources::{PythonArguments, PythonCall, PythonFrames, PythonTimes};
 use super::{BlockStream, FileBytes, Make, NativeStage, Records, Shared, Sources, TaskPlan};
 use catalyst::JoinType;
 use catalyst::Metric;
@@ -125,6 +126,8 @@ pub(super) struct Given {
     pub(super) asked: AtomicUsize,
     pub(super) life: usize,
     pub(super) partition: i32,
+    /// Answers calls of functions of Python.
+    pub(super) worker: Option<fn(&PythonCall, PythonArguments) -> PythonFrames>,
 }
 
 impl Sources for Given {
@@ -152,6 +155,15 @@ impl Sources for Given {
 
     fn hadoop_setting(&self, _: &Broadcast, key: &str) -> Result<Option<String>> {
         Ok(self.hadoop.get(key).cloned())
+    }
+
+    fn python(
+        &self,
+        call: &PythonCall,
+        arguments: PythonArguments,
+        _: PythonTimes,
+    ) -> Result<PythonFrames> {
+        Ok(self.worker.unwrap()(call, arguments))
     }
 
     fn partition(&self) -> Option<i32> {

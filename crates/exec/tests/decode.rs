@@ -59,6 +59,16 @@ fn frames(version: &str) -> Vec<Captured> {
     fixture(&format!("frames-{version}"))
 }
 
+/// Stages of functions of Python over windows.
+fn windows(version: &str) -> Vec<Captured> {
+    let mut all = fixture(&format!("windows-{version}"));
+    for stage in &mut all {
+        let mut parts = version.split('.').map(|part| part.parse().unwrap());
+        stage.settings.spark = (parts.next().unwrap(), parts.next().unwrap());
+    }
+    all
+}
+
 fn fixture(name: &str) -> Vec<Captured> {
     let path = directory("fixtures").join(format!("{name}.jsonl.zst"));
     let text = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
@@ -180,8 +190,22 @@ fn check(version: &str) {
 
 /// What is read of records, and why others are refused: options too.
 fn check_records(version: &str) {
+    check_judged(records(version), &format!("records-{version}"));
+}
+
+testkit::each_version!(records_of, super::check_records);
+
+/// What is read of functions of Python over windows, without generated code and within it.
+fn check_windows(version: &str) {
+    check_judged(windows(version), &format!("windows-{version}"));
+}
+
+testkit::each_version!(windows_of, super::check_windows);
+
+/// What is read of stages, and why others are refused, as golden text of this name.
+fn check_judged(stages: Vec<Captured>, name: &str) {
     let mut text = String::new();
-    for stage in records(version) {
+    for stage in stages {
         let found = match stage.stage() {
             Ok(decoded) => match NativeStage::new(Arc::new(decoded)) {
                 Ok(_) => stage.describe(),
@@ -191,14 +215,12 @@ fn check_records(version: &str) {
         };
         writeln!(text, "== {}\n{found}", stage.name).unwrap();
     }
-    let golden = directory("golden").join(format!("records-{version}.txt"));
+    let golden = directory("golden").join(format!("{name}.txt"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&golden, &text).unwrap();
     }
     assert_eq!(text, fs::read_to_string(&golden).unwrap());
 }
-
-testkit::each_version!(records_of, super::check_records);
 
 /// Why stages of a version that were decoded are not run natively, and how often.
 fn refused(version: &str) -> (usize, BTreeMap<String, Vec<String>>) {
@@ -341,6 +363,7 @@ fn changed_bytes_do_no_harm() {
     let mut stages = captured(NEWEST);
     stages.extend(carried(NEWEST));
     stages.extend(records(NEWEST));
+    stages.extend(windows(NEWEST));
     stages.retain(|stage| stage.raw.len() < 60_000);
     assert!(stages.len() > 100);
     let config = ProptestConfig::with_cases(2000);

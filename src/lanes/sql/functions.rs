@@ -66,6 +66,13 @@ impl Functions {
                     self.add(*node, graph, parts)?;
                 }
             }
+            OperatorKind::WindowPython { window, .. } => {
+                self.over_arrow = true;
+                let functions = window.functions.iter();
+                for node in functions.flat_map(|function| &function.udf.functions) {
+                    self.add(*node, graph, parts)?;
+                }
+            }
             OperatorKind::MapGroups { map, .. } => {
                 self.over_arrow = true;
                 self.add(map.function, graph, parts)?;

@@ -18,6 +18,7 @@ use catalyst::{
     CachedTable, CachedTableCounters, FileFormat, FileSourceScan, InMemoryTableScan, ParquetOptions,
 };
 use catalyst::{DataType, StructField};
+use catalyst::{FrameFunction, WindowPython, WindowUdf};
 use catalyst::{GroupUdf, GroupedInput, MapGroups, MapInBatch, MapUdf};
 
 pub(super) fn column(id: i64, data_type: &DataType) -> Attribute {
@@ -150,6 +151,50 @@ fn aggregate_python(kind: AggregateUdf, in_batches: bool, function: NodeId) -> (
         child: local(0, &columns),
     };
     (operator(kind, columns.to_vec()), Inputs::Leaf(0))
+}
+
+/// A function of Python of the rows up to each, by one integer.
+fn window_python(kind: WindowUdf, in_batches: bool, function: NodeId) -> (Operator, Inputs) {
+    let columns = [column(0, &DataType::Integer)];
+    let key = Expr::attribute(column(0, &DataType::Integer));
+    let output = column(1, &DataType::Integer);
+    let argument = PythonArgument {
+        name: None,
+        value: key.clone(),
+    };
+    let udf = PythonUdf {
+        name: "f".to_owned(),
+        functions: vec![function],
+        arguments: vec![argument],
+        data_type: DataType::Integer,
+        deterministic: true,
+        result_id: 0,
+    };
+    let frame = Frame {
+        unit: FrameUnit::Rows,
+        lower: Bound::UnboundedPreceding,
+        upper: Bound::CurrentRow,
+    };
+    let window = WindowPython {
+        kind,
+        functions: vec![FrameFunction {
+            udf,
+            frame,
+            output: output.clone(),
+        }],
+        partition: vec![key.clone()],
+        order: vec![order(&key)],
+        in_batches,
+        bound_types: "window_bound_types",
+        session: None,
+        job_artifact_uuid: None,
+    };
+    let kind = OperatorKind::WindowPython {
+        window: Box::new(window),
+        child: local(0, &columns),
+    };
+    let output = [&columns[..], &[output]].concat();
+    (operator(kind, output), Inputs::Leaf(0))
 }
 
 /// A function of Python from groups by one integer to rows of these columns.
@@ -337,6 +382,9 @@ fn plain() -> Vec<(Operator, Inputs)> {
         all.push(aggregate_python(AggregateUdf::Series, false, node));
         let aggregates = AggregateUdf::ALL.into_iter();
         all.extend(aggregates.map(|kind| aggregate_python(kind, true, node)));
+        all.push(window_python(WindowUdf::Series, false, node));
+        let windows = WindowUdf::ALL.into_iter();
+        all.extend(windows.map(|kind| window_python(kind, true, node)));
         let groups = GroupUdf::ALL.into_iter();
         all.extend(groups.map(|kind| map_groups(kind, node, &columns)));
         let scan = InMemoryTableScan {

@@ -227,6 +227,10 @@ fn class_of(kind: &OperatorKind) -> &'static str {
             false => "AggregateInPandasExec",
             true => "ArrowAggregatePythonExec",
         },
+        OperatorKind::WindowPython { window, .. } => match window.in_batches {
+            false => "WindowInPandasExec",
+            true => "ArrowWindowPythonExec",
+        },
         OperatorKind::MapGroups { map, .. } => match map.kind {
             GroupUdf::DataFrame | GroupUdf::DataFrames => "FlatMapGroupsInPandasExec",
             GroupUdf::Table | GroupUdf::Batches => "FlatMapGroupsInArrowExec",

@@ -15,6 +15,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::Count;
 use rows::error::bail_out;
 
+use super::Waiting;
 use super::batches::{BatchWriter, END_OF_STREAM, MAX_BATCH, rows_of_batch};
 use super::frames::wait_for_next;
 use super::queue::RowQueue;
@@ -36,6 +37,8 @@ pub(super) struct Side {
     is_merged: bool,
     /// Who is told of each group that begins.
     beginnings: Option<Beginnings>,
+    /// Where batches wait for results of each of their rows.
+    kept: Option<Waiting>,
     waiting: RowQueue,
     groups: VecDeque<Group>,
     /// Rows and bytes of the batches that rows wait of.
@@ -109,6 +112,7 @@ impl Side {
             writer,
             is_merged: false,
             beginnings: None,
+            kept: None,
             groups: VecDeque::new(),
             batches: VecDeque::new(),
             memory,
@@ -119,6 +123,14 @@ impl Side {
     pub(super) fn with_beginnings(self, beginnings: Beginnings) -> Self {
         Self {
             beginnings: Some(beginnings),
+            ..self
+        }
+    }
+
+    /// Keeps batches for who joins results to their rows.
+    pub(super) fn with_kept(self, kept: Waiting) -> Self {
+        Self {
+            kept: Some(kept),
             ..self
         }
     }
@@ -166,6 +178,9 @@ impl Side {
         let arguments = evaluate(&self.arguments, &batch)?;
         let pushed = self.waiting.push(arguments, rows);
         pushed.ok_or_else(|| bail_out("too many rows for Python"))?;
+        if let Some(kept) = &self.kept {
+            kept.push(batch)?;
+        }
         Ok(true)
     }
 

@@ -25,6 +25,7 @@ mod results;
 mod schema;
 mod stream;
 mod unpickle;
+mod windows;
 
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
@@ -54,6 +55,7 @@ pub(super) use self::groups::map_groups;
 pub(super) use self::map::map_in_batch;
 pub(super) use self::objects::pickled_scan;
 pub use self::pickle::DataFramePickler;
+pub(super) use self::windows::window_python;
 
 use self::frames::{Frames, wait_for_next};
 use self::native::{Candidates, NativeColumn};
@@ -356,8 +358,8 @@ impl Plan {
 struct Waiting(Arc<Mutex<(VecDeque<RecordBatch>, MemoryReservation)>>);
 
 impl Waiting {
-    fn new(pool: &Arc<dyn MemoryPool>) -> Self {
-        let memory = MemoryConsumer::new("EvalPythonExec").register(pool);
+    fn new(operator: &'static str, pool: &Arc<dyn MemoryPool>) -> Self {
+        let memory = MemoryConsumer::new(operator).register(pool);
         Self(Arc::new(Mutex::new((VecDeque::new(), memory))))
     }
 
@@ -403,7 +405,7 @@ impl Evaluation {
     {
         let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
         let pool = Arc::clone(start.context.memory_pool());
-        let waiting = Waiting::new(&pool);
+        let waiting = Waiting::new("EvalPythonExec", &pool);
         let input = start.input(0)?;
         let sent = counter(DATA_SENT);
         let times = PythonTimes::new(counter);

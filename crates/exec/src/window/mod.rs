@@ -2,6 +2,7 @@
 //!
 //! Own, not DataFusion's: aggregates are to be computed as Spark computes them, in its order and with its types.
 
+mod bounds;
 mod frame;
 mod group_limit;
 mod pick;
@@ -15,6 +16,9 @@ use arrow::array::{ArrayRef, RecordBatch};
 use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
+pub(super) use self::bounds::with_bounds;
+
+use self::bounds::Edge;
 use self::frame::{FrameSpec, Layout};
 use self::pick::Pick;
 use self::rank::Placement;
@@ -48,6 +52,12 @@ enum Function {
     Pick(Pick),
     Aggregate {
         aggregate: Aggregate,
+        /// Place among the frames.
+        frame: usize,
+    },
+    /// Where a frame begins or ends.
+    Bound {
+        edge: Edge,
         /// Place among the frames.
         frame: usize,
     },
@@ -175,6 +185,9 @@ impl Plan {
     ) -> Result<Function> {
         let rank = |of| Ok(Function::Placement(of));
         match &expression.function {
+            WindowFunction::Python { .. } => {
+                Err(Unsupported::of_use("a Python function among others"))
+            }
             WindowFunction::RowNumber => rank(Placement::RowNumber),
             WindowFunction::Rank => rank(Placement::Rank),
             WindowFunction::DenseRank => rank(Placement::DenseRank),
@@ -252,6 +265,7 @@ impl Plan {
             .map(|function| match function {
                 Function::Placement(rank) => rank.column(&layout),
                 Function::Pick(pick) => pick.column(&layout, of, batch),
+                Function::Bound { edge, frame } => edge.column(&layout, of(*frame)?),
                 Function::Aggregate { aggregate, frame } => aggregate.column(of(*frame)?, batch),
             })
             .collect()

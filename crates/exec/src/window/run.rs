@@ -42,6 +42,14 @@ impl Windows {
         }
     }
 
+    /// The same, but batches that come out are as long as their partitions together.
+    pub(super) fn of_any_length(plan: Arc<Plan>, start: &Start<'_>) -> Self {
+        Self {
+            batch_size: usize::MAX,
+            ..Self::new(plan, start)
+        }
+    }
+
     /// Computes what is open: it is whole.
     fn close(&mut self) -> Result<()> {
         let Some(first) = self.open.first() else {

@@ -1,7 +1,7 @@
 //! Aggregates and windows.
 
 use catalyst::{
-    AggregateExpression, AggregateKind, AggregateMode, AggregateStrategy, DataType, Expr,
+    AggregateExpression, AggregateKind, AggregateMode, AggregateStrategy, DataType, Expr, ExprId,
     FrameUnit, RankLike, SortOrder, WindowExpression, WindowFunction,
 };
 
@@ -23,6 +23,21 @@ impl Facts {
             .collect();
         for (id, look) in looks {
             facts.loosen(id, look);
+        }
+        facts
+    }
+
+    /// Columns that functions of Python compute over windows: they see the order of peers.
+    pub(super) fn windowed(
+        self,
+        columns: impl Iterator<Item = ExprId>,
+        partition: &[Expr],
+        order: &[SortOrder],
+    ) -> Self {
+        let mut facts = self.all_rows();
+        facts.decided_by_spec(partition, order);
+        for column in columns {
+            facts.loosen(column, Determined::Free);
         }
         facts
     }
@@ -50,6 +65,7 @@ impl Facts {
             | WindowFunction::PercentRank
             | WindowFunction::CumeDist => Determined::Exact,
             WindowFunction::RowNumber
+            | WindowFunction::Python { .. }
             | WindowFunction::NTile { .. }
             | WindowFunction::Offset { .. }
             | WindowFunction::NthValue { .. } => Determined::Free,

@@ -130,6 +130,10 @@ impl Facts {
                 order,
                 child,
             } => Self::of(child).with_windows(expressions, partition, order),
+            OperatorKind::WindowPython { window, child } => {
+                let columns = window.functions.iter().map(|of| of.output.id);
+                Self::of(child).windowed(columns, &window.partition, &window.order)
+            }
             OperatorKind::WindowGroupLimit {
                 partition,
                 order,

@@ -1,0 +1,82 @@
+//! Functions of Python over windows, next to plain Spark: they are called natively for all frames but ranges by
+//! intervals.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use testkit::{NEWEST, OLDEST, each_version};
+
+use crate::jobs::both_sides;
+use crate::places;
+use crate::report;
+use crate::submit::{Application, job_with};
+
+const NATIVE: Application = Application {
+    name: "sql-python-windows",
+    program: "spark-submit",
+    seconds: 300,
+    arguments: |_, work| arguments(work, "native"),
+    stdin: None,
+    lanes: None,
+    sources: &["jobs/sql_python_windows.py", "jobs/support.py"],
+};
+
+const LEFT: Application = Application {
+    name: "sql-python-windows-left",
+    arguments: |_, work| arguments(work, "left"),
+    ..NATIVE
+};
+
+fn arguments(work: &Path, kind: &str) -> Vec<String> {
+    let mut arguments = job_with(&["support.py"], "sql_python_windows.py", work);
+    arguments.push(kind.to_owned());
+    arguments
+}
+
+/// Tasks that ran natively, whether an executor started a JVM, and reasons for which tasks were left to it.
+fn native_tasks(reports: &Path) -> (u64, bool, BTreeSet<String>) {
+    let (mut native, mut jvm_started, mut reasons) = (0, false, BTreeSet::new());
+    for entry in std::fs::read_dir(reports).unwrap() {
+        let name = entry.unwrap().file_name();
+        let id = name.to_str().unwrap().trim_end_matches(".json").to_owned();
+        let report = report::read(reports, &id);
+        native += report::count(&report, "/tasks/sql/finished");
+        jvm_started |= report["jvm_started"].as_bool().expect("a flag");
+        for kind in ["delegated", "bailed_out"] {
+            let all = report[kind].as_object().expect("reasons").keys();
+            reasons.extend(all.cloned());
+        }
+    }
+    (native, jvm_started, reasons)
+}
+
+fn windows(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+        return;
+    }
+    let Some(outcome) = both_sides(&NATIVE, version) else {
+        return;
+    };
+    let (native, jvm_started, reasons) = native_tasks(&outcome.reports);
+    assert_eq!((jvm_started, reasons), (false, BTreeSet::new()));
+    assert!(native >= 150, "{native} tasks ran natively");
+}
+
+fn left(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let Some(outcome) = both_sides(&LEFT, version) else {
+        return;
+    };
+    let (native, _, reasons) = native_tasks(&outcome.reports);
+    assert!(native > 0);
+    for reason in &reasons {
+        let known = reason.contains("a range of") && reason.contains("interval");
+        assert!(known, "{reasons:?}");
+    }
+    assert!(!reasons.is_empty());
+}
+
+each_version!(functions_over_windows_equal_plain_spark, super::windows);
+each_version!(ranges_by_intervals_are_left_to_spark, super::left);
