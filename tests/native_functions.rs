@@ -225,7 +225,7 @@ fn streams_that_are_not_as_they_should_be_are_refused() {
         let mut count = 0;
         // One does not end; whoever has enough drops it.
         for _ in 0..100 {
-            match rows.next()? {
+            match rows.next_rows()? {
                 Some(batch) => count += batch.num_rows(),
                 None => break,
             }
@@ -383,10 +383,10 @@ fn partition_functions_of_any_columns_are_given_those_of_the_input() {
     let batches = [Ok(batch.clone()), Ok(batch.slice(1, 1))];
     let batches = RecordBatchIterator::new(batches, schema);
     let mut rows = instance.open(Box::new(batches)).unwrap();
-    let first = rows.next().unwrap().unwrap();
+    let first = rows.next_rows().unwrap().unwrap();
     assert_eq!(first.columns(), batch.columns());
-    assert_eq!(rows.next().unwrap().unwrap().num_rows(), 1);
-    assert!(rows.next().unwrap().is_none());
+    assert_eq!(rows.next_rows().unwrap().unwrap().num_rows(), 1);
+    assert!(rows.next_rows().unwrap().is_none());
     // A function that says what it takes gets nothing else.
     let lines = loaded("examples/functions/c/lines.c");
     let function = lines.function("parse_pairs").unwrap();

@@ -137,7 +137,7 @@ impl OutputStream {
     ///
     /// # Errors
     /// The function fails, or gives other columns.
-    pub fn next(&mut self) -> Result<Option<RecordBatch>, FunctionError> {
+    pub fn next_rows(&mut self) -> Result<Option<RecordBatch>, FunctionError> {
         let Some(get_next) = self.stream.get_next else {
             return Err(self.failed("gave a stream that cannot be read"));
         };

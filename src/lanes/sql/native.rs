@@ -263,7 +263,7 @@ impl Iterator for Rows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.stream.next().map_err(failed).transpose();
+        let next = self.stream.next_rows().map_err(failed).transpose();
         if let Some(Ok(batch)) = &next {
             self.counted.rows(batch.num_rows());
         }

@@ -334,7 +334,7 @@ fn streamed(
     let mut read = 0;
     // Odd values may ask for more rows than there are days. Whoever has enough ends the stream early.
     while read < MOST_ROWS
-        && let Some(batch) = rows.next()?
+        && let Some(batch) = rows.next_rows()?
     {
         read += batch.num_rows();
         if let Some(calls) = calls {

@@ -341,6 +341,8 @@ impl Plan {
             Some(session) => session.clone(),
             None => sources.arrow_session()?,
         };
+        // Also for those that only come back: workers read times of no zone in that of the session.
+        stream::zone_of(&session, results)?;
         let encoder = ArrowEncoder::new(*kind, types, &session)?;
         let decoder = ArrowDecoder::new(results)?;
         let rows = PythonRows::Arrow {

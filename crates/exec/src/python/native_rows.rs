@@ -59,7 +59,7 @@ impl NativeMap {
         if !same {
             return Ok(None);
         }
-        let output = map.output.iter().map(|column| in_lane(column));
+        let output = map.output.iter().map(in_lane);
         Ok(Some(Self {
             output: output.collect::<Result<_>>()?,
             function,
