@@ -118,12 +118,7 @@ struct Trial<'a> {
 /// A failure of the function's own is none of the library's; a failure to keep to the interface is.
 fn refusal(error: FunctionError) -> Tried {
     match error {
-        FunctionError::Failed(words)
-            if words.contains(" failed") || words.contains("no memory") =>
-        {
-            Ok(Some(words))
-        }
-        FunctionError::Cancelled(words) => Ok(Some(words)),
+        FunctionError::Refused(words) | FunctionError::Cancelled(words) => Ok(Some(words)),
         error => Err(error.to_string()),
     }
 }
