@@ -302,10 +302,10 @@ impl Instance {
         let memory = &self.task.facts().memory;
         match now.checked_sub(self.kept) {
             Some(more) if more > 0 && !memory.reserve(more) => {
-                return Err(FunctionError::of(
-                    self.function.title,
-                    format!("has no memory for {now} bytes"),
-                ));
+                let title = self.function.title;
+                return Err(FunctionError::Refused(format!(
+                    "{title} has no memory for {now} bytes"
+                )));
             }
             Some(_) => {}
             None => memory.release(self.kept - now),
