@@ -10,7 +10,7 @@ Two drivers with Spark's defaults, Firesteel's with the jar that lets generated 
 
 import subprocess
 
-from side_by_side import REPOSITORY, SIDES, Driver, carried, check_native, compare, end, in_turn, parse, parser, peak_bytes, show_progress
+from side_by_side import REPOSITORY, carried, compare, measure_jobs, parse, parser
 
 RIVALS = ["c in python", "pickled", "series", "java"]
 
@@ -40,32 +40,15 @@ def close(one, other):
 
 def measure(chosen, work, samples):
     make_library(chosen, work)
-    settings = [f"spark.jars={work}/haversine.jar", "spark.firesteel.functions=libgeo.so"]
-    drivers, executors = {}, {}
-    try:
-        for side in SIDES:
-            drivers[side] = Driver(chosen, work, f"native-{side}", conf=[*settings, *carried(chosen, side)])
-            executors[side] = drivers[side].launch(side, 0, "2g")[0]
-        for rival in chosen.rivals:
-            for number in range(chosen.runs + 1):
-                answers = []
-                for side in in_turn(number):
-                    function = rival if side == "plain" else "c"
-                    found = drivers[side].ask(do="haversine", function=function, rows=chosen.rows, modules=str(work))
-                    answers.append(found["answer"])
-                    if number:
-                        samples[rival][side].append(found["seconds"])
-                if not close(*answers):
-                    raise RuntimeError(f"{rival}: the answers of the two sides differ: {answers}")
-                show_progress(rival, number, chosen.runs)
-        for side in SIDES:
-            samples["peak_rss_bytes"][side].append(peak_bytes(executors[side]))
-    finally:
-        for driver in drivers.values():
-            driver.close()
-        for process in executors.values():
-            end(process)
-    check_native(work / "native-firesteel" / "executor-0" / "report.json", "sql")
+
+    def command(rival):
+        return lambda side: dict(do="haversine", function=rival if side == "plain" else "c", rows=chosen.rows, modules=str(work))
+
+    def settings(side):
+        return [f"spark.jars={work}/haversine.jar", "spark.firesteel.functions=libgeo.so", *carried(chosen, side)]
+
+    jobs = [(rival, command(rival), float) for rival in chosen.rivals]
+    measure_jobs(chosen, work, samples, "native", jobs, "sql", settings, close)
 
 
 GOALS = {"pickled": ">= 10", "series": ">= 3", "java": ">= 1"}

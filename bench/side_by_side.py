@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import datetime
 import json
+import operator
 import os
 import pathlib
 import shutil
@@ -161,21 +162,22 @@ def peak_bytes(process):
     raise RuntimeError("no VmHWM")
 
 
-def ask_in_turn(chosen, what, drivers, command, samples, value=lambda seconds: seconds):
-    """Gives both drivers a command again and again, and keeps what is made of the seconds. The first round warms up."""
+def ask_in_turn(chosen, what, drivers, command, samples, value=lambda seconds: seconds, same=operator.eq):
+    """Gives both drivers a command, or what it is for a side, again and again, and keeps what is made of the seconds. The first round warms up.
+    Their first answers are to be the same."""
     answers = {}
     for round_number in range(chosen.runs + 1):
         for side in in_turn(round_number):
-            found = drivers[side].ask(**command)
+            found = drivers[side].ask(**(command(side) if callable(command) else command))
             answers.setdefault(side, found["answer"])
             if round_number:
                 samples[side].append(value(found["seconds"]))
         show_progress(what, round_number, chosen.runs)
-    if answers["plain"] != answers["firesteel"]:
+    if not same(answers["plain"], answers["firesteel"]):
         raise RuntimeError(f"{what}: the answers of the two sides differ: {answers}")
 
 
-def measure_jobs(chosen, work, samples, name, jobs, lane, conf=None):
+def measure_jobs(chosen, work, samples, name, jobs, lane, conf=None, same=operator.eq):
     """Two drivers, each with one executor of its side, take turns at jobs: key of the samples, command, what is made of the seconds. Every task of
     Firesteel's executor is to be native, in this lane. `conf` gives the settings of a side. Keeps the peak memory of the executors as well."""
     drivers, executors = {}, {}
@@ -184,7 +186,7 @@ def measure_jobs(chosen, work, samples, name, jobs, lane, conf=None):
             drivers[side] = Driver(chosen, work, f"{name}-{side}", conf=conf(side) if conf else [])
             executors[side] = drivers[side].launch(side, 0, "2g")[0]
         for key, command, value in jobs:
-            ask_in_turn(chosen, key, drivers, command, samples[key], value)
+            ask_in_turn(chosen, key, drivers, command, samples[key], value, same)
         for side in SIDES:
             samples["peak_rss_bytes"][side].append(peak_bytes(executors[side]))
     finally:

@@ -587,10 +587,10 @@ typedef struct firesteel_function {
   /**
    * Partition and table functions: takes a stream of struct arrays, and gives one of the result's columns. A
    * function that takes `input` moves it to a place of its own, as the Arrow specification says (it sets
-   * `input->release` to NULL), and releases it later; else the host releases it. The output is read and
-   * released by the thread that calls `open`, before the instance is freed. A table function is given one batch with
-   * a row for each call, and gives struct arrays of two children: `call`, the row (int64, never falling), and `row`, a
-   * struct of the result's columns; neither has nulls of its own.
+   * `input->release` to NULL), and releases it later; else the host releases it. The output is read and released by
+   * the thread that calls `open`, before the instance is freed. A table function is given one batch with a row for
+   * each call, and gives struct arrays of two children: `call`, the row (int64, never falling), and `row`, a struct
+   * of the result's columns; neither has nulls of its own.
    *
    * An output that fails says so by its error number, and its message ends with the SQLSTATE if there is one:
    * EINVAL is `FIRESTEEL_STATUS_INVALID`, ENOMEM is `FIRESTEEL_STATUS_NO_MEMORY`, ECANCELED is

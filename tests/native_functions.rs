@@ -35,28 +35,12 @@ fn compiled(source: &str) -> PathBuf {
     let source = root().join(source);
     let name = source.file_stem().unwrap().to_string_lossy().into_owned();
     let library = folder.join(format!("lib{name}.so"));
-    let (compiler, standard) = match source.extension().unwrap().to_str() {
-        Some("cpp") => ("g++", "-std=c++17"),
-        _ => ("cc", "-std=c11"),
-    };
-    let mut command = Command::new(compiler);
-    command.args([standard, "-O1", "-shared", "-fPIC"]);
     // The frozen library has a header of its own.
-    match source.parent().unwrap().ends_with("frozen_v1") {
-        true => command.arg("-I").arg(source.parent().unwrap()),
-        false => command.arg("-I").arg(root().join("include")),
+    let headers = match source.parent() {
+        Some(folder) if folder.ends_with("frozen_v1") => folder.to_owned(),
+        _ => root().join("include"),
     };
-    let output = command
-        .arg(&source)
-        .args(["-lm", "-o"])
-        .arg(&library)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    testkit::shared_library(&source, &headers, &library);
     library
 }
 

@@ -198,8 +198,8 @@ impl Instance {
         })
     }
 
-    /// Gives rows to an aggregate, with the number of the group of each. Rows with nulls are left out if the function is
-    /// not to see them.
+    /// Gives rows to an aggregate, with the number of the group of each. Rows with nulls are left out if the function
+    /// is not to see them.
     ///
     /// # Errors
     /// The function fails, or there is no memory for what it keeps.
@@ -421,7 +421,7 @@ fn exported(rows: StructArray) -> ArrowArray {
 ///
 /// # Errors
 /// None that is known.
-pub fn without_nulls(
+fn without_nulls(
     columns: &[ArrayRef],
     rows: usize,
 ) -> Result<Option<(Vec<ArrayRef>, BooleanArray)>, FunctionError> {
@@ -443,7 +443,7 @@ pub fn without_nulls(
 ///
 /// # Errors
 /// There are other many.
-pub fn scattered(values: &ArrayRef, kept: &BooleanArray) -> Result<ArrayRef, FunctionError> {
+fn scattered(values: &ArrayRef, kept: &BooleanArray) -> Result<ArrayRef, FunctionError> {
     let mut next = 0_u32;
     let places = kept.values().iter().map(|kept| {
         let place = kept.then_some(next);

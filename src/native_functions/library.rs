@@ -150,15 +150,7 @@ impl Library {
                 format!("is no library of functions: it has no {MODULE_SYMBOL}"),
             )
         })?;
-        let mut module = firesteel_module {
-            struct_size: size_of::<firesteel_module>(),
-            abi_major: 0,
-            abi_minor: 0,
-            name: firesteel_str::of(""),
-            version: firesteel_str::of(""),
-            functions: std::ptr::null(),
-            function_count: 0,
-        };
+        let mut module = firesteel_module::unfilled();
         let mut failure = Failure::new();
         let words = leaked(format!(
             "firesteel: crashed in {MODULE_SYMBOL} of {}\n",
@@ -175,7 +167,8 @@ impl Library {
             return Err(FunctionError::of(
                 &of,
                 format!(
-                    "is of version {theirs} of the interface, and this executor of version {ours}.{FIRESTEEL_MODULE_MINOR}"
+                    "is of version {theirs} of the interface, \
+                     and this executor of version {ours}.{FIRESTEEL_MODULE_MINOR}"
                 ),
             ));
         }
@@ -345,7 +338,7 @@ unsafe fn grown(pointer: *const firesteel_function) -> Option<firesteel_function
     }
     let mut known = std::mem::MaybeUninit::<firesteel_function>::zeroed();
     let bytes = size.min(size_of::<firesteel_function>());
-    // SAFETY: both have so many bytes; zeros are a `firesteel_function`: its pointers may be NULL, its functions `None`.
+    // SAFETY: both have so many bytes; zeros are a `firesteel_function`: pointers may be NULL, functions `None`.
     unsafe {
         std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), known.as_mut_ptr().cast::<u8>(), bytes);
         Some(known.assume_init())

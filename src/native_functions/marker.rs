@@ -1,8 +1,8 @@
 //! Which native function a function of Python stands for.
 //!
 //! The module of Python that `firesteel functions python` writes pickles its functions as a call of one of its own
-//! functions with a text. PySpark pickles the pair of that and the type of the result. The command is read only if it is
-//! just that: whatever else calls the function, or is called by it, is Python's.
+//! functions with a text. PySpark pickles the pair of that and the type of the result. The command is read only if it
+//! is just that: whatever else calls the function, or is called by it, is Python's.
 
 use serde::Deserialize;
 

@@ -20,7 +20,7 @@ mod widening;
 pub use self::check::{Finding, check};
 pub use self::error::FunctionError;
 pub use self::host::{TaskFacts, TaskMemory};
-pub use self::instance::{Instance, scattered, without_nulls};
+pub use self::instance::Instance;
 pub use self::libraries::Libraries;
 pub use self::library::{Function, Kind, Library, Nulls, Signature, Volatility};
 pub use self::marker::Marker;

@@ -56,8 +56,8 @@ impl Instance {
         let (mut failure, mut stream) = (Failure::new(), ArrowArrayStream::empty());
         let status = {
             let _calling = Calling::new(self.function.last_words);
-            // SAFETY: all are valid for the call. Of the input, `release` is NULL afterwards if it was taken; else it is
-            // released here.
+            // SAFETY: all are valid for the call. Of the input, `release` is NULL afterwards if it was taken; else it
+            // is released here.
             unsafe {
                 open(
                     self.pointer,

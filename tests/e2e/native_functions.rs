@@ -51,19 +51,7 @@ fn libraries() -> &'static Path {
         let root = testkit::repository();
         for (source, name) in LIBRARIES {
             let library = folder.join(format!("lib{name}.so"));
-            let source = root.join(source);
-            let (compiler, standard) = match source.extension() {
-                Some(extension) if extension == "cpp" => ("g++", "-std=c++17"),
-                _ => ("cc", "-std=c11"),
-            };
-            let mut compile = Command::new(compiler);
-            compile
-                .args([standard, "-O2", "-shared", "-fPIC", "-I"])
-                .arg(root.join("include"))
-                .arg(&source)
-                .args(["-lm", "-o"])
-                .arg(&library);
-            succeed(&mut compile);
+            testkit::shared_library(&root.join(source), &root.join("include"), &library);
             let module = folder.join(format!("firesteel_{name}.py"));
             let mut write = Command::new(testkit::firesteel().join("bin/firesteel"));
             write
@@ -71,16 +59,12 @@ fn libraries() -> &'static Path {
                 .arg(&library)
                 .arg("--output")
                 .arg(module);
-            succeed(&mut write);
+            let output = write.output().unwrap();
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{write:?}: {words}");
         }
         folder
     })
-}
-
-fn succeed(command: &mut Command) {
-    let output = command.output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{command:?}: {words}");
 }
 
 fn arguments(_: &Distribution, work: &Path, kind: &str) -> Vec<String> {
@@ -133,10 +117,7 @@ fn counted(reports: &Path) -> Counted {
             *to.entry(key.clone()).or_default() += count.expect("a number");
         }
     };
-    for entry in std::fs::read_dir(reports).unwrap() {
-        let name = entry.unwrap().file_name();
-        let id = name.to_str().unwrap().trim_end_matches(".json").to_owned();
-        let report = report::read(reports, &id);
+    for report in report::all(reports) {
         add(&mut all.called, &report["native_functions"]["called"]);
         add(
             &mut all.left_to_python,
@@ -167,8 +148,22 @@ fn functions(version: &'static str) {
         "lines.parse_pairs",
         "everything.answer",
         "everything.twice",
+        "everything.same_boolean",
+        "everything.same_tinyint",
+        "everything.same_smallint",
+        "everything.same_int",
+        "everything.same_bigint",
+        "everything.same_float",
+        "everything.same_double",
+        "everything.same_decimal",
+        "everything.same_string",
+        "everything.same_binary",
+        "everything.same_date",
         "everything.same_timestamp",
+        "everything.same_timestamp_ntz",
+        "everything.same_array",
         "everything.same_map",
+        "everything.same_struct",
         "everything.pass_through",
         "everything.task_of",
     ] {

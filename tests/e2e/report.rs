@@ -29,6 +29,16 @@ pub(crate) fn read(dir: &Path, id: &str) -> Value {
     report
 }
 
+/// The reports of all executors that wrote one.
+pub(crate) fn all(dir: &Path) -> Vec<Value> {
+    let entries = fs::read_dir(dir).unwrap();
+    let ids = entries.map(|entry| {
+        let name = entry.unwrap().file_name();
+        name.to_str().unwrap().trim_end_matches(".json").to_owned()
+    });
+    ids.map(|id| read(dir, &id)).collect()
+}
+
 /// A number in a report, by its JSON pointer.
 pub(crate) fn count(report: &Value, path: &str) -> u64 {
     report

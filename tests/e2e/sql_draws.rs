@@ -41,10 +41,7 @@ fn arguments(_: &Distribution, work: &Path, kind: &str) -> Vec<String> {
 /// partitions of which a range partitioner has too small a sample.
 fn native_tasks(reports: &Path) -> (u64, BTreeSet<String>) {
     let (mut native, mut reasons) = (0, BTreeSet::new());
-    for entry in std::fs::read_dir(reports).unwrap() {
-        let name = entry.unwrap().file_name();
-        let id = name.to_str().unwrap().trim_end_matches(".json").to_owned();
-        let report = report::read(reports, &id);
+    for report in report::all(reports) {
         native += report::count(&report, "/tasks/sql/finished");
         for kind in ["delegated", "bailed_out"] {
             let all = report[kind].as_object().expect("reasons").keys();

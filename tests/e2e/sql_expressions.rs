@@ -123,10 +123,7 @@ fn with_groups(work: &Path, groups: &[&str]) -> Vec<String> {
 /// for the reasons `left`.
 fn native_tasks(reports: &Path, left: &[&str]) -> (u64, BTreeSet<String>) {
     let (mut native, mut reasons) = (0, BTreeSet::new());
-    for entry in std::fs::read_dir(reports).unwrap() {
-        let name = entry.unwrap().file_name();
-        let id = name.to_str().unwrap().trim_end_matches(".json").to_owned();
-        let report = report::read(reports, &id);
+    for report in report::all(reports) {
         native += report::count(&report, "/tasks/sql/finished");
         for reason in report["delegated"].as_object().expect("reasons").keys() {
             assert!(
@@ -134,7 +131,8 @@ fn native_tasks(reports: &Path, left: &[&str]) -> (u64, BTreeSet<String>) {
                     .iter()
                     .chain(left)
                     .any(|known| reason.starts_with(known)),
-                "executor {id} delegated {reason}"
+                "executor {} delegated {reason}",
+                report["executor_id"]
             );
         }
         let bailed_out = report["bailed_out"].as_object().expect("reasons");

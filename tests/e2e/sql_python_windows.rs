@@ -36,10 +36,7 @@ fn arguments(work: &Path, kind: &str) -> Vec<String> {
 /// Tasks that ran natively, whether an executor started a JVM, and reasons for which tasks were left to it.
 fn native_tasks(reports: &Path) -> (u64, bool, BTreeSet<String>) {
     let (mut native, mut jvm_started, mut reasons) = (0, false, BTreeSet::new());
-    for entry in std::fs::read_dir(reports).unwrap() {
-        let name = entry.unwrap().file_name();
-        let id = name.to_str().unwrap().trim_end_matches(".json").to_owned();
-        let report = report::read(reports, &id);
+    for report in report::all(reports) {
         native += report::count(&report, "/tasks/sql/finished");
         jvm_started |= report["jvm_started"].as_bool().expect("a flag");
         for kind in ["delegated", "bailed_out"] {

@@ -14,7 +14,7 @@ use crate::lineage::{Hint, Lineage, Tree};
 use crate::metrics::read_map;
 use crate::object::{Object, Reader};
 use crate::plan::{Columns, Operator, OperatorKind};
-use crate::python::{chained, groups_in_batches, text_option, text_pairs};
+use crate::python::{chained, groups_in_batches, kind_of, text_option, text_pairs};
 use crate::types::DataType;
 
 /// What functions take that compute a value of a group.
@@ -108,14 +108,7 @@ mod parameter {
 
 impl AggregatePython {
     fn read(reader: &Reader<'_>, plan: Object<'_>, closure: &Closure) -> Result<Self> {
-        let number = match plan.get("evalType") {
-            Some(_) => plan.int("evalType")?,
-            // There is no other up to Spark 4.0.
-            None => AggregateUdf::Series.eval_type(),
-        };
-        let mut all = AggregateUdf::ALL.into_iter();
-        let kind = all.find(|kind| kind.eval_type() == number);
-        let kind = kind.ok_or_else(|| Unsupported::of_use("a Python function of another kind"))?;
+        let kind = kind_of(plan, &AggregateUdf::ALL, AggregateUdf::eval_type)?;
         let captured = |place: usize| closure.args.get(place).copied();
         let unknown = || closure.unsupported();
         let option = |place| match captured(place) {

@@ -65,7 +65,9 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "ObjectHashAggregateExec"
         | "AggregateInPandasExec"
         | "ArrowAggregatePythonExec" => named("resultExpressions"),
-        "WindowExec" | "WindowInPandasExec" | "ArrowWindowPythonExec" => Ok([of("child")?, named("windowExpression")?].concat()),
+        "WindowExec" | "WindowInPandasExec" | "ArrowWindowPythonExec" => {
+            Ok([of("child")?, named("windowExpression")?].concat())
+        }
         "GenerateExec" => Ok([
             read_attributes(reader, plan.elements("requiredChildOutput")?)?,
             read_attributes(reader, plan.elements("generatorOutput")?)?,

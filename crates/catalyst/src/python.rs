@@ -230,14 +230,7 @@ impl PythonUdf {
             "evalType",
             "resultId",
         ])?;
-        let number = match udf.get("evalType") {
-            Some(_) => udf.int("evalType")?,
-            // There is no other up to Spark 4.0.
-            None => AggregateUdf::Series.eval_type(),
-        };
-        let mut all = AggregateUdf::ALL.into_iter();
-        let kind = all.find(|kind| kind.eval_type() == number);
-        let kind = kind.ok_or_else(|| Unsupported::of_use("a Python function of another kind"))?;
+        let kind = kind_of(udf, &AggregateUdf::ALL, AggregateUdf::eval_type)?;
         let arguments = udf.elements("children")?.into_iter();
         let arguments = arguments.map(|value| PythonArgument::read(reader, value));
         let udf = Self {
@@ -306,6 +299,24 @@ impl PythonUdf {
             result_id: udf.object("resultId")?.long("id")?,
         })
     }
+}
+
+/// What functions are that an operator or an expression calls, by its `evalType`. Those that have none are of the first
+/// kind: there is no other up to Spark 4.0.
+pub(crate) fn kind_of<T: Copy>(
+    object: Object<'_>,
+    all: &[T],
+    eval_type: fn(T) -> i32,
+) -> Result<T> {
+    let found = match object.get("evalType") {
+        Some(_) => {
+            let number = object.int("evalType")?;
+            all.iter().find(|kind| eval_type(**kind) == number)
+        }
+        None => all.first(),
+    };
+    let found = found.copied();
+    found.ok_or_else(|| Unsupported::of_use("a Python function of another kind"))
 }
 
 /// The `PythonFunction` of an expression.

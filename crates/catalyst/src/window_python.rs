@@ -15,7 +15,7 @@ use crate::metrics::{Metric, of_operator, read_map};
 use crate::object::{Object, Reader};
 use crate::operators::{metric, over_windows};
 use crate::plan::{Columns, Operator, OperatorKind};
-use crate::python::{ArrowSession, PythonUdf, groups_in_batches, text_option, text_pairs};
+use crate::python::{ArrowSession, PythonUdf, groups_in_batches, kind_of, text_option, text_pairs};
 use crate::window::{Frame, WindowExpression, WindowFunction, read_expressions, read_spec};
 
 /// What functions take that compute a value of the rows of a frame.
@@ -123,14 +123,7 @@ impl WindowPython {
         plan: Object<'_>,
         captured: Option<(ArrowSession, Option<String>)>,
     ) -> Result<(Self, Vec<Expr>)> {
-        let number = match plan.get("evalType") {
-            Some(_) => plan.int("evalType")?,
-            // There is no other up to Spark 4.0.
-            None => WindowUdf::Series.eval_type(),
-        };
-        let mut all = WindowUdf::ALL.into_iter();
-        let kind = all.find(|kind| kind.eval_type() == number);
-        let kind = kind.ok_or_else(|| Unsupported::of_use("a Python function of another kind"))?;
+        let kind = kind_of(plan, &WindowUdf::ALL, WindowUdf::eval_type)?;
         // A session with logs of its own for workers.
         if plan.get("sessionUUID").is_some() && plan.option("sessionUUID")?.is_some() {
             return Err(Unsupported::of_use("logs of Python workers"));

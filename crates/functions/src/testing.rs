@@ -457,15 +457,7 @@ pub(crate) fn call_with(
 fn functions(build: fn() -> Module) -> &'static [*const firesteel_function] {
     let export: &'static Export = Box::leak(Box::new(Export::new()));
     let host: &'static firesteel_host = Box::leak(Box::new(host()));
-    let mut module = firesteel_module {
-        struct_size: size_of::<firesteel_module>(),
-        abi_major: 0,
-        abi_minor: 0,
-        name: firesteel_str::of(""),
-        version: firesteel_str::of(""),
-        functions: null(),
-        function_count: 0,
-    };
+    let mut module = firesteel_module::unfilled();
     // SAFETY: all are alive, and what the module fills in lives for ever.
     unsafe {
         call(|failure| export.load(build, host, &raw mut module, failure)).unwrap();

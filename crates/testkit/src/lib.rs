@@ -8,6 +8,7 @@
 mod distribution;
 mod fixtures;
 mod jdk;
+mod libraries;
 mod places;
 mod versions;
 
@@ -16,5 +17,6 @@ pub use tempfile::TempDir;
 pub use distribution::{Distribution, NotFound};
 pub use fixtures::{fixtures, from_hex, recorded_frames, to_hex};
 pub use jdk::jdk;
+pub use libraries::shared_library;
 pub use places::{cache_dir, firesteel, free_port, fresh_dir, repository, temp_dir};
 pub use versions::{NEWEST, OLDEST, VERSIONS, is_since, of_series};

@@ -12,12 +12,10 @@ use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
 use super::conversion::{converted, type_for_python};
+use super::stream::known_zone;
 use crate::native_functions::{NativeCall, NativeFunction, NativeScalar};
 use crate::project::evaluate;
 use crate::sources::{PythonCallee, Sources};
-
-/// Time zone of values where there are none.
-const NO_ZONE: &str = "UTC";
 
 /// A column of results: of functions of which each takes what the one before it gives.
 pub(super) struct NativeColumn {
@@ -35,19 +33,6 @@ pub(super) struct Candidates<'a> {
     pub(super) results: &'a [DataType],
     /// Types of what they are given.
     pub(super) arguments: &'a [DataType],
-}
-
-/// The time zone in which functions see timestamps. If it is not known, there are none.
-fn zone<'a>(
-    sources: &dyn Sources,
-    mut types: impl Iterator<Item = &'a DataType>,
-) -> Result<Option<Arc<str>>> {
-    let zone = sources.session_time_zone();
-    Ok(match zone {
-        Some(zone) => Some(Arc::from(zone)),
-        None if types.any(super::conversion::has_timestamps) => None,
-        None => Some(Arc::from(NO_ZONE)),
-    })
 }
 
 /// The type of a column for a function, as Python would get it.
@@ -71,7 +56,8 @@ impl Candidates<'_> {
         pool: &Arc<dyn MemoryPool>,
     ) -> Result<Vec<Option<NativeColumn>>> {
         let all = self.arguments.iter().chain(self.results);
-        let Some(zone) = zone(sources, all)? else {
+        let session = sources.session_time_zone();
+        let Some(zone) = known_zone(session.as_deref(), all) else {
             return Ok(self.callees.iter().map(|_| None).collect());
         };
         let callees = self.callees.iter().zip(self.results);

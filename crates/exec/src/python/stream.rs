@@ -145,13 +145,20 @@ impl ArrowEncoder {
 
 /// The time zone in which functions see these columns.
 pub(super) fn zone_of(session: &ArrowSession, types: &[DataType]) -> Result<Arc<str>> {
-    match &session.time_zone {
-        Some(zone) => Ok(Arc::from(zone.as_str())),
-        None if types.iter().any(has_timestamps) => Err(bail_out(
-            "timestamps for Python in a session without a time zone",
-        )),
+    let zone = known_zone(session.time_zone.as_deref(), types);
+    zone.ok_or_else(|| bail_out("timestamps for Python in a session without a time zone"))
+}
+
+/// The time zone in which functions see timestamps, by the session's; `None` if that has none and there are timestamps.
+pub(super) fn known_zone<'a>(
+    zone: Option<&str>,
+    types: impl IntoIterator<Item = &'a DataType>,
+) -> Option<Arc<str>> {
+    match zone {
+        Some(zone) => Some(Arc::from(zone)),
+        None if types.into_iter().any(has_timestamps) => None,
         // Nobody sees it.
-        None => Ok(Arc::from("UTC")),
+        None => Some(Arc::from("UTC")),
     }
 }
 
