@@ -51,6 +51,8 @@ pub struct Counters {
     pub bailed_out: BTreeMap<String, u64>,
     /// What came of pipelines of Python functions.
     pub python_compiled: PythonCompiled,
+    /// Functions of Python in SQL.
+    pub python_functions: PythonFunctions,
     /// Functions of shared libraries.
     pub native_functions: NativeFunctions,
     /// Map outputs that were columns.
@@ -71,6 +73,20 @@ pub struct PythonCompiled {
     /// Those of the pipelines that went on in the interpreter before their end.
     pub left_to_python: u64,
     /// Pipelines that were the interpreter's from the beginning, by reason.
+    pub not_simple: BTreeMap<String, u64>,
+}
+
+/// Functions of Python in SQL that are given values: those that are computed without Python
+/// (`spark.firesteel.python.compile`), and those that are not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PythonFunctions {
+    /// How often a task began with one that it computes itself.
+    pub computed: u64,
+    /// Rows that they were computed for.
+    pub rows: u64,
+    /// Batches of rows of theirs that Python had to see.
+    pub left_to_python: u64,
+    /// How often a task began with one that is Python's, by reason.
     pub not_simple: BTreeMap<String, u64>,
 }
 
@@ -286,9 +302,16 @@ impl Report {
         counted.pipelines += more.pipelines;
         counted.functions += more.functions;
         counted.left_to_python += more.left_to_python;
-        for (reason, count) in &more.not_simple {
-            *counted.not_simple.entry(reason.clone()).or_default() += count;
-        }
+        add_counts(&mut counted.not_simple, &more.not_simple);
+    }
+
+    /// Counts what became of functions of Python in SQL.
+    pub fn count_python_functions(&self, more: &PythonFunctions) {
+        let counted = &mut self.counters.lock().python_functions;
+        counted.computed += more.computed;
+        counted.rows += more.rows;
+        counted.left_to_python += more.left_to_python;
+        add_counts(&mut counted.not_simple, &more.not_simple);
     }
 
     /// Counts what native functions were called for.
@@ -297,9 +320,7 @@ impl Report {
         for (name, calls) in &more.called {
             counted.add(name, *calls);
         }
-        for (reason, count) in &more.left_to_python {
-            *counted.left_to_python.entry(reason.clone()).or_default() += count;
-        }
+        add_counts(&mut counted.left_to_python, &more.left_to_python);
     }
 
     /// The numbers in one line for the log.
@@ -354,6 +375,13 @@ impl Report {
 
 fn millis(d: Duration) -> u64 {
     u64::try_from(d.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Adds counts by reason to others.
+fn add_counts(to: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
+    for (reason, count) in more {
+        *to.entry(reason.clone()).or_default() += count;
+    }
 }
 
 #[cfg(test)]

@@ -52,6 +52,7 @@ mod sql_python_windows;
 mod sql_random;
 mod sql_records;
 mod sql_schemas;
+mod sql_simple;
 mod sql_windows;
 mod sql_writes;
 mod standalone;

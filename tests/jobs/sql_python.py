@@ -76,6 +76,19 @@ def results(run):
     return found
 
 
+def kinds(run):
+    """Functions that are simple, and give values of other kinds than they are declared with; as errors are the whole query's, one at a time."""
+    functions = {"n": lambda n: n, "n / 2": lambda n: n / 2, "n > 1": lambda n: n > 1, "str(n)": lambda n: str(n), "[n]": lambda n: [n, None], "(n, n)": lambda n: (n, n), "some": lambda n: n if n > 1 else n > 0}
+    found, few = {}, run.spark.range(0, 3, 1, 1)
+    for of in ["boolean", "tinyint", "bigint", "float", "double", "string", "array<int>"]:
+        for name, function in functions.items():
+            column = F.udf(function, of)("id")
+            answer = thrown_or(lambda column=column: rows(few.select("id", column)))
+            # Without addresses of Java's objects.
+            found[f"{name} as {of}"] = re.sub("@[0-9a-f]+", "@", str(answer)) if of == "string" else answer
+    return found
+
+
 def thrown_or(body):
     try:
         return body()
@@ -184,7 +197,7 @@ def main(result, short=None):
     spark = SparkSession.builder.getOrCreate()
     run = Themes(spark)
     run.other_compressor = True
-    for body, metrics in [(arguments, "exact"), (results, "none"), (forms, "unordered"), (limits, "none"), (surroundings, "exact"), (failures, "none")]:
+    for body, metrics in [(arguments, "exact"), (results, "none"), (kinds, "none"), (forms, "unordered"), (limits, "none"), (surroundings, "exact"), (failures, "none")]:
         if body is not results or not short:
             run.run(body.__name__, body, metrics)
     run.count_tasks()

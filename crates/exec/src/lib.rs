@@ -28,6 +28,7 @@ mod records;
 mod scan;
 pub mod schema;
 mod shuffle_read;
+mod simple_functions;
 mod sort;
 mod sources;
 mod union;
@@ -52,6 +53,7 @@ pub use native_functions::{
 pub use plan::{NativeStage, TaskPlan};
 pub use python::{ArrowResult, DataFramePickler};
 pub use records::{CsvTypes, JsonTypes};
+pub use simple_functions::{SimpleCall, SimpleFunction, SimpleObserver};
 pub use sources::{
     BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,
     PythonCallee, PythonFrames, PythonRows, PythonTimes, Records, Shared, SharedMemory, Sources,

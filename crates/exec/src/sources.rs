@@ -15,6 +15,7 @@ use rows::cached::CachedBatch;
 use rows::error::bail_out;
 
 use crate::native_functions::{NativeCall, NativeFunction};
+use crate::simple_functions::{SimpleCall, SimpleFunction};
 use catalyst::ArrowSession;
 use catalyst::LeafId;
 use catalyst::ShufflePartitionSpec;
@@ -146,6 +147,15 @@ pub trait Sources: Debug + Send + Sync {
     /// It does not take the task.
     fn native_function(&self, _call: NativeCall<'_>) -> Result<Option<NativeFunction>> {
         Ok(None)
+    }
+
+    /// What functions of Python compute, of those that this process can compute: a value for each that is asked for.
+    /// Counts the others by what is said or found of them.
+    ///
+    /// # Errors
+    /// The task was killed.
+    fn simple_functions(&self, asked: &[SimpleCall<'_>]) -> Result<Vec<Option<SimpleFunction>>> {
+        Ok(asked.iter().map(|_| None).collect())
     }
 
     /// The session's time zone, if it is known.

@@ -129,6 +129,14 @@ impl Functions {
         self.native.get(&function)
     }
 
+    /// The functions of a callee, if they are the stage's.
+    pub(super) fn of(&self, callee: &exec::PythonCallee) -> Option<Vec<Arc<PythonFunction>>> {
+        let functions = callee.functions.iter();
+        functions
+            .map(|node| self.functions.get(node).cloned())
+            .collect()
+    }
+
     /// Calls functions for rows.
     pub(super) fn call(
         &self,
@@ -139,10 +147,8 @@ impl Functions {
         context: &Arc<TaskContext>,
     ) -> Result<PythonFrames> {
         let callees = call.callees.iter().map(|callee| {
-            let functions = callee.functions.iter();
-            let functions = functions.map(|node| self.functions.get(node).cloned());
             Some(PythonCallee {
-                functions: functions.collect::<Option<_>>()?,
+                functions: self.of(callee)?,
                 arguments: callee.arguments.clone(),
                 result_id: callee.result_id,
             })

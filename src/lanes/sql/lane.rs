@@ -22,6 +22,7 @@ use super::relations::Relations;
 use super::result_format::ResultFormat;
 use super::run::SqlPlan;
 use super::schemas::{SchemaJob, SchemaPlan};
+use super::simple::SimpleFunctions;
 use super::sink::JudgedOutput;
 use super::sql_metrics::SqlMetrics;
 use super::verify::{Attempts, Rules};
@@ -92,6 +93,8 @@ pub(super) struct Shared {
     python: OtherLane,
     /// Functions of shared libraries.
     pub(super) natives: Natives,
+    /// Functions of Python that are computed without it.
+    pub(super) simple: SimpleFunctions,
 }
 
 /// Operators that run natively.
@@ -170,6 +173,7 @@ impl SqlLane {
             limits: Limits::default(),
             python: OtherLane::default(),
             natives: Natives::new(Libraries::new(properties)),
+            simple: SimpleFunctions::default(),
         });
         let rows_for_python = RowsForPython {
             shared: Arc::clone(&shared),
@@ -237,6 +241,7 @@ impl Lane for SqlLane {
 
     fn report_children(&self, report: &Report) {
         report.count_native_functions(&self.shared.natives.take_counts());
+        report.count_python_functions(&self.shared.simple.take_counts());
     }
 
     fn verifier(&self) -> Option<&dyn Verifier> {

@@ -41,6 +41,7 @@ mod results;
 mod row_blocks;
 mod run;
 mod schemas;
+mod simple;
 mod sink;
 mod sources;
 mod sql_metrics;

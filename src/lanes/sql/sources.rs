@@ -16,7 +16,8 @@ use catalyst::{
 use datafusion_common::Result;
 use exec::{
     BlockStream, CachedBatches, FileBytes, Make, MakeBatches, NativeCall, NativeFunction,
-    PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared, Sources,
+    PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared, SimpleCall, SimpleFunction,
+    Sources,
 };
 use javaser::arena::NodeId;
 use parking_lot::Mutex;
@@ -30,6 +31,7 @@ use super::functions_session::arrow_session;
 use super::lane::{JudgedStage, Shared as Lane};
 use super::partition::SqlPartition;
 use super::row_blocks::{RowBlocks, SharedMetrics};
+use super::simple::Asking;
 use crate::blocks::broadcast::TorrentBroadcastRef;
 use crate::blocks::metrics::{Counter, ShuffleReadMetrics};
 use crate::blocks::shuffle::{MapStatuses, ReadRange};
@@ -296,6 +298,25 @@ impl Sources for TaskSources {
         // Spark's default since 4.0.
         let ansi = self.lane.parts.spark >= (4, 0);
         self.lane.natives.bound(marker, call, &self.context, ansi)
+    }
+
+    fn simple_functions(&self, asked: &[SimpleCall<'_>]) -> Result<Vec<Option<SimpleFunction>>> {
+        let Some(workers) = self.lane.parts.workers.as_ref() else {
+            return Ok(asked.iter().map(|_| None).collect());
+        };
+        if !workers.translates() {
+            return Ok(asked.iter().map(|_| None).collect());
+        }
+        let asking = Asking {
+            workers,
+            spark: self.lane.parts.spark,
+            context: &self.context,
+        };
+        let functions = asked.iter().map(|call| {
+            let functions = self.stage.python.of(call.callee);
+            self.lane.simple.of(call, functions.as_deref(), asking)
+        });
+        functions.collect()
     }
 
     fn session_time_zone(&self) -> Option<String> {

@@ -17,7 +17,7 @@ use crate::report::PythonCompiled;
 
 /// Why `firesteel_worker` does not compile a pipeline, beside the reasons of a function; its `reports.py` has the same
 /// texts.
-const OF_PIPELINES: [&str; 5] = [
+pub(super) const OF_PIPELINES: [&str; 5] = [
     "records of another source",
     "a profiler or tracer",
     "no memory left",

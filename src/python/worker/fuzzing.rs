@@ -81,7 +81,7 @@ fn workers(new: bool) -> (Arc<WorkerPool>, Arc<Factory>) {
     (Arc::new(shared), Arc::new(factory))
 }
 
-/// What workers tell of pipelines: the same in pieces of any size.
+/// What workers tell of pipelines, the same in pieces of any size, and of functions.
 pub fn python_compiled(data: &[u8]) {
     let read = |step| {
         let (mut lines, mut counts) = (Lines::default(), PythonCompiled::default());
@@ -93,6 +93,8 @@ pub fn python_compiled(data: &[u8]) {
     let whole = read(data.len().max(1));
     assert_eq!(whole, read(1));
     assert!(whole.not_simple.len() <= data.len());
+    let translated = |()| format!("{:?}", super::simple::read(data, 1, 2));
+    assert_eq!(translated(()), translated(()));
 }
 
 /// What a worker says when it connects: secrets and paths behind their length.

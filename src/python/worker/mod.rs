@@ -22,6 +22,7 @@ mod output;
 mod process;
 mod protocol;
 mod settings;
+mod simple;
 mod socket;
 mod wire;
 
@@ -40,6 +41,7 @@ pub use message::{ArrowStream, PythonCallee, PythonRowCall};
 pub use output::{PythonOutput, WorkerTimes};
 pub use protocol::{ContextForm, UdfForm, WorkerProtocol};
 pub use settings::WorkerSettings;
+pub use simple::Translated;
 
 use self::barrier::BarrierServer;
 use self::compiled::CompileReports;

@@ -11,9 +11,10 @@ use datafusion_physical_plan::metrics::Count;
 use futures::stream::StreamExt as _;
 use rows::error::bail_out;
 
+use super::call::{Encoder, Format, WorkerCall};
 use super::pickle::RowPickler;
 use super::stream::Part;
-use super::{Encoder, Format, Plan, Waiting};
+use super::waiting::Waiting;
 use crate::project::evaluate;
 
 /// Rows in a frame of pickles, as Spark groups them.
@@ -21,7 +22,7 @@ const ROWS_PER_FRAME: usize = 100;
 
 /// The frames of a partition's rows.
 pub(super) struct Frames {
-    plan: Arc<Plan>,
+    call: Arc<WorkerCall>,
     encoder: Encoder,
     input: Option<SendableRecordBatchStream>,
     waiting: Waiting,
@@ -31,14 +32,14 @@ pub(super) struct Frames {
 impl Frames {
     /// Of the rows of an input, which wait meanwhile.
     pub(super) fn new(
-        plan: &Arc<Plan>,
+        call: &Arc<WorkerCall>,
         encoder: Encoder,
         input: SendableRecordBatchStream,
         waiting: Waiting,
         sent: Count,
     ) -> Self {
         Self {
-            plan: Arc::clone(plan),
+            call: Arc::clone(call),
             encoder,
             input: Some(input),
             waiting,
@@ -50,7 +51,7 @@ impl Frames {
         loop {
             match &mut self.encoder {
                 Encoder::Pickled { open: Some(open) } if open.2 < open.1 => {
-                    let Format::Pickled(pickler) = &self.plan.format else {
+                    let Format::Pickled(pickler) = &self.call.format else {
                         return Err(bail_out("arguments of another format"));
                     };
                     let frame = pickled(pickler, open)?;
@@ -88,7 +89,7 @@ impl Frames {
         };
         let rows = batch.num_rows();
         if rows > 0 {
-            let arguments = evaluate(&self.plan.arguments, &batch)?;
+            let arguments = evaluate(&self.call.arguments, &batch)?;
             match &mut self.encoder {
                 Encoder::Pickled { open } => *open = Some((arguments, rows, 0)),
                 Encoder::Arrow(encoder) => {

@@ -15,10 +15,10 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::Count;
 use rows::error::bail_out;
 
-use super::Waiting;
 use super::batches::{BatchWriter, END_OF_STREAM, MAX_BATCH, rows_of_batch};
 use super::frames::wait_for_next;
 use super::queue::RowQueue;
+use super::waiting::Waiting;
 use crate::groups::{GroupKeys, runs, same_keys};
 use crate::project::evaluate;
 use crate::sources::Sources;

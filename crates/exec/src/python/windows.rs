@@ -18,10 +18,12 @@ use rows::error::bail_out;
 
 use super::batches::BatchWriter;
 use super::conversion::type_for_python;
+use super::evaluation::joined;
 use super::group_frames::{Form, GroupFrames, Side};
 use super::queue::RowQueue;
 use super::stream::{ArrowDecoder, zone_of};
-use super::{Column, DATA_RECEIVED, DATA_SENT, Waiting, joined};
+use super::waiting::Waiting;
+use super::{Column, DATA_RECEIVED, DATA_SENT};
 use crate::exec::{OperatorExec, Start, batch_of, from_fn};
 use crate::expr::lower;
 use crate::groups::GroupKeys;

@@ -8,12 +8,12 @@ import gc
 import inspect
 import io
 import itertools
-import sys
 
 from firesteel_pyfunc import NotSimple, compile_function
-from pyspark import serializers, util
+from pyspark import serializers
 
 from . import _native, reports
+from .callables import is_watched, own_function
 from .reports import Executor
 
 # Of the memory (MB) that may be used before values are spilled.
@@ -27,15 +27,6 @@ class Counts:
 
     began = left = 0
     reason = None
-
-
-def own_function(function):
-    """The user's function in a wrapper of PySpark's."""
-    # Equal and not the same, if the driver has put it around the function.
-    wrapper = next((code for code in util.fail_on_stopiteration.__code__.co_consts if inspect.iscode(code)), None)
-    while wrapper is not None and getattr(function, "__code__", None) == wrapper and wrapper.co_freevars == ("f",):
-        function = function.__closure__[0].cell_contents
-    return function
 
 
 def inside(iterator):
@@ -127,13 +118,6 @@ class Numbers:
 
     def after(self, steps, _iterator, _rest):
         return again(steps, iter(self.left))
-
-
-def is_watched():
-    """Whether somebody wants to see every call."""
-    monitoring = getattr(sys, "monitoring", None)
-    tools = monitoring and any(monitoring.get_tool(number) for number in range(6))
-    return bool(sys.gettrace() or sys.getprofile() or tools)
 
 
 def planned(iterator, create, merge, limit, used):
