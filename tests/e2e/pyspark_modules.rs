@@ -1,5 +1,5 @@
-//! PySpark's own test modules of RDDs, as every distribution ships them, on a local cluster of Firesteel's executors
-//! next to plain Spark's: case by case, and which lanes ran their tasks.
+//! PySpark's own test modules of RDDs and of functions in SQL, as every distribution ships them, on a local cluster of
+//! Firesteel's executors next to plain Spark's: case by case, and which lanes ran their tasks.
 //!
 //! By default a few quick modules on the newest version; `FIRESTEEL_E2E_ALL=1` runs all modules on every version, and
 //! `FIRESTEEL_E2E_MODULES=test_rdd,test_join` those that it names on every version. The table of what came out is in
@@ -12,17 +12,19 @@ use std::path::Path;
 use serde_json::{Value, json};
 use testkit::{Distribution, NEWEST, VERSIONS, each_version};
 
+use crate::carried_plans::carried;
 use crate::lanes::{Context, contexts};
 use crate::places;
 use crate::submit::{Application, Side};
 
-/// A module of `pyspark.tests`.
+/// A module of `pyspark.tests`, or of `pyspark.sql.tests` as `sql.MODULE`.
 struct Module {
     name: &'static str,
     /// Whether it runs by default.
     quick: bool,
     application: Application,
-    delegations: &'static [Delegation],
+    /// `None` if any is none: functions of SQL are given all that Spark has.
+    delegations: Option<&'static [Delegation]>,
 }
 
 /// A delegation that is no defect. Every other one fails the test.
@@ -39,6 +41,22 @@ const fn delegated(class: &'static str, reason: &'static str) -> Delegation {
 
 macro_rules! module {
     ($name:literal, quick: $quick:literal, $delegations:expr) => {
+        module!(
+            $name,
+            $quick,
+            |_, work| module_arguments(work, $name),
+            Some($delegations)
+        )
+    };
+    ($name:literal) => {
+        module!(
+            $name,
+            false,
+            |_, work| [carried(), module_arguments(work, $name)].concat(),
+            None
+        )
+    };
+    ($name:literal, $quick:literal, $arguments:expr, $delegations:expr) => {
         Module {
             name: $name,
             quick: $quick,
@@ -46,7 +64,7 @@ macro_rules! module {
                 name: concat!("pyspark-", $name),
                 program: "spark-submit",
                 seconds: 3000,
-                arguments: |_, work| module_arguments(work, $name),
+                arguments: $arguments,
                 stdin: None,
                 lanes: None,
                 sources: &["jobs/pyspark_modules.py", "jobs/clustered.py"],
@@ -118,6 +136,28 @@ const MODULES: &[Module] = &[
     module!("test_stage_sched", quick: false, &[]),
     module!("test_statcounter", quick: false, &[]),
     module!("test_util", quick: false, &[]),
+    module!("sql.test_udf"),
+    module!("sql.test_udf_combinations"),
+    module!("sql.test_udf_profiler"),
+    module!("sql.test_udtf"),
+    module!("sql.arrow.test_arrow_cogrouped_map"),
+    module!("sql.arrow.test_arrow_grouped_map"),
+    module!("sql.arrow.test_arrow_map"),
+    module!("sql.arrow.test_arrow_python_udf"),
+    module!("sql.arrow.test_arrow_udf"),
+    module!("sql.arrow.test_arrow_udf_grouped_agg"),
+    module!("sql.arrow.test_arrow_udf_scalar"),
+    module!("sql.arrow.test_arrow_udf_typehints"),
+    module!("sql.arrow.test_arrow_udf_window"),
+    module!("sql.arrow.test_arrow_udtf"),
+    module!("sql.pandas.test_pandas_cogrouped_map"),
+    module!("sql.pandas.test_pandas_grouped_map"),
+    module!("sql.pandas.test_pandas_map"),
+    module!("sql.pandas.test_pandas_udf"),
+    module!("sql.pandas.test_pandas_udf_grouped_agg"),
+    module!("sql.pandas.test_pandas_udf_scalar"),
+    module!("sql.pandas.test_pandas_udf_typehints"),
+    module!("sql.pandas.test_pandas_udf_window"),
 ];
 
 fn module_arguments(work: &Path, module: &str) -> Vec<String> {
@@ -230,7 +270,10 @@ impl Lanes {
     fn of(module: &Module, contexts: &[Context]) -> Self {
         let mut lanes = Self::default();
         for context in contexts {
-            let class = context.label.split('.').nth(1).unwrap_or_default();
+            let class = context.label.rsplit('.').next().unwrap_or_default();
+            let of_class = |d: &&Delegation| d.class == class;
+            let expected = module.delegations;
+            let expected = expected.map(|all| all.iter().filter(of_class).collect::<Vec<_>>());
             for report in &context.reports {
                 for lane in ["python", "sql", "jvm"] {
                     let ended = report.ended(lane);
@@ -240,11 +283,10 @@ impl Lanes {
                 }
                 lanes.jvms += u64::from(report.jvm_started());
                 for (reason, count) in report.left_native() {
-                    let expected = module
-                        .delegations
-                        .iter()
-                        .any(|d| d.class == class && reason.starts_with(d.reason));
-                    if !expected {
+                    let is_known = |all: &Vec<&Delegation>| {
+                        all.iter().any(|known| reason.starts_with(known.reason))
+                    };
+                    if !expected.as_ref().is_none_or(is_known) {
                         lanes.wrong.push(format!(
                             "{}: {count} tasks were delegated: {reason}",
                             context.label
@@ -252,7 +294,7 @@ impl Lanes {
                     }
                     *lanes.delegated.entry(reason).or_default() += count;
                 }
-                let may = module.delegations.iter().any(|d| d.class == class);
+                let may = expected.as_ref().is_none_or(|all| !all.is_empty());
                 if report.jvm_started() && !may {
                     lanes
                         .wrong
@@ -272,6 +314,10 @@ fn run(distribution: &Distribution, module: &Module) -> (Value, Vec<String>) {
     let there = &plain["modules"][module.name]["cases"];
     let here = &outcome.result["modules"][module.name]["cases"];
     let lanes = Lanes::of(module, &contexts(&outcome));
+    if there.get("(import)").is_some() && here.get("(import)").is_some() {
+        // Not in this version.
+        return (json!({}), Vec::new());
+    }
     let mut wrong = worse(module.name, there, here);
     wrong.extend(lanes.wrong);
     let row = json!({

@@ -1,7 +1,7 @@
 """Runs PySpark's own test modules, as the distribution ships them (`pyspark.zip`), on a local cluster, and writes what
 became of every test case.
 
-usage: pyspark_modules.py RESULT MODULE[:CLASS[.TEST]]...      (modules of `pyspark.tests`)"""
+usage: pyspark_modules.py RESULT MODULE[:CLASS[.TEST]]...      (modules of `pyspark.tests`; those of `pyspark.sql.tests` as `sql.MODULE`)"""
 
 import faulthandler
 import importlib
@@ -80,7 +80,12 @@ class Result(unittest.TestResult):
 
 def name(test):
     """`Class.test`, also for what unittest puts in a test's place when `setUpClass` fails."""
-    return test.id().split(".tests.", 1)[-1].split(".", 1)[-1]
+    return re.sub(r"^([a-z_0-9]+\.)+", "", test.id().split(".tests.", 1)[-1])
+
+
+def imported(module_name):
+    package, _, rest = module_name.partition("sql.")
+    return importlib.import_module(f"pyspark.sql.tests.{rest}" if rest and not package else f"pyspark.tests.{module_name}")
 
 
 def support_files(home):
@@ -157,7 +162,7 @@ def main(path, *wanted):
         started = time.monotonic()
         entry = result["modules"].setdefault(module_name, {"cases": {}})
         try:
-            module = importlib.import_module(f"pyspark.tests.{module_name}")
+            module = imported(module_name)
         except Exception:
             entry["cases"]["(import)"] = {"outcome": "error", "detail": traceback.format_exc()[-3000:]}
             continue
