@@ -3,9 +3,9 @@
 
 Two drivers with Spark's defaults, Firesteel's with the jar that lets generated code carry its operators, each with one executor, take turns:
 
-* a function of a number, `n + 1`, and the sum of its results;
-* a function of a number and a text;
-* `n + 1` over Arrow streams, and as a function of series (`pandas_udf`);
+* simple functions, which Firesteel computes without Python, and the sum of their results: `n + 1` of a number, a price with a choice in it, a number and
+  a text; the number and the price over Arrow streams as well;
+* functions that workers call: of the same number and text, pickled and over Arrow, and of series (`pandas_udf`);
 * functions of groups of rows: `applyInPandas` of one table and of two, and two values of each group (`pandas_udf` in `agg`);
 * the largest resident memory of the executor process itself, without its Python workers.
 
@@ -13,6 +13,8 @@ Needs a built distribution of Firesteel and a Spark distribution (scripts/test i
 
 from side_by_side import carried, compare, measure_jobs, parse, parser
 
+SIMPLE = ["number", "price", "text", "arrow number", "arrow price"]
+IN_WORKERS = {"number in workers": ">= 2", "text in workers": ">= 2", "arrow number in workers": ">= 1.5", "series": ">= 1.5"}
 PICKLED = "spark.sql.execution.pythonUDF.arrow.enabled=false"
 
 
@@ -25,7 +27,7 @@ def options():
 
 
 def measure(chosen, work, samples):
-    functions = ["number", "text", "arrow number", "series"]
+    functions = [*SIMPLE, *IN_WORKERS]
     jobs = [(function, dict(do="py_functions", function=function, rows=chosen.rows), float) for function in functions]
     groups = dict(do="py_groups", rows=chosen.group_rows, groups=chosen.groups)
     jobs += [(function, dict(groups, function=function), float) for function in ["frames", "two frames", "values"]]
@@ -34,10 +36,8 @@ def measure(chosen, work, samples):
 
 MEASURES = [
     # key, title, how to print a value, ratio as (numerator, denominator), goal
-    ("number", "n + 1", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 2"),
-    ("text", "a number and a text", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 2"),
-    ("arrow number", "n + 1 over Arrow", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1.5"),
-    ("series", "series + 1", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1.5"),
+    *((name, f"simple: {name}", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 10") for name in SIMPLE),
+    *((name, name, lambda v: f"{v:.2f} s", ("plain", "firesteel"), goal) for name, goal in IN_WORKERS.items()),
     ("frames", "applyInPandas", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1.5"),
     ("two frames", "applyInPandas of two", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1.5"),
     ("values", "two values of groups", lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1.5"),

@@ -24,18 +24,21 @@ class Held(hold.Hold):
         return {"seconds": seconds, "rows": len(rows), "digest": digest(rows)}
 
     def py_functions(self, command):
-        """Sums of what a function of Python makes of many rows: of one number, of a number and a text, of a number over Arrow, of a series."""
+        """Sums of what a function of Python makes of many rows: of one number, of a price, of a number and a text, of a series; simple ones, over Arrow or not,
+        and the same with something in them that is not simple."""
         from pyspark.sql import functions as F
 
-        frame = SparkSession(self.sc).range(0, command["rows"], 1, 8)
-        if command["function"] == "number":
-            result = F.udf(lambda n: n + 1, "bigint")("id")
-        elif command["function"] == "arrow number":
-            result = F.udf(lambda n: n + 1, "bigint", useArrow=True)("id")
-        elif command["function"] == "series":
+        frame, name = SparkSession(self.sc).range(0, command["rows"], 1, 8), command["function"]
+        function, arrow = function_of(name.removeprefix("arrow ")), name.startswith("arrow ")
+        text = F.concat(F.lit("row "), F.col("id"))
+        if name == "series":
             result = F.pandas_udf(lambda values: values + 1, "bigint", F.PandasUDFType.SCALAR)("id")
+        elif "number" in name:
+            result = F.udf(function, "bigint", useArrow=arrow)("id")
+        elif "price" in name:
+            result = F.udf(function, "double", useArrow=arrow)((F.col("id") % 1000).cast("double"), F.col("id") % 10)
         else:
-            result = F.length(F.udf(lambda n, s: f"{s.upper()}-{n % 7}")("id", F.concat(F.lit("row "), F.col("id"))))
+            result = F.length(F.udf(function, "string", useArrow=arrow)("id", text))
         return self.timed(lambda: frame.agg(F.sum(result)).first()[0])
 
     def haversine(self, command):
@@ -105,6 +108,28 @@ class Held(hold.Hold):
             frame = session.read.text(path).select(F.from_json("value", schema).alias("r")).select("r.*")
         of = [F.max("id"), F.max("name"), F.sum("price"), F.max("day"), F.max("at"), F.max("score"), F.count("flag"), F.max("note")]
         return self.timed(lambda: str(frame.agg(*of).first()))
+
+
+def function_of(name):
+    """A function; with `in workers` one that is not simple."""
+    def price(amount, percent):
+        if amount is None or percent is None:
+            return 0.0
+        return amount * (100 - percent) / 100 if amount > 500 else amount
+
+    simple = {"number": lambda n: n + 1, "text": lambda n, s: f"{s.upper()}-{n % 7}", "price": price}
+
+    def number_in_workers(n):
+        for _ in ():
+            pass
+        return n + 1
+
+    def text_in_workers(n, s):
+        for _ in ():
+            pass
+        return f"{s.upper()}-{n % 7}"
+
+    return {**simple, "number in workers": number_in_workers, "text in workers": text_in_workers}.get(name)
 
 
 def distance():

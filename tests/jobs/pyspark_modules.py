@@ -95,6 +95,8 @@ def support_files(home):
         "hello/hello.txt": "Hello World!\n",
         "hello/sub_hello/sub_hello.txt": "Sub Hello World!\n",
         "SimpleHTTPServer.py": '__name__ = "My Server"\n',
+        "sql/people.json": '{"name":"Michael"}\n{"name":"Andy", "age":30}\n{"name":"Justin", "age":19}\n',
+        "sql/people1.json": '{"name":"Jonathan", "aka": "John"}\n',
         "userlibrary.py": 'class UserClass:\n    def hello(self):\n        return "Hello World!"\n',
     }
     for path, text in files.items():
@@ -106,11 +108,26 @@ def support_files(home):
                      'class UserClass:\n    def hello(self):\n        return "Hello World from inside a package!"\n')
 
 
+def no_pandas_on_spark():
+    """Later releases import pandas-on-Spark to compare data frames, to see whether it made them: it did not."""
+    try:
+        importlib.import_module("pyspark.pandas")
+        return
+    except ImportError:
+        for loaded in [name for name in sys.modules if name.startswith("pyspark.pandas")]:
+            del sys.modules[loaded]
+    absent, utilities = types.ModuleType("pyspark.pandas"), types.ModuleType("pyspark.testing.pandasutils")
+    absent.DataFrame = absent.Series = absent.Index = type("Absent", (), {})
+    utilities.PandasOnSparkTestUtils = type("Absent", (), {})
+    sys.modules.update({absent.__name__: absent, utilities.__name__: utilities})
+
+
 def import_testing():
     """Imports what the tests share. Spark 3.5's takes pandas-on-Spark along, which later releases of pandas do not suit; no test here
     needs it. Gives whether the tests' own classes must be sent to workers by value, for a worker cannot import them then."""
     try:
         importlib.import_module("pyspark.testing")
+        no_pandas_on_spark()
         return False
     except ImportError:
         for loaded in [name for name in sys.modules if name.startswith(("pyspark.pandas", "pyspark.testing"))]:

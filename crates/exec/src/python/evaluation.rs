@@ -32,6 +32,7 @@ pub(super) struct Evaluation {
     ready: RowQueue,
     /// For each of the results: whose it is.
     results: Vec<Whose>,
+    simple: Vec<SimpleColumn>,
     worker: Worker,
     baseline: BaselineMetrics,
 }
@@ -54,8 +55,8 @@ enum Whose {
     Worker(usize),
     /// A native function.
     Native(NativeColumn),
-    /// This process, and a worker for batches that it cannot.
-    Simple(SimpleColumn),
+    /// This process, and a worker for batches that it cannot, as the simple function of this place.
+    Simple(usize),
 }
 
 /// Who is given rows.
@@ -97,20 +98,41 @@ impl Task {
         })
     }
 
-    /// The results of a function for a batch, of a worker that is called for it alone.
-    fn of_python(&self, place: usize, batch: &RecordBatch) -> Result<ArrayRef> {
+    /// The results of functions for a batch, of a worker that is called for it alone.
+    fn of_python(&self, places: &[usize], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let only = stream::iter([Ok(batch.clone())]);
         let input = Box::pin(RecordBatchStreamAdapter::new(batch.schema(), only));
         let waiting = self.waiting.another();
-        let mut called = self.call(&[place], input, waiting)?;
-        let mut parts = Vec::new();
-        while let Some(results) = called.next(&self.received)? {
-            parts.extend(results.0);
+        let mut called = self.call(places, input, waiting)?;
+        let mut ready = RowQueue::new(places.len());
+        while let Some((columns, rows)) = called.next(&self.received)? {
+            ready.push(columns, rows).ok_or_else(other_number)?;
         }
-        match joined(Some(&parts))? {
-            Some(column) if column.len() == batch.num_rows() => Ok(column),
-            _ => Err(other_number()),
+        let parts = match ready.rows() == batch.num_rows() {
+            true => ready.take(batch.num_rows()),
+            false => None,
+        };
+        let parts = parts.ok_or_else(other_number)?;
+        let columns = parts
+            .iter()
+            .map(|parts| joined(Some(parts))?.ok_or_else(other_number));
+        columns.collect()
+    }
+
+    /// The results of simple functions for a batch. If Python has to see it, it sees it for all of them, so that of
+    /// several errors the first is found.
+    fn of_simple(&self, simple: &[SimpleColumn], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let mut columns = Vec::with_capacity(simple.len());
+        for column in simple {
+            match column.evaluate(&self.plan.arguments, batch)? {
+                Some(column) => columns.push(column),
+                None => {
+                    let places: Vec<_> = simple.iter().map(SimpleColumn::place).collect();
+                    return self.of_python(&places, batch);
+                }
+            }
         }
+        Ok(columns)
     }
 }
 
@@ -165,7 +187,11 @@ impl Evaluation {
                     arguments: &task.plan.argument_types,
                 };
                 let native = candidates.native(&*task.sources, &pool)?;
-                let (results, left) = shared(&task, native)?;
+                let Shared {
+                    results,
+                    simple,
+                    left,
+                } = Shared::of(&task, native)?;
                 let worker = match left.is_empty() {
                     true => Worker::None(input),
                     false => Worker::Python(task.call(&left, input, task.waiting.clone())?),
@@ -173,6 +199,7 @@ impl Evaluation {
                 evaluation = Some(Self {
                     ready: RowQueue::new(left.len()),
                     results,
+                    simple,
                     worker,
                     waiting: task.waiting.clone(),
                     task,
@@ -219,58 +246,62 @@ impl Evaluation {
             Worker::None(_) => Some(Vec::new()),
         };
         let parts = parts.ok_or_else(other_number)?;
+        let simple = self.task.of_simple(&self.simple, batch)?;
         let plan = Arc::clone(&self.task.plan);
         let mut columns = Vec::with_capacity(plan.output.len());
         for column in &plan.output {
             let column = match column {
                 Column::Input(place) => batch.columns().get(*place).cloned(),
-                Column::Result(place) => self.result(*place, &parts, batch)?,
+                Column::Result(place) => match self.results.get_mut(*place) {
+                    Some(Whose::Native(native)) => Some(native.evaluate(&plan.arguments, batch)?),
+                    Some(Whose::Simple(place)) => simple.get(*place).cloned(),
+                    Some(Whose::Worker(place)) => joined(parts.get(*place))?,
+                    None => None,
+                },
             };
             columns.push(column.ok_or_else(|| bail_out("columns that are missing"))?);
         }
         batch_of(&self.schema, columns, batch.num_rows())
     }
-
-    /// A column of results for a batch.
-    fn result(
-        &mut self,
-        place: usize,
-        parts: &[Vec<ArrayRef>],
-        batch: &RecordBatch,
-    ) -> Result<Option<ArrayRef>> {
-        let arguments = &self.task.plan.arguments;
-        match self.results.get_mut(place) {
-            Some(Whose::Native(native)) => native.evaluate(arguments, batch).map(Some),
-            Some(Whose::Simple(simple)) => match simple.evaluate(arguments, batch)? {
-                Some(column) => Ok(Some(column)),
-                None => self.task.of_python(place, batch).map(Some),
-            },
-            Some(Whose::Worker(place)) => joined(parts.get(*place)),
-            None => Ok(None),
-        }
-    }
 }
 
-/// Whose each result is, and the places of the functions that are left to a worker.
-fn shared(task: &Task, native: Vec<Option<NativeColumn>>) -> Result<(Vec<Whose>, Vec<usize>)> {
-    let open: Vec<_> = (0..native.len())
-        .filter(|place| native.get(*place).is_some_and(Option::is_none))
-        .collect();
-    let mut simple = SimpleColumn::of(&task.plan, &open, &*task.sources)?.into_iter();
-    let (mut results, mut left) = (Vec::new(), Vec::new());
-    for (place, column) in native.into_iter().enumerate() {
-        results.push(match column {
-            Some(column) => Whose::Native(column),
-            None => match simple.next().flatten() {
-                Some(column) => Whose::Simple(column),
-                None => {
-                    left.push(place);
-                    Whose::Worker(left.len() - 1)
-                }
-            },
+/// Who computes what.
+struct Shared {
+    /// Whose each result is.
+    results: Vec<Whose>,
+    simple: Vec<SimpleColumn>,
+    /// Places of the functions that are left to a worker.
+    left: Vec<usize>,
+}
+
+impl Shared {
+    fn of(task: &Task, native: Vec<Option<NativeColumn>>) -> Result<Self> {
+        let places = (0..native.len()).filter(|place| {
+            let is_wanted = |column: &Column| matches!(column, Column::Result(of) if of == place);
+            // Of functions whose results nobody wants only errors and effects are left.
+            native.get(*place).is_some_and(Option::is_none)
+                && task.plan.output.iter().any(is_wanted)
         });
+        let places: Vec<_> = places.collect();
+        let found = SimpleColumn::of(&task.plan, &places, &*task.sources)?;
+        let mut shared = Self {
+            results: Vec::with_capacity(native.len()),
+            simple: found.into_iter().flatten().collect(),
+            left: Vec::new(),
+        };
+        for (place, column) in native.into_iter().enumerate() {
+            let simple = shared.simple.iter().position(|of| of.place() == place);
+            shared.results.push(match (column, simple) {
+                (Some(column), _) => Whose::Native(column),
+                (None, Some(simple)) => Whose::Simple(simple),
+                (None, None) => {
+                    shared.left.push(place);
+                    Whose::Worker(shared.left.len() - 1)
+                }
+            });
+        }
+        Ok(shared)
     }
-    Ok((results, left))
 }
 
 /// One column of its parts. Batches without rows are not made.

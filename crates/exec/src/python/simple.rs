@@ -35,6 +35,8 @@ const RESULT: &str = "results of another type";
 
 /// A column of results.
 pub(super) struct SimpleColumn {
+    /// The function's place among those of the operator.
+    place: usize,
     /// Places of the arguments, with their types.
     arguments: Vec<(usize, DataType)>,
     function: SimpleFunction,
@@ -58,7 +60,7 @@ impl SimpleColumn {
             // They are given columns.
             PythonForm::Arrow { .. } => return Ok(places.iter().map(|_| None).collect()),
         };
-        let asked = places.iter().filter_map(|place| {
+        let asked = places.iter().map(|place| {
             let (callee, result) = (plan.callees.get(*place)?, plan.results.get(*place)?);
             Some(SimpleCall {
                 callee,
@@ -68,14 +70,17 @@ impl SimpleColumn {
                 refused: refusal(plan, &callee.arguments, result),
             })
         });
-        let asked: Vec<_> = asked.collect();
+        let asked = asked.collect::<Option<Vec<_>>>();
+        let asked = asked.ok_or_else(|| bail_out("a function that is missing"))?;
         let functions = sources.simple_functions(&asked)?;
-        let columns = asked.iter().zip(functions).map(|(call, function)| {
+        let asked = places.iter().zip(&asked).zip(functions);
+        let columns = asked.map(|((place, call), function)| {
             let arguments = call.callee.arguments.iter().map(|(place, _)| {
                 let of = plan.argument_types.get(*place)?;
                 Some((*place, of.clone()))
             });
             Some(Self {
+                place: *place,
                 arguments: arguments.collect::<Option<_>>()?,
                 function: function?,
                 result: call.result.clone(),
@@ -83,6 +88,11 @@ impl SimpleColumn {
             })
         });
         Ok(columns.collect())
+    }
+
+    /// The function's place among those of the operator.
+    pub(super) fn place(&self) -> usize {
+        self.place
     }
 
     /// The results for rows; `None` if Python has to see them.

@@ -178,6 +178,7 @@ fn doubled_and_halved(result: DataType, fit: Fit) -> (SimpleColumn, Arc<Counts>)
     let expressions = encoded.map(|encoded| Expression::decode(encoded, 1).unwrap());
     let observer = Arc::new(Counts::default());
     let column = SimpleColumn {
+        place: 0,
         arguments: vec![(0, DataType::Long)],
         function: SimpleFunction {
             expressions: Arc::new(expressions.into()),
