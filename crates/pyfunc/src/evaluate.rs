@@ -25,6 +25,8 @@ pub struct LeftToPython;
 #[derive(Debug)]
 pub(crate) enum Held<'a, 'v> {
     There(&'a Value<'v>),
+    /// Its texts need no copies.
+    Constant(&'v Value<'static>),
     New(Value<'v>),
 }
 
@@ -32,6 +34,7 @@ impl<'v> Held<'_, 'v> {
     pub(crate) fn into_value(self) -> Value<'v> {
         match self {
             Held::There(value) => value.clone(),
+            Held::Constant(value) => value.borrowed(),
             Held::New(value) => value,
         }
     }
@@ -40,9 +43,11 @@ impl<'v> Held<'_, 'v> {
 impl<'v> Deref for Held<'_, 'v> {
     type Target = Value<'v>;
 
+    #[inline]
     fn deref(&self) -> &Value<'v> {
         match self {
             Held::There(value) => value,
+            Held::Constant(value) => value,
             Held::New(value) => value,
         }
     }
@@ -58,6 +63,45 @@ impl Expression {
         python: &dyn Interpreter,
         arguments: &[Value<'v>],
     ) -> Result<Value<'v>, LeftToPython> {
+        match self {
+            Self::Argument(index) => arguments.get(*index).cloned().ok_or(LeftToPython),
+            Self::Constant(value) => Ok(value.borrowed()),
+            Self::If(parts) => way(parts, python, arguments)?.value(python, arguments),
+            Self::Call(operation, inner) => match self.scalar(arguments) {
+                Some(found) => Ok(found.value()),
+                None => call(python, arguments, *operation, inner),
+            },
+            _ => self.put_together(python, arguments),
+        }
+    }
+
+    /// The value for reading only, without a copy of an argument or constant.
+    fn held<'a, 'v>(
+        &'v self,
+        python: &dyn Interpreter,
+        arguments: &'a [Value<'v>],
+    ) -> Result<Held<'a, 'v>, LeftToPython> {
+        match self {
+            Self::Argument(index) => {
+                let found = arguments.get(*index);
+                found.map(Held::There).ok_or(LeftToPython)
+            }
+            Self::Constant(value) => Ok(Held::Constant(value)),
+            Self::If(parts) => way(parts, python, arguments)?.held(python, arguments),
+            Self::Call(operation, inner) => Ok(Held::New(match self.scalar(arguments) {
+                Some(found) => found.value(),
+                None => call(python, arguments, *operation, inner)?,
+            })),
+            _ => self.put_together(python, arguments).map(Held::New),
+        }
+    }
+
+    /// The value of what is no operation.
+    fn put_together<'v>(
+        &'v self,
+        python: &dyn Interpreter,
+        arguments: &[Value<'v>],
+    ) -> Result<Value<'v>, LeftToPython> {
         let held = |one: &'v Self| one.held(python, arguments);
         let all = |inner: &'v [Self]| -> Result<Vec<Value<'v>>, LeftToPython> {
             inner
@@ -66,8 +110,6 @@ impl Expression {
                 .collect()
         };
         match self {
-            Self::Argument(index) => arguments.get(*index).cloned().ok_or(LeftToPython),
-            Self::Constant(value) => Ok(value.borrowed()),
             Self::Tuple(inner) => all(inner).map(Value::Tuple),
             Self::List(inner) => all(inner).map(Value::List),
             Self::Element { of, at, len } => {
@@ -86,15 +128,6 @@ impl Expression {
                 element(held(of)?, *at, *len)
             }
             Self::Slice { of, start, stop } => slice(held(of)?, *start, *stop),
-            Self::If(parts) => {
-                let [condition, yes, no] = &**parts;
-                let way = match held(condition)?.is_true() {
-                    true => yes,
-                    false => no,
-                };
-                way.value(python, arguments)
-            }
-            Self::Call(operation, inner) => call(python, arguments, *operation, inner),
             Self::Read { table, read, inner } => {
                 let mut inner = inner.iter().map(held);
                 let key = inner.next().ok_or(LeftToPython)??;
@@ -107,21 +140,24 @@ impl Expression {
                     (Read::Get, None) => other.map_or(Value::None, Held::into_value),
                 })
             }
+            _ => self.value(python, arguments),
         }
     }
+}
 
-    /// The value for reading only, without a copy of an argument or constant.
-    fn held<'a, 'v>(
-        &'v self,
-        python: &dyn Interpreter,
-        arguments: &'a [Value<'v>],
-    ) -> Result<Held<'a, 'v>, LeftToPython> {
-        match self {
-            Self::Argument(index) => arguments.get(*index).map(Held::There).ok_or(LeftToPython),
-            Self::Constant(value @ (Value::List(_) | Value::Tuple(_))) => Ok(Held::There(value)),
-            _ => self.value(python, arguments).map(Held::New),
-        }
-    }
+/// The expression that a condition chooses.
+#[inline]
+fn way<'e>(
+    parts: &'e [Expression; 3],
+    python: &dyn Interpreter,
+    arguments: &[Value<'e>],
+) -> Result<&'e Expression, LeftToPython> {
+    let [condition, yes, no] = parts;
+    let holds = match condition.truth(arguments) {
+        Some(found) => found,
+        None => condition.held(python, arguments)?.is_true(),
+    };
+    Ok(if holds { yes } else { no })
 }
 
 fn call<'v>(

@@ -20,6 +20,7 @@ mod methods;
 mod number;
 mod operation;
 mod reason;
+mod scalar;
 mod sequence;
 mod table;
 mod text;

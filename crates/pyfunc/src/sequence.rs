@@ -146,13 +146,25 @@ pub(crate) fn concatenated<'v>(
     one: Held<'_, 'v>,
     two: Held<'_, 'v>,
 ) -> Result<Value<'v>, LeftToPython> {
-    match (one.into_value(), two.into_value()) {
-        (Value::Str(one), Value::Str(two)) => {
-            if one.len() + two.len() > MAX_TEXT {
-                return Err(LeftToPython);
-            }
-            Ok(Value::Str(one + two))
+    if let (Some(text), Some(other)) = (one.as_str(), two.as_str()) {
+        let len = text.len() + other.len();
+        if len > MAX_TEXT {
+            return Err(LeftToPython);
         }
+        return Ok(Value::Str(Cow::Owned(match one {
+            Held::New(Value::Str(Cow::Owned(mut text))) => {
+                text.push_str(other);
+                text
+            }
+            one => {
+                let mut made = String::with_capacity(len);
+                made.push_str(one.as_str().unwrap_or_default());
+                made.push_str(other);
+                made
+            }
+        })));
+    }
+    match (one.into_value(), two.into_value()) {
         (Value::List(mut one), Value::List(two)) => {
             one.extend(two);
             Ok(Value::List(one))

@@ -52,6 +52,14 @@ NUMBERS = (int, float)
 def helper(a, b="b", *, c=0.5):
     return a if a == b else c
 
+def imported(a):
+    import math
+    from operator import add as plus
+
+    known = (None, True, False)
+    root = math.sqrt
+    return plus(root(a), math.pi) if a not in known else [a, 1, "x", 2.5]
+
 def place(a, /, at=1, of=LIST, known=MAP):
     return of[at] if a in known else (a, known.get(at))
 """
@@ -199,6 +207,8 @@ EXPRESSIONS = {
         helper(«any», c=«any»)
         helper(b=«any», a=«any»)
         place(«any», of=LONG)
+        imported(«float|any»)
+        [1, "a", 2.5, None][«int|INDEX»]
         place(«any», at=«int|2»)
         None
     """,

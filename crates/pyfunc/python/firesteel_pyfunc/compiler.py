@@ -236,12 +236,15 @@ class Reader:
         if name in function.__globals__:
             self.load_object(function.__globals__[name])
             return
+        if name not in self.builtins():
+            raise NotSimple(reasons.OBJECT)
+        self.load_object(self.builtins()[name])
+
+    def builtins(self):
+        function = self.function
         # CPython 3.10 and newer remember them; those of the globals are asked otherwise.
         found = getattr(function, "__builtins__", None) or function.__globals__.get("__builtins__", builtins)
-        found = vars(found) if isinstance(found, types.ModuleType) else found
-        if name not in found:
-            raise NotSimple(reasons.OBJECT)
-        self.load_object(found[name])
+        return vars(found) if isinstance(found, types.ModuleType) else found
 
     def load_global_and_null(self, instruction):
         # In this order before CPython 3.13, where it matters for attributes of the object.
@@ -262,8 +265,10 @@ class Reader:
 
     def import_module(self, instruction):
         level, _ = self.pop_all(2)
-        found = known.MODULES.get(instruction.argval)
-        if level != ("constant", 0) or found is None or sys.modules.get(instruction.argval) is not found:
+        name, by = instruction.argval, self.builtins().get("__import__")
+        found = known.MODULES.get(name)
+        known_way = level == ("constant", 0) and type(by) is types.BuiltinFunctionType
+        if not known_way or found is None or sys.modules.get(name) is not found:
             raise NotSimple(reasons.OBJECT)
         self.stack.append(Object(found, self.called))
 
