@@ -6,8 +6,8 @@ use std::str::Split;
 use crate::evaluate::{Held, LeftToPython};
 use crate::value::Value;
 
-/// Bytes of a text that is made larger: repeated, such texts could take all memory.
-pub(crate) const MAX_TEXT: usize = 4 << 20;
+/// Bytes of a text that is made larger: an expression may have hundreds of them.
+pub(crate) const MAX_TEXT: usize = 1 << 20;
 
 /// What `str.isspace` says of a character.
 pub(crate) fn is_space(found: char) -> bool {

@@ -120,18 +120,44 @@ fn check(line: &str, tally: &mut Tally) {
     }
 }
 
+/// A number for a longer run, or another one, of a test.
+fn setting(name: &str, usual: u32) -> u32 {
+    std::env::var(name).map_or(usual, |given| given.parse().unwrap())
+}
+
+/// `PYFUNC_FUNCTIONS` is how many in each version, `PYFUNC_SEED` makes them others.
 #[test]
 fn random_functions_have_the_values_that_cpython_computes() {
     for (minor, program) in interpreters() {
         let mut tally = Tally::default();
-        let seed = (2026 + minor).to_string();
-        for line in run(&program, "random_functions.py", &[&seed, "2000"]).lines() {
+        let count = setting("PYFUNC_FUNCTIONS", 2000);
+        let seed = (setting("PYFUNC_SEED", 2026) + minor).to_string();
+        let arguments = [&*seed, &count.to_string()];
+        for line in run(&program, "random_functions.py", &arguments).lines() {
             check(line, &mut tally);
         }
         println!("CPython 3.{minor}: {tally:?}");
         assert!(tally.equal > 4000, "CPython 3.{minor}: {tally:?}");
         assert!(tally.equal > 2 * tally.left, "CPython 3.{minor}: {tally:?}");
         assert!(tally.not_ours > 1000, "CPython 3.{minor}: {tally:?}");
+    }
+}
+
+/// `PYFUNC_PAIRS` is how many pairs of values each operation gets in each version.
+#[test]
+fn all_operations_have_the_values_that_cpython_computes() {
+    for (minor, program) in interpreters() {
+        let mut tally = Tally::default();
+        let pairs = setting("PYFUNC_PAIRS", 400).to_string();
+        let seed = (setting("PYFUNC_SEED", 2026) + minor).to_string();
+        for line in run(&program, "all_values.py", &[&seed, &pairs]).lines() {
+            check(line, &mut tally);
+        }
+        println!("CPython 3.{minor}: {tally:?}");
+        assert!(
+            tally.equal > 10 * tally.left,
+            "CPython 3.{minor}: {tally:?}"
+        );
     }
 }
 
@@ -179,12 +205,12 @@ fn check_floats(said: &str, counted: &mut BTreeMap<String, (usize, usize)>) {
     }
 }
 
-/// `PYFUNC_FLOATS` is their number for a longer run.
+/// `PYFUNC_FLOATS` is how many in each version, `PYFUNC_SEED` makes them others.
 #[test]
 fn random_floats_have_the_values_that_cpython_computes() {
-    let count = std::env::var("PYFUNC_FLOATS").unwrap_or("2000".to_owned());
+    let count = setting("PYFUNC_FLOATS", 2000).to_string();
     for (minor, program) in interpreters() {
-        let seed = (2026 + minor).to_string();
+        let seed = (setting("PYFUNC_SEED", 2026) + minor).to_string();
         let said = run(&program, "floats.py", &[&seed, &count]);
         let mut counted = BTreeMap::new();
         check_floats(&said, &mut counted);

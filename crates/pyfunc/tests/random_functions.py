@@ -21,7 +21,7 @@ from firesteel_pyfunc import NotSimple, compile_function  # noqa: E402
 warnings.simplefilter("ignore", SyntaxWarning)
 # Products of texts and large numbers raise an error.
 resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))
-# Larger values (characters, elements) are no products of expressions.
+# Larger values (characters, elements) are not printed.
 LARGE = 100_000
 source = random.Random(int(sys.argv[2]))
 pick = source.choice
@@ -169,7 +169,7 @@ EXPRESSIONS = {
         (type(«any») in (int, str))
         bool(«any|sequence»)
         math.«isnan|isinf|isfinite»(«float|int|bool»)
-        «all|any»(«sequence»)
+        «all|ANY»(«sequence»)
         («bool» «&|BAR|^» «bool»)
         operator.«eq|lt|ge|not_»(«NOTHING»)
     """,
@@ -217,7 +217,7 @@ EXPRESSIONS = {kind: [one.strip() for one in text.strip().split("\n")] for kind,
 INDEX = ["0", "-1", "1", "2", "9"]
 PART = ["1:", ":2", "-3:-1", "5:2", ":", f"-{2**63}:{2**63 - 1}", "::-1", "::2"]
 FORMATS = [".2f", "d", "5", "05d", ",", ">10", "<6", "^9", "+d", "x", ".1%", "08.3f", ",.2f", "e", "g", ".0f", "=+7", "_d", "s"]
-SPELLED = {"BAR": "|", "LEFT": "<<", "RIGHT": ">>", "LESS": "<", "NONE": "", "NOTHING": "x, y"}
+SPELLED = {"BAR": "|", "LEFT": "<<", "RIGHT": ">>", "LESS": "<", "NONE": "", "NOTHING": "x, y", "ANY": "any"}
 
 
 def sequence(depth=2):
@@ -311,7 +311,7 @@ def encoded(value):
     """A value as `pyfunc::Value::decode` reads it."""
     kind = type(value)
     if kind in (str, list, tuple) and len(value) > LARGE:
-        raise Unencodable
+        raise TooLong
     if value is None or kind is bool or (kind is int and -(2**63) <= value < 2**63):
         return value
     if kind is float:
@@ -324,7 +324,7 @@ def encoded(value):
 
 
 class TooLong(BaseException):
-    """Some powers of integers would take hours."""
+    """To compute, as some powers of integers, or to print."""
 
 
 def give_up(*_):
@@ -372,4 +372,5 @@ def main():
         print(json.dumps(found))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -57,7 +57,8 @@ class Object(Outside):
         if self.found is isinstance and not names and len(arguments) == 2 and type(arguments[1]) is Object:
             return ("call", "is of", [expressions(arguments[:1])[0], ("constant", arguments[1].instances())])
         if self.found is type and not names and len(arguments) == 1:
-            return TypeOf(expressions(arguments)[0])
+            (value,) = expressions(arguments)
+            return Object(type(value[1]), self.called) if value[0] == "constant" else TypeOf(value)
         if self.found is len and not names and len(arguments) == 1 and type(arguments[0]) is Object:
             return ("constant", arguments[0].length())
         return self.called(self.found, expressions(arguments), names)
