@@ -341,7 +341,7 @@ NOT_SIMPLE = {
     "effects": (reasons.ATTRIBUTE, lambda i: (counter.append(i), 1)),
     "an unknown method": (reasons.ATTRIBUTE, lambda i: (i.bit_length(), 1)),
     "an unknown function": (reasons.CALLABLE, lambda i: (math.hypot(i, i), 1)),
-    "text as index": (reasons.OPERATION, lambda i: ({"a": 1}["a"], i)),
+    "text as index": (reasons.OPERATION, lambda i: ({"a": i}["a"], i)),
     "endless calls": (reasons.SIZE, endless),
     "a result that is not used": (reasons.UNUSED, careless),
     "an argument that is not used": (reasons.INNER_FUNCTION, careful),

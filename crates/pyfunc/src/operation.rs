@@ -38,6 +38,8 @@ pub(crate) use operations;
 operations! {
     /// Operators, methods of texts and built-in functions.
     Operation;
+    /// `raise`: no value, but an error that Python raises.
+    Leave "leave" 0..=0,
     /// `a + b`
     Add "+" 2..=2,
     /// `a += b`, which changes lists.

@@ -28,7 +28,8 @@ ONE = [
     *(f"isinstance(x, {one})" for one in ("int", "float", "str", "bool", "list", "(tuple, str)", "NUMBERS", "dict")),
     *(f"type(x) is {one}" for one in ("int", "float", "str", "bool", "list", "tuple", "type(None)")),
     *(f"x[{one}]" for one in ("0", "-1", "1:", ":-1", "::-1", "::2", "5:0:-2", "-2::-1", ":")),
-    *("MAP.get(x)", "MAP.get(x, 7)", "MAP[x]", "LIST[x]", "LONG[x]", "'abc'[x]", "x.split(maxsplit=1)", "x.rsplit(None, 1)"),
+    *("MAP.get(x)", "MAP.get(x, 7)", "MAP[x]", "LIST[x]", "LONG[x]", "checked(x)", "imported(x)", "{1: 2, 'a': 3}[x]",),
+    *("'abc'[x]", "x.split(maxsplit=1)", "x.rsplit(None, 1)", "helper(x)", "place(x)"),
 ]  # fmt: skip
 TWO = [
     *(f"x {one} y" for one in ("+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>", "**")),

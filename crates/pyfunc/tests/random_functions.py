@@ -60,6 +60,16 @@ def imported(a):
     root = math.sqrt
     return plus(root(a), math.pi) if a not in known else [a, 1, "x", 2.5]
 
+def checked(a):
+    names = {"a": 1, 2: "two", None: 0.5}
+    kind = type(a)
+    if a in ("b", 7):
+        raise ValueError(f"not {a}")
+    assert a != -1, "less"
+    if kind is float:
+        raise TypeError from None
+    return names.get(a, {"x": 1}.get(a))
+
 def place(a, /, at=1, of=LIST, known=MAP):
     return of[at] if a in known else (a, known.get(at))
 """
@@ -208,6 +218,8 @@ EXPRESSIONS = {
         helper(b=«any», a=«any»)
         place(«any», of=LONG)
         imported(«float|any»)
+        checked(«any|'a'|2|7»)
+        {1: 'one', 'a': 2.5, (1, 2): None}[«any|1|True»]
         [1, "a", 2.5, None][«int|INDEX»]
         place(«any», at=«int|2»)
         None

@@ -31,6 +31,21 @@ def with_two(number, more):
     return number + more
 
 
+def storing_method(number):
+    method = str(1 / number).split  # noqa: F841
+    return number
+
+
+def storing_type(number):
+    kind = type(1 / number)  # noqa: F841
+    return number
+
+
+def storing_error(number):
+    error = ValueError(1 / number)  # noqa: F841
+    return number
+
+
 def importing(number):
     import sys
 
@@ -144,7 +159,12 @@ NOT_SIMPLE = [
     (reasons.OPERATION, lambda i: f"{i!a}"),
     (reasons.UNUSED, lambda i: "{0}".format(i, 1 / i)),
     (reasons.OPERATION, lambda i: i is i),
-    (reasons.OPERATION, lambda i: {1: i}),
+    (reasons.OPERATION, lambda i: {1: i}[1]),
+    (reasons.OPERATION, lambda i: {1: 2, **table, "a": i}[1]),
+    (reasons.OBJECT, lambda i: {1: 2}),
+    (reasons.OBJECT, storing_method),
+    (reasons.UNUSED, storing_type),
+    (reasons.UNUSED, storing_error),
     (reasons.OPERATION, unbound),
     (reasons.UNUSED, careless),
     (reasons.SIZE, endless),

@@ -17,7 +17,7 @@ import sys
 import types
 
 from . import known, outside, reasons, texts, versions
-from .outside import Object, Outside, Slice, applied, attribute, expressions, loaded
+from .outside import Object, Outside, Slice, TypeOf, applied, attribute, expressions, loaded
 from .reasons import NotSimple
 
 # Functions within functions, and instructions on all ways through them.
@@ -28,6 +28,8 @@ MAX_INSTRUCTIONS = 400
 FLAGS = 0xFFF
 SIMPLE = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS | inspect.CO_NESTED | inspect.CO_NOFREE
 VARIABLE = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+# The value on a way that ends with an error: Python raises it.
+LEFT_TO_PYTHON = ("call", "leave", [])
 # What takes a place on the stack beside a callable.
 NULL = object()
 
@@ -87,6 +89,8 @@ class Compiler:
                 found = ("constant", instruction.argval) if step == "return_constant" else reader.pop()
                 check_used(found, reader.computed, reader.conditions)
                 return found
+            if step == "leave":
+                return LEFT_TO_PYTHON
             if step == "jump" or step.startswith("branch_"):
                 if instruction.argval <= at:
                     raise NotSimple(reasons.LOOP)
@@ -219,8 +223,12 @@ class Reader:
 
     def not_lost(self, found):
         """An error in computing it must not be missed."""
+        if type(found) is TypeOf:
+            found = found.value
         if type(found) is tuple:
             self.computed.append(found)
+        elif type(found) is not Object:
+            raise NotSimple(reasons.OBJECT)
 
     def store_names(self, *names):
         # What was loaded before stays what it was.
@@ -331,6 +339,9 @@ class Reader:
         found = [one for one in places if isinstance(one, Outside)]
         if len(found) != 1:
             raise NotSimple(reasons.CALLABLE)
+        if type(found[0]) is Object and found[0].is_error():
+            for one in arguments:
+                self.not_lost(one)
         self.stack.append(found[0].call(arguments, names))
 
     def build(self, instruction, kind):
@@ -347,6 +358,33 @@ class Reader:
         if instruction.arg != 1 or begun[0] != "list" or added[0] != "constant" or type(added[1]) is not tuple:
             raise NotSimple(reasons.OPERATION)
         self.stack.append(("list", [*begun[1], *(("constant", one) for one in added[1])]))
+
+    def build_dictionary(self, instruction):
+        found = self.pop_all(2 * instruction.arg)
+        self.push_dictionary({}, zip(found[::2], found[1::2]))
+
+    def build_dictionary_of_keys(self, instruction):
+        *values, keys = self.pop_all(instruction.arg + 1)
+        self.push_dictionary({}, zip([("constant", key) for key in keys[1]], values))
+
+    def add_to_dictionary(self, instruction):
+        if instruction.arg != 1:
+            raise NotSimple(reasons.LOOP)
+        before, key, value = self.pop_any(3)
+        self.push_dictionary(before.found, [expressions([key, value])])
+
+    def update_dictionary(self, instruction):
+        before, more = self.pop_any(2)
+        if instruction.arg != 1 or type(more) is not Object or type(more.found) is not dict:
+            raise NotSimple(reasons.OPERATION)
+        self.push_dictionary({**before.found, **more.found}, [])
+
+    def push_dictionary(self, before, entries):
+        """A dictionary of constants, which is only read as one from outside is."""
+        entries = list(entries)
+        if not all(one[0] == "constant" and outside.is_constant(one[1]) for entry in entries for one in entry):
+            raise NotSimple(reasons.OPERATION)
+        self.stack.append(Object({**before, **{key[1]: value[1] for key, value in entries}}, self.called))
 
     def unpack(self, instruction):
         whole, count = self.pop(), instruction.arg

@@ -37,6 +37,7 @@ COUNTS = {
     **dict.fromkeys(("invert", "positive", "negative", "not", "is None", "abs", "len", "int", "float", "str"), (1, 1)),
     **dict.fromkeys(("repr", "ord", "chr", "sum", "sorted", "all", "any", "list of", "tuple of"), (1, 1)),
     **dict.fromkeys(("max of", "min of", "%d"), (1, 1)),
+    "leave": (0, 0),
     "round": (1, 2),
     "slice": (4, 4),
     **{"." + name: (fewest + 1, most + 1) for name, (fewest, most) in METHODS.items()},

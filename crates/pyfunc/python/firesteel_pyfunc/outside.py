@@ -61,7 +61,13 @@ class Object(Outside):
             return Object(type(value[1]), self.called) if value[0] == "constant" else TypeOf(value)
         if self.found is len and not names and len(arguments) == 1 and type(arguments[0]) is Object:
             return ("constant", arguments[0].length())
+        if self.is_error():
+            return self
         return self.called(self.found, expressions(arguments), names)
+
+    def is_error(self):
+        """Whether it is a class of errors, of which one is only there to be raised."""
+        return type(self.found) is type and issubclass(self.found, BaseException)
 
     def attribute(self, name):
         found = self.found
