@@ -22,7 +22,8 @@ fn main() {
         ),
         (
             "x * 2.5 + 1",
-            r#"[["argument",0],["constant",{"float":"4004000000000000"}],["call","*",[0,1]],["constant",1],["call","+",[2,3]]]"#,
+            r#"[["argument",0],["constant",{"float":"4004000000000000"}],["call","*",[0,1]],["constant",1],
+                ["call","+",[2,3]]]"#,
             vec![Value::Float(20.0)],
         ),
         (
@@ -32,7 +33,8 @@ fn main() {
         ),
         (
             "a / b if b else 0.0",
-            r#"[["argument",0],["argument",1],["call","/",[0,1]],["constant",{"float":"0000000000000000"}],["if",1,2,3]]"#,
+            r#"[["argument",0],["argument",1],["call","/",[0,1]],["constant",{"float":"0000000000000000"}],
+                ["if",1,2,3]]"#,
             vec![Value::Float(20.0), Value::Float(7.0)],
         ),
         (
@@ -47,7 +49,8 @@ fn main() {
         ),
         (
             "s == 'a' or s == 'b'",
-            r#"[["argument",0],["constant","a"],["constant","b"],["call","==",[0,1]],["call","==",[0,2]],["if",3,3,4]]"#,
+            r#"[["argument",0],["constant","a"],["constant","b"],["call","==",[0,1]],["call","==",[0,2]],
+                ["if",3,3,4]]"#,
             vec![text()],
         ),
         (
@@ -82,7 +85,8 @@ fn main() {
         ),
         (
             "math.sqrt(x * x + y * y)",
-            r#"[["argument",0],["argument",1],["call","*",[0,0]],["call","*",[1,1]],["call","+",[2,3]],["call","math.sqrt",[4]]]"#,
+            r#"[["argument",0],["argument",1],["call","*",[0,0]],["call","*",[1,1]],["call","+",[2,3]],
+                ["call","math.sqrt",[4]]]"#,
             vec![Value::Float(3.0), Value::Float(4.0)],
         ),
     ];

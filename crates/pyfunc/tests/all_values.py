@@ -12,12 +12,12 @@ from firesteel_pyfunc import known
 SEQUENCES = [[], (), [1, 2.0, True], ("a", "ä"), ["b", "a", ""], (0, -0.0), [None, [1]], (1, "a"), [1, 2], ["é"] * 3]
 VALUES = [*SINGLES, *SEQUENCES]
 MATH = [name for name, counts in known.MATH.items() if counts[0] == 1]
-CONVERSIONS = ["%d", "%5d", "%-5d", "%05d", "%+d", "% d", "%x", "%X", "%o", "%i", "%u", "%s", "%r", "%5s", "%-5s", "%.2s", "%f"]
-CONVERSIONS += ["%.2f", "%8.3f", "%-8.1f", "%e", "%.3g", "%g", "%+.1f", "%06.1f", "%E", "%F", "%-06d", "%+05d", "%.0f", "%%%d"]
+CONVERSIONS = "%d %5d %-5d %05d %+d %x %X %o %i %u %s %r %5s %-5s %.2s %f %.2f %8.3f %-8.1f %e %.3g %g %+.1f %06.1f %E"
+CONVERSIONS = [*CONVERSIONS.split(), "%F", "% d", "%-06d", "%+05d", "%.0f", "%%%d"]
 ONE = [
     *(f"x.{name}()" for name, (fewest, _) in known.METHODS.items() if fewest == 0),
-    *(f"{name}(x)" for name in ("abs", "len", "int", "float", "str", "repr", "ord", "chr", "bool", "round", "sum", "sorted")),
-    *(f"{name}(x)" for name in ("all", "any", "list", "tuple", "max", "min", "format")),
+    *(f"{name}(x)" for name in ("abs", "len", "int", "float", "str", "repr", "ord", "chr", "bool", "round", "sum")),
+    *(f"{name}(x)" for name in ("all", "any", "list", "tuple", "max", "min", "format", "sorted")),
     *(f"math.{name}(x)" for name in MATH),
     *(f"f'{{x:{one}}}'" for one in FORMATS),
     *(f"f'{{x!s:{one}}}'" for one in FORMATS),
@@ -37,10 +37,12 @@ TWO = [
     *(f"x.{name}(y)" for name, (fewest, most) in known.METHODS.items() if fewest <= 1 <= most),
     *(f"{name}(x, y)" for name in ("divmod", "max", "min", "round", "format")),
     *(f"math.{name}(x, y)" for name, (_, most) in known.MATH.items() if most == 2),
-    *("x[y]", "x[y:]", "x[:y]", "x[::y]", "x[y::-1]", "x.replace(y, '-')", "x.replace('a', y, 1)", "x.replace('a', '+', y)"),
-    *("x.center(y, '*')", "x.ljust(7, y)", "x.split(y, 1)", "x.rsplit(y, 1)", "x.split(',', y)", "x.rsplit(None, y)"),
-    *("f'{x}{y}'", "f'{x:{y}}'", "'%s-%d' % (x, y)", "'{1}{0:>5}'.format(x, y)", "sum([x, y])", "sorted([x, y])", "y.join([x, x])"),
-    *("x.isdigit() if y else -x", "(x, 1) == (y, 1)", "[x] < [y]", "x == y or x is None", "x in (y, 1, 2)", "max([x, y, 1])"),
+    *("x[y]", "x[y:]", "x[:y]", "x[::y]", "x[y::-1]", "x.replace(y, '-')", "x.replace('a', y, 1)"),
+    *("x.replace('a', '+', y)", "x.center(y, '*')", "x.ljust(7, y)", "x.split(y, 1)", "x.rsplit(y, 1)"),
+    *("x.split(',', y)", "x.rsplit(None, y)"),
+    *("f'{x}{y}'", "f'{x:{y}}'", "'%s-%d' % (x, y)", "'{1}{0:>5}'.format(x, y)", "y.join([x, x])"),
+    *("sum([x, y])", "sorted([x, y])", "x.isdigit() if y else -x"),
+    *("(x, 1) == (y, 1)", "[x] < [y]", "x == y or x is None", "x in (y, 1, 2)", "max([x, y, 1])"),
 ]  # fmt: skip
 
 

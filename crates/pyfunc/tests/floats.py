@@ -1,6 +1,7 @@
 """Floats at random and what CPython makes of them: lines of an operation, the number of its arguments, these, and its
-value, with a space between two. Floats are their 64 bits in hexadecimal digits with an `f` in front, other values are as they are
-written; what raises an error has no value. Before them is a line of JSON with how few and how many arguments operations have.
+value, with a space between two. Floats are their 64 bits in hexadecimal digits with an `f` in front, other values are
+as they are written; what raises an error has no value. Before them is a line of JSON with how few and how many
+arguments operations have.
 
 usage: floats.py DIRECTORY_OF_FIRESTEEL_PYFUNC SEED COUNT"""
 
@@ -18,7 +19,7 @@ from firesteel_pyfunc import known  # noqa: E402
 source = random.Random(int(sys.argv[2]))
 FORMATS = [".0f", ".1f", ".2f", ".3f", ".10f", "f", ".2%", "e", ".0e", ".3e", "g", ".3g", ".15g", ",.2f", ",", "+",
            "010.3f"]  # fmt: skip
-ONE = {"math." + name: getattr(math, name) for name, counts in known.MATH.items() if counts[0] == 1 and hasattr(math, name)}
+ONE = {"math." + name: getattr(math, name) for name, (fewest, _) in known.MATH.items() if fewest == 1}
 TWO = {"math." + name: getattr(math, name) for name in ("log", "pow", "atan2", "fmod", "copysign")}
 OPERATORS = {"**": operator.pow, "//": operator.floordiv, "%": operator.mod, "<": operator.lt, "==": operator.eq}
 

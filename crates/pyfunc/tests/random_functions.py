@@ -32,9 +32,9 @@ FLOATS = [
     9007199254740993.0, math.inf, -math.inf, math.nan,
 ]  # fmt: skip
 TEXTS = [
-    "", " ", "a", "b", "ab", "a b", " a\tb ", "0", "-7", "1_000", " 12 ", "1e5", "nan", "ä", "ÄÖ", "ß", "İ", "²", "e\u0301",
-    "\U0001f600", "a,b,c", ",", ",a,,b,", "\x1c", "\u2003x", "\0", "it's A", "aaa", "ABC", "a\r\nb\n\rc", "a\u2028b", "%s",
-    "{}", "\\", "5.2f", "x\U0001f600y",
+    "", " ", "a", "b", "ab", "a b", " a\tb ", "0", "-7", "1_000", " 12 ", "1e5", "nan", "ä", "ÄÖ", "ß", "İ", "²",
+    "e\u0301", "\U0001f600", "a,b,c", ",", ",a,,b,", "\x1c", "\u2003x", "\0", "it's A", "aaa", "ABC", "a\r\nb\n\rc",
+    "a\u2028b", "%s", "{}", "\\", "5.2f", "x\U0001f600y",
 ]  # fmt: skip
 SINGLES = [*INTS, *FLOATS, *TEXTS, True, False, None]
 KINDS = {"int": INTS, "float": FLOATS, "str": TEXTS, "bool": [True, False], "any": SINGLES}
@@ -42,7 +42,7 @@ KINDS = {"int": INTS, "float": FLOATS, "str": TEXTS, "bool": [True, False], "any
 OUTSIDE = """
 import math, operator, string
 from math import floor, sqrt
-MAP = {1: "one", "a": 1, None: None, 0.5: (1, "x"), "b": -0.0, (1, "a"): "pair", 2.0: 2, "ab": 3.5, False: "zero", -7: 7}
+MAP = {1: "one", "a": 1, None: None, 0.5: (1, "x"), "b": -0.0, (1, "a"): "pair", 2.0: 2, "ab": 3.5, False: "zero"}
 SET = {1, "a", 2.5, (1, 2), "ß", None, 2**62}
 FROZEN = frozenset(SET)
 LIST = [1, "a", 2.5, None, "ab", True]
@@ -228,7 +228,10 @@ EXPRESSIONS = {
 EXPRESSIONS = {kind: [one.strip() for one in text.strip().split("\n")] for kind, text in EXPRESSIONS.items()}
 INDEX = ["0", "-1", "1", "2", "9"]
 PART = ["1:", ":2", "-3:-1", "5:2", ":", f"-{2**63}:{2**63 - 1}", "::-1", "::2"]
-FORMATS = [".2f", "d", "5", "05d", ",", ">10", "<6", "^9", "+d", "x", ".1%", "08.3f", ",.2f", "e", "g", ".0f", "=+7", "_d", "s"]
+FORMATS = [
+    ".2f", "d", "5", "05d", ",", ">10", "<6", "^9", "+d", "x", ".1%", "08.3f", ",.2f", "e", "g", ".0f", "=+7", "_d",
+    "s",
+]  # fmt: skip
 SPELLED = {"BAR": "|", "LEFT": "<<", "RIGHT": ">>", "LESS": "<", "NONE": "", "NOTHING": "x, y", "ANY": "any"}
 
 
@@ -307,7 +310,8 @@ def function():
             names += [(f"a{number}", "any"), (f"b{number}", "any")]
         else:
             changed, kind = pick(names)
-            lines.append(f"{changed} {pick(['+=', '+=', '-=', '*=', '//=', '%=', '|=', '>>='])} {expression(1, kind, names)}")
+            operator = pick(["+=", "+=", "-=", "*=", "//=", "%=", "|=", ">>="])
+            lines.append(f"{changed} {operator} {expression(1, kind, names)}")
     # Variables that are not used are not simple.
     used = [name for name, _ in names[2:]]
     result = expression(source.randrange(1, 4), pick([*KINDS, "sequence"]), names)

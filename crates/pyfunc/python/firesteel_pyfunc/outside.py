@@ -1,4 +1,4 @@
-"""What is on the stack beside expressions: objects from outside of the function, and what is only there to be called."""
+"""What is on the stack beside expressions: objects from outside of the function, what is only there to be called."""
 
 from . import known, reasons, texts
 from .reasons import NotSimple
