@@ -2,9 +2,18 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Deref;
 
-use crate::expression::{Expression, Operation};
-use crate::text::{Pieces, is_space};
+use crate::compare::{equal, extreme, is_in, order, sorted};
+use crate::expression::{Expression, Read};
+use crate::format::{formatted, repr_of, str_of};
+use crate::interpreter::Interpreter;
+use crate::math::math;
+use crate::methods::method;
+use crate::number::{arithmetic, of_one, rounded};
+use crate::operation::Operation;
+use crate::sequence::{concatenated, element, repeated, slice, slice_between, sum};
+use crate::text::Pieces;
 use crate::value::Value;
 
 /// The interpreter must call the function itself.
@@ -12,59 +21,37 @@ use crate::value::Value;
 #[error("left to Python")]
 pub struct LeftToPython;
 
-/// What depends on the interpreter and its version of Unicode.
-pub trait Interpreter {
-    /// `int(text)`
-    ///
-    /// # Errors
-    /// It raises an error, or the number has more than 64 bits.
-    fn int(&self, text: &str) -> Result<i64, LeftToPython>;
-
-    /// `float(text)`
-    ///
-    /// # Errors
-    /// It raises an error.
-    fn float(&self, text: &str) -> Result<f64, LeftToPython>;
-
-    /// `text.lower()`
-    ///
-    /// # Errors
-    /// It raises an error.
-    fn lower(&self, text: &str) -> Result<String, LeftToPython>;
-
-    /// `text.upper()`
-    ///
-    /// # Errors
-    /// It raises an error.
-    fn upper(&self, text: &str) -> Result<String, LeftToPython>;
+/// A value that is only read: one that was there, or a new one.
+#[derive(Debug)]
+pub(crate) enum Held<'a, 'v> {
+    There(&'a Value<'v>),
+    /// Its texts need no copies.
+    Constant(&'v Value<'static>),
+    New(Value<'v>),
 }
 
-/// No interpreter at hand: everything that needs one is left to Python.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoInterpreter;
-
-impl Interpreter for NoInterpreter {
-    fn int(&self, _: &str) -> Result<i64, LeftToPython> {
-        Err(LeftToPython)
-    }
-
-    fn float(&self, _: &str) -> Result<f64, LeftToPython> {
-        Err(LeftToPython)
-    }
-
-    fn lower(&self, _: &str) -> Result<String, LeftToPython> {
-        Err(LeftToPython)
-    }
-
-    fn upper(&self, _: &str) -> Result<String, LeftToPython> {
-        Err(LeftToPython)
+impl<'v> Held<'_, 'v> {
+    pub(crate) fn into_value(self) -> Value<'v> {
+        match self {
+            Held::There(value) => value.clone(),
+            Held::Constant(value) => value.borrowed(),
+            Held::New(value) => value,
+        }
     }
 }
 
-/// Integers up to this size are exact as floating-point numbers.
-const EXACT_AS_FLOAT: u64 = 1 << 53;
-/// Bytes that `replace` may put into a text.
-const MAX_REPLACED: usize = 16 << 20;
+impl<'v> Deref for Held<'_, 'v> {
+    type Target = Value<'v>;
+
+    #[inline]
+    fn deref(&self) -> &Value<'v> {
+        match self {
+            Held::There(value) => value,
+            Held::Constant(value) => value,
+            Held::New(value) => value,
+        }
+    }
+}
 
 impl Expression {
     /// The value for these arguments; `python` does what depends on the interpreter.
@@ -76,6 +63,46 @@ impl Expression {
         python: &dyn Interpreter,
         arguments: &[Value<'v>],
     ) -> Result<Value<'v>, LeftToPython> {
+        match self {
+            Self::Argument(index) => arguments.get(*index).cloned().ok_or(LeftToPython),
+            Self::Constant(value) => Ok(value.borrowed()),
+            Self::If(parts) => way(parts, python, arguments)?.value(python, arguments),
+            Self::Call(operation, inner) => match self.scalar(arguments) {
+                Some(found) => Ok(found.value()),
+                None => call(python, arguments, *operation, inner),
+            },
+            _ => self.put_together(python, arguments),
+        }
+    }
+
+    /// The value for reading only, without a copy of an argument or constant.
+    fn held<'a, 'v>(
+        &'v self,
+        python: &dyn Interpreter,
+        arguments: &'a [Value<'v>],
+    ) -> Result<Held<'a, 'v>, LeftToPython> {
+        match self {
+            Self::Argument(index) => {
+                let found = arguments.get(*index);
+                found.map(Held::There).ok_or(LeftToPython)
+            }
+            Self::Constant(value) => Ok(Held::Constant(value)),
+            Self::If(parts) => way(parts, python, arguments)?.held(python, arguments),
+            Self::Call(operation, inner) => Ok(Held::New(match self.scalar(arguments) {
+                Some(found) => found.value(),
+                None => call(python, arguments, *operation, inner)?,
+            })),
+            _ => self.put_together(python, arguments).map(Held::New),
+        }
+    }
+
+    /// The value of what is no operation.
+    fn put_together<'v>(
+        &'v self,
+        python: &dyn Interpreter,
+        arguments: &[Value<'v>],
+    ) -> Result<Value<'v>, LeftToPython> {
+        let held = |one: &'v Self| one.held(python, arguments);
         let all = |inner: &'v [Self]| -> Result<Vec<Value<'v>>, LeftToPython> {
             inner
                 .iter()
@@ -83,370 +110,217 @@ impl Expression {
                 .collect()
         };
         match self {
-            Self::Argument(index) => arguments.get(*index).cloned().ok_or(LeftToPython),
-            Self::Constant(value) => Ok(value.borrowed()),
             Self::Tuple(inner) => all(inner).map(Value::Tuple),
             Self::List(inner) => all(inner).map(Value::List),
             Self::Element { of, at, len } => {
                 // Usually one of few pieces is wanted.
                 if let (Self::Call(Operation::Split, inner), Ok(at), None) =
                     (&**of, usize::try_from(*at), len)
-                    && let Some(text) = inner.first()
-                    && let Value::Str(Cow::Borrowed(text)) = text.value(python, arguments)?
+                    && let [text, rest @ ..] = inner.as_slice()
+                    && rest.len() < 2
+                    && let Value::Str(Cow::Borrowed(text)) = *held(text)?
                 {
-                    let rest = inner.get(1..).unwrap_or_default();
                     return Pieces::new(text, &all(rest)?)?
                         .nth(at)
                         .map(|piece| Value::Str(Cow::Borrowed(piece)))
                         .ok_or(LeftToPython);
                 }
-                element(of.value(python, arguments)?, *at, *len)
+                element(held(of)?, *at, *len)
             }
-            Self::Slice { of, start, stop } => slice(of.value(python, arguments)?, *start, *stop),
-            Self::If(parts) => {
-                let [condition, yes, no] = &**parts;
-                let way = match condition.value(python, arguments)?.is_true() {
-                    true => yes,
-                    false => no,
-                };
-                way.value(python, arguments)
+            Self::Slice { of, start, stop } => slice(held(of)?, *start, *stop),
+            Self::Read { table, read, inner } => {
+                let mut inner = inner.iter().map(held);
+                let key = inner.next().ok_or(LeftToPython)??;
+                let other = inner.next().transpose()?;
+                let found = table.get(&key)?;
+                Ok(match (read, found) {
+                    (Read::Contains, found) => Value::Bool(found.is_some()),
+                    (_, Some(found)) => found.borrowed(),
+                    (Read::Item, None) => return Err(LeftToPython),
+                    (Read::Get, None) => other.map_or(Value::None, Held::into_value),
+                })
             }
-            Self::Call(operation, inner) => match inner.as_slice() {
-                [one] => unary(python, *operation, one.value(python, arguments)?),
-                [one, two] => {
-                    let (one, two) = (one.value(python, arguments)?, two.value(python, arguments)?);
-                    binary(*operation, one, two)
-                }
-                inner => match (operation, all(inner)?.as_slice()) {
-                    (Operation::Replace, [Value::Str(text), Value::Str(from), Value::Str(to)]) => {
-                        replace(text, from, to)
-                    }
-                    _ => Err(LeftToPython),
-                },
-            },
+            _ => self.value(python, arguments),
         }
     }
 }
 
-impl Value<'_> {
-    /// Whether Python's `if` takes it for true.
-    pub fn is_true(&self) -> bool {
-        match self {
-            Value::None => false,
-            Value::Bool(value) => *value,
-            Value::Int(value) => *value != 0,
-            Value::Float(value) => *value != 0.0,
-            Value::Str(text) => !text.is_empty(),
-            Value::List(values) | Value::Tuple(values) => !values.is_empty(),
-        }
-    }
-
-    fn as_float(&self) -> Option<f64> {
-        match self {
-            // Rounded as Python rounds.
-            Value::Int(value) => Some(*value as f64),
-            Value::Float(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    fn is_exact_as_float(&self) -> bool {
-        match self {
-            Value::Int(value) => value.unsigned_abs() <= EXACT_AS_FLOAT,
-            Value::Float(_) => true,
-            _ => false,
-        }
-    }
-}
-
-fn replace(text: &str, from: &str, to: &str) -> Result<Value<'static>, LeftToPython> {
-    let most = text.len().checked_div(from.len()).ok_or(LeftToPython)?;
-    // Replacements in replacements could make any text that there is memory for.
-    if most.saturating_mul(to.len()) > MAX_REPLACED {
-        return Err(LeftToPython);
-    }
-    Ok(Value::Str(Cow::Owned(text.replace(from, to))))
-}
-
-fn element(of: Value<'_>, at: i64, len: Option<usize>) -> Result<Value<'_>, LeftToPython> {
-    let mut values = match of {
-        Value::List(values) | Value::Tuple(values) => values,
-        // A character.
-        Value::Str(text) if len.is_none() => {
-            let stop = if at == -1 {
-                None
-            } else {
-                Some(at.checked_add(1).ok_or(LeftToPython)?)
-            };
-            let found = part(text, |text| slice_of(text, Some(at), stop));
-            return (!found.is_empty())
-                .then_some(Value::Str(found))
-                .ok_or(LeftToPython);
-        }
-        _ => return Err(LeftToPython),
+/// The expression that a condition chooses.
+#[inline]
+fn way<'e>(
+    parts: &'e [Expression; 3],
+    python: &dyn Interpreter,
+    arguments: &[Value<'e>],
+) -> Result<&'e Expression, LeftToPython> {
+    let [condition, yes, no] = parts;
+    let holds = match condition.truth(arguments) {
+        Some(found) => found,
+        None => condition.held(python, arguments)?.is_true(),
     };
-    if len.is_some_and(|len| len != values.len()) {
-        return Err(LeftToPython);
-    }
-    let at = if at < 0 { at + values.len() as i64 } else { at };
-    match usize::try_from(at) {
-        Ok(at) if at < values.len() => Ok(values.swap_remove(at)),
+    Ok(if holds { yes } else { no })
+}
+
+fn call<'v>(
+    python: &dyn Interpreter,
+    arguments: &[Value<'v>],
+    operation: Operation,
+    inner: &'v [Expression],
+) -> Result<Value<'v>, LeftToPython> {
+    let held = |one: &'v Expression| one.held(python, arguments);
+    match inner {
+        [one] => unary(python, operation, held(one)?),
+        [one, two] => binary(python, operation, held(one)?, held(two)?),
+        [of, start, stop, step] if operation == Operation::SliceBetween => {
+            let (of, start, stop, step) = (held(of)?, held(start)?, held(stop)?, held(step)?);
+            slice_between(of, [&start, &stop, &step])
+        }
+        [one, two, three] => {
+            let (one, two, three) = (held(one)?, held(two)?, held(three)?);
+            method(python, operation, &one, &[&two, &three])
+        }
+        [one, two, three, four] => {
+            let (one, two, three, four) = (held(one)?, held(two)?, held(three)?, held(four)?);
+            method(python, operation, &one, &[&two, &three, &four])
+        }
         _ => Err(LeftToPython),
     }
-}
-
-/// The edges of a slice of so many elements, as Python finds them.
-fn edges(len: usize, start: Option<i64>, stop: Option<i64>) -> (usize, usize) {
-    let len = len as i64;
-    let edge = |at: i64| (if at < 0 { at.saturating_add(len) } else { at }).clamp(0, len);
-    let start = start.map_or(0, edge);
-    let stop = stop.map_or(len, edge).max(start);
-    (start as usize, stop as usize)
-}
-
-fn slice(of: Value<'_>, start: Option<i64>, stop: Option<i64>) -> Result<Value<'_>, LeftToPython> {
-    let elements = |mut values: Vec<_>| {
-        let (start, stop) = edges(values.len(), start, stop);
-        values.truncate(stop);
-        values.split_off(start)
-    };
-    match of {
-        Value::Str(text) => Ok(Value::Str(part(text, |text| slice_of(text, start, stop)))),
-        Value::List(values) => Ok(Value::List(elements(values))),
-        Value::Tuple(values) => Ok(Value::Tuple(elements(values))),
-        _ => Err(LeftToPython),
-    }
-}
-
-/// A part of a text by numbers of characters.
-fn slice_of(text: &str, start: Option<i64>, stop: Option<i64>) -> &str {
-    if text.is_ascii() {
-        let (start, stop) = edges(text.len(), start, stop);
-        return text.get(start..stop).unwrap_or_default();
-    }
-    let (start, stop) = edges(text.chars().count(), start, stop);
-    let place = |at| {
-        text.char_indices()
-            .nth(at)
-            .map_or(text.len(), |(place, _)| place)
-    };
-    text.get(place(start)..place(stop)).unwrap_or_default()
 }
 
 fn unary<'v>(
     python: &dyn Interpreter,
     operation: Operation,
-    value: Value<'v>,
+    value: Held<'_, 'v>,
 ) -> Result<Value<'v>, LeftToPython> {
-    Ok(match (operation, value) {
-        (Operation::Not, value) => Value::Bool(!value.is_true()),
-        (Operation::IsNone, value) => Value::Bool(value == Value::None),
-        (Operation::Negative, Value::Int(value)) => {
-            Value::Int(value.checked_neg().ok_or(LeftToPython)?)
-        }
-        (Operation::Negative, Value::Float(value)) => Value::Float(-value),
-        (Operation::Absolute, Value::Int(value)) => {
-            Value::Int(value.checked_abs().ok_or(LeftToPython)?)
-        }
-        (Operation::Absolute, Value::Float(value)) => Value::Float(value.abs()),
-        (Operation::Len, Value::Str(text)) => Value::Int(text.chars().count() as i64),
-        (Operation::Len, Value::List(values) | Value::Tuple(values)) => {
-            Value::Int(values.len() as i64)
-        }
-        (Operation::Int, Value::Int(value)) => Value::Int(value),
-        (Operation::Int, Value::Float(value)) if value.abs() <= EXACT_AS_FLOAT as f64 => {
-            Value::Int(value as i64)
-        }
-        (Operation::Int, Value::Str(text)) => match text.parse() {
-            Ok(value) => Value::Int(value),
-            // Python reads more than that.
-            Err(_) => Value::Int(python.int(&text)?),
-        },
-        (Operation::Float, value @ (Value::Int(_) | Value::Float(_))) => {
-            Value::Float(value.as_float().ok_or(LeftToPython)?)
-        }
-        (Operation::Float, Value::Str(text)) => match text.parse() {
-            Ok(value) => Value::Float(value),
-            Err(_) => Value::Float(python.float(&text)?),
-        },
-        (Operation::Str, Value::Str(text)) => Value::Str(text),
-        (Operation::Str, Value::Int(value)) => Value::Str(Cow::Owned(value.to_string())),
-        (Operation::Split, Value::Str(text)) => split(text, &[])?,
-        (Operation::Strip, Value::Str(text)) => {
-            Value::Str(part(text, |text| text.trim_matches(is_space)))
-        }
-        (Operation::StripStart, Value::Str(text)) => {
-            Value::Str(part(text, |text| text.trim_start_matches(is_space)))
-        }
-        (Operation::StripEnd, Value::Str(text)) => {
-            Value::Str(part(text, |text| text.trim_end_matches(is_space)))
-        }
-        (Operation::Lower, Value::Str(text)) if text.is_ascii() => {
-            Value::Str(Cow::Owned(text.to_ascii_lowercase()))
-        }
-        (Operation::Upper, Value::Str(text)) if text.is_ascii() => {
-            Value::Str(Cow::Owned(text.to_ascii_uppercase()))
-        }
-        // By the interpreter's own version of Unicode.
-        (Operation::Lower, Value::Str(text)) => Value::Str(Cow::Owned(python.lower(&text)?)),
-        (Operation::Upper, Value::Str(text)) => Value::Str(Cow::Owned(python.upper(&text)?)),
-        _ => return Err(LeftToPython),
-    })
-}
-
-fn binary<'v>(
-    operation: Operation,
-    one: Value<'v>,
-    two: Value<'v>,
-) -> Result<Value<'v>, LeftToPython> {
-    use Operation::{
-        Add, AddInPlace, Divide, EndsWith, Equal, FloorDivide, Greater, GreaterOrEqual, In, Less,
-        LessOrEqual, Max, Min, Modulo, Multiply, NotEqual, NotIn, Split, StartsWith, Strip,
-        StripEnd, StripStart, Subtract,
-    };
+    let elements = || value.elements().ok_or(LeftToPython);
     Ok(match operation {
-        AddInPlace if matches!(one, Value::List(_)) => return Err(LeftToPython),
-        AddInPlace => return arithmetic(Add, one, two),
-        Add | Subtract | Multiply | Divide | FloorDivide | Modulo => {
-            return arithmetic(operation, one, two);
+        Operation::Not => Value::Bool(!value.is_true()),
+        Operation::IsNone => Value::Bool(matches!(*value, Value::None)),
+        Operation::Len => Value::Int(match value.as_str() {
+            Some(text) => text.chars().count() as i64,
+            None => elements()?.len() as i64,
+        }),
+        Operation::Int => match value.as_str() {
+            Some(text) => Value::Int(match text.parse() {
+                Ok(found) => found,
+                // Python reads more than that.
+                Err(_) => python.int(text)?,
+            }),
+            None => of_one(operation, &value).ok_or(LeftToPython)?,
+        },
+        Operation::Float => match value.as_str() {
+            Some(text) => Value::Float(match text.parse() {
+                Ok(found) => found,
+                Err(_) => python.float(text)?,
+            }),
+            None => of_one(operation, &value).ok_or(LeftToPython)?,
+        },
+        Operation::Positive
+        | Operation::Negative
+        | Operation::Absolute
+        | Operation::Invert
+        | Operation::Round
+        | Operation::IntToWrite => of_one(operation, &value).ok_or(LeftToPython)?,
+        Operation::Str if value.as_str().is_some() => value.into_value(),
+        Operation::Str => Value::Str(Cow::Owned(str_of(&value)?.into_owned())),
+        Operation::Repr => Value::Str(Cow::Owned(repr_of(&value)?)),
+        Operation::Ord => Value::Int(one_char(value.as_str())?.into()),
+        Operation::Chr => {
+            let found = value.as_int().and_then(|code| u32::try_from(code).ok());
+            let found = found.and_then(char::from_u32).ok_or(LeftToPython)?;
+            Value::Str(Cow::Owned(found.into()))
         }
-        Equal => Value::Bool(compare(&one, &two)? == Some(Ordering::Equal)),
-        NotEqual => Value::Bool(compare(&one, &two)? != Some(Ordering::Equal)),
-        Less => Value::Bool(compare(&one, &two)?.is_some_and(Ordering::is_lt)),
-        LessOrEqual => Value::Bool(compare(&one, &two)?.is_some_and(Ordering::is_le)),
-        Greater => Value::Bool(compare(&one, &two)?.is_some_and(Ordering::is_gt)),
-        GreaterOrEqual => Value::Bool(compare(&one, &two)?.is_some_and(Ordering::is_ge)),
-        In => Value::Bool(is_in(&one, &two)?),
-        NotIn => Value::Bool(!is_in(&one, &two)?),
-        Max if compare(&two, &one)?.is_some_and(Ordering::is_gt) => two,
-        Min if compare(&two, &one)?.is_some_and(Ordering::is_lt) => two,
-        Max | Min => one,
-        _ => {
-            let (Value::Str(text), Value::Str(other)) = (one, two) else {
-                return Err(LeftToPython);
-            };
-            let one_of = |found: char| other.contains(found);
-            match operation {
-                StartsWith => Value::Bool(text.starts_with(&*other)),
-                EndsWith => Value::Bool(text.ends_with(&*other)),
-                Split => return split(text, &[Value::Str(other)]),
-                Strip => Value::Str(part(text, |text| text.trim_matches(one_of))),
-                StripStart => Value::Str(part(text, |text| text.trim_start_matches(one_of))),
-                StripEnd => Value::Str(part(text, |text| text.trim_end_matches(one_of))),
-                _ => return Err(LeftToPython),
-            }
-        }
+        Operation::MaxOf => extreme(elements()?, Ordering::Greater)?.clone(),
+        Operation::MinOf => extreme(elements()?, Ordering::Less)?.clone(),
+        Operation::Sum => Value::Int(sum(elements()?).ok_or(LeftToPython)?),
+        Operation::Sorted => Value::List(sorted(elements()?)?),
+        Operation::All => Value::Bool(elements()?.iter().all(Value::is_true)),
+        Operation::Any => Value::Bool(elements()?.iter().any(Value::is_true)),
+        Operation::ListOf => Value::List(elements()?.to_vec()),
+        Operation::TupleOf => Value::Tuple(elements()?.to_vec()),
+        Operation::Math(function) => math(function, &[&value])?,
+        _ => return method(python, operation, &value, &[]),
     })
 }
 
-/// A part of a text, of which nothing is copied if it is borrowed.
-fn part<'v>(text: Cow<'v, str>, part: impl Fn(&str) -> &str) -> Cow<'v, str> {
-    match text {
-        Cow::Borrowed(text) => Cow::Borrowed(part(text)),
-        Cow::Owned(text) => Cow::Owned(part(&text).to_owned()),
-    }
-}
-
-fn split<'v>(text: Cow<'v, str>, separator: &[Value<'v>]) -> Result<Value<'v>, LeftToPython> {
-    let owned = |piece: &str| Value::Str(Cow::Owned(piece.to_owned()));
-    Ok(Value::List(match text {
-        Cow::Borrowed(text) => Pieces::new(text, separator)?
-            .map(|piece| Value::Str(Cow::Borrowed(piece)))
-            .collect(),
-        Cow::Owned(text) => Pieces::new(&text, separator)?.map(owned).collect(),
-    }))
-}
-
-fn arithmetic<'v>(
-    operation: Operation,
-    one: Value<'v>,
-    two: Value<'v>,
-) -> Result<Value<'v>, LeftToPython> {
-    match (one, two) {
-        (Value::Int(one), Value::Int(two)) => match operation {
-            Operation::Add => one.checked_add(two).map(Value::Int),
-            Operation::Subtract => one.checked_sub(two).map(Value::Int),
-            Operation::Multiply => one.checked_mul(two).map(Value::Int),
-            Operation::FloorDivide => floor_divide(one, two).map(Value::Int),
-            Operation::Modulo => modulo(one, two).map(Value::Int),
-            Operation::Divide => {
-                let exact =
-                    one.unsigned_abs() <= EXACT_AS_FLOAT && two.unsigned_abs() <= EXACT_AS_FLOAT;
-                (exact && two != 0).then(|| Value::Float(one as f64 / two as f64))
-            }
-            _ => None,
-        }
-        .ok_or(LeftToPython),
-        (Value::Str(one), Value::Str(two)) if operation == Operation::Add => {
-            Ok(Value::Str(one + two))
-        }
-        (Value::List(mut one), Value::List(two)) if operation == Operation::Add => {
-            one.extend(two);
-            Ok(Value::List(one))
-        }
-        (Value::Tuple(mut one), Value::Tuple(two)) if operation == Operation::Add => {
-            one.extend(two);
-            Ok(Value::Tuple(one))
-        }
-        (one, two) => {
-            let (Some(one), Some(two)) = (one.as_float(), two.as_float()) else {
-                return Err(LeftToPython);
-            };
-            match operation {
-                Operation::Add => Ok(Value::Float(one + two)),
-                Operation::Subtract => Ok(Value::Float(one - two)),
-                Operation::Multiply => Ok(Value::Float(one * two)),
-                Operation::Divide if two != 0.0 => Ok(Value::Float(one / two)),
-                _ => Err(LeftToPython),
-            }
-        }
-    }
-}
-
-fn floor_divide(one: i64, two: i64) -> Option<i64> {
-    let quotient = one.checked_div(two)?;
-    let rounded_up = one % two != 0 && (one < 0) != (two < 0);
-    Some(quotient - i64::from(rounded_up))
-}
-
-/// Python's remainder has the sign of the divisor.
-fn modulo(one: i64, two: i64) -> Option<i64> {
-    let rest = one.checked_rem(two)?;
-    Some(if rest != 0 && (rest < 0) != (two < 0) {
-        rest + two
-    } else {
-        rest
-    })
-}
-
-/// The order of two values of which Python knows one; `None` if one of them is not a number.
-fn compare(one: &Value<'_>, two: &Value<'_>) -> Result<Option<Ordering>, LeftToPython> {
-    match (one, two) {
-        (Value::Int(one), Value::Int(two)) => Ok(Some(one.cmp(two))),
-        // By code points, as Python does.
-        (Value::Str(one), Value::Str(two)) => Ok(Some(one.cmp(two))),
-        (one, two) if one.is_exact_as_float() && two.is_exact_as_float() => {
-            let (one, two) = (
-                one.as_float().ok_or(LeftToPython)?,
-                two.as_float().ok_or(LeftToPython)?,
-            );
-            Ok(one.partial_cmp(&two))
-        }
+/// The code of the only character of a text.
+fn one_char(text: Option<&str>) -> Result<u32, LeftToPython> {
+    let mut chars = text.ok_or(LeftToPython)?.chars();
+    match (chars.next(), chars.next()) {
+        (Some(one), None) => Ok(one.into()),
         _ => Err(LeftToPython),
     }
 }
 
-fn is_in(one: &Value<'_>, two: &Value<'_>) -> Result<bool, LeftToPython> {
-    match (one, two) {
-        (Value::Str(part), Value::Str(text)) => Ok(text.contains(&**part)),
-        (Value::Str(_) | Value::Int(_), Value::List(values) | Value::Tuple(values)) => {
-            for value in values {
-                if compare(one, value)? == Some(Ordering::Equal) {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
+fn binary<'v>(
+    python: &dyn Interpreter,
+    operation: Operation,
+    one: Held<'_, 'v>,
+    two: Held<'_, 'v>,
+) -> Result<Value<'v>, LeftToPython> {
+    use Operation::{
+        Add, AddInPlace, And, Divide, DivideWithRest, Equal, ExclusiveOr, FloorDivide, Format,
+        Greater, GreaterOrEqual, In, Is, IsOf, Item, Less, LessOrEqual, Math, Max, Min, Modulo,
+        Multiply, MultiplyInPlace, NotEqual, NotIn, Or, Power, Round, ShiftLeft, ShiftRight,
+        Subtract,
+    };
+    let is = |found: Result<Option<Ordering>, _>, wanted: fn(Ordering) -> bool| {
+        found.map(|found| Value::Bool(found.is_some_and(wanted)))
+    };
+    match operation {
+        AddInPlace | MultiplyInPlace if matches!(*one, Value::List(_)) => Err(LeftToPython),
+        Add | AddInPlace => match arithmetic(Add, &one, &two) {
+            Some(found) => Ok(found),
+            None => concatenated(one, two),
+        },
+        Multiply | MultiplyInPlace => match arithmetic(Multiply, &one, &two) {
+            Some(found) => Ok(found),
+            None => repeated(&one, &two),
+        },
+        Subtract | Divide | FloorDivide | Modulo | DivideWithRest | Power | And | Or
+        | ExclusiveOr | ShiftLeft | ShiftRight => {
+            arithmetic(operation, &one, &two).ok_or(LeftToPython)
         }
+        Equal => equal(&one, &two).map(Value::Bool),
+        NotEqual => equal(&one, &two).map(|equal| Value::Bool(!equal)),
+        Less => is(order(&one, &two), Ordering::is_lt),
+        LessOrEqual => is(order(&one, &two), Ordering::is_le),
+        Greater => is(order(&one, &two), Ordering::is_gt),
+        GreaterOrEqual => is(order(&one, &two), Ordering::is_ge),
+        In => is_in(&one, &two).map(Value::Bool),
+        NotIn => is_in(&one, &two).map(|found| Value::Bool(!found)),
+        Is => same(&one, &two).map(Value::Bool),
+        IsOf => {
+            let mut names = two.as_str().ok_or(LeftToPython)?.split(' ');
+            Ok(Value::Bool(names.any(|name| name == one.type_name())))
+        }
+        Max | Min => {
+            let wanted = if operation == Max {
+                Ordering::Greater
+            } else {
+                Ordering::Less
+            };
+            match order(&two, &one)? == Some(wanted) {
+                true => Ok(two.into_value()),
+                false => Ok(one.into_value()),
+            }
+        }
+        Round => rounded(&one, &two).ok_or(LeftToPython),
+        Item => element(one, two.as_int().ok_or(LeftToPython)?, None),
+        Format => {
+            let made = formatted(&one, two.as_str().ok_or(LeftToPython)?)?;
+            Ok(Value::Str(Cow::Owned(made)))
+        }
+        Math(function) => math(function, &[&one, &two]),
+        _ => method(python, operation, &one, &[&two]),
+    }
+}
+
+/// `one is two`, of which one is `None` or a truth.
+fn same(one: &Value<'_>, two: &Value<'_>) -> Result<bool, LeftToPython> {
+    match (one, two) {
+        (Value::None, Value::None) => Ok(true),
+        (Value::Bool(one), Value::Bool(two)) => Ok(one == two),
+        (Value::None | Value::Bool(_), _) | (_, Value::None | Value::Bool(_)) => Ok(false),
         _ => Err(LeftToPython),
     }
 }

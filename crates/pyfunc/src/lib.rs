@@ -8,16 +8,31 @@
 
 #![forbid(unsafe_code)]
 
+mod cases;
+mod compare;
 mod decode;
 mod evaluate;
 mod expression;
+mod format;
+mod interpreter;
+mod math;
+mod methods;
+mod number;
+mod operation;
 mod reason;
+mod scalar;
+mod sequence;
+mod table;
 mod text;
 mod value;
 
 pub use decode::MalformedExpression;
-pub use evaluate::{Interpreter, LeftToPython, NoInterpreter};
-pub use expression::{Expression, Operation};
+pub use evaluate::LeftToPython;
+pub use expression::{Expression, Read};
+pub use interpreter::{Interpreter, NoInterpreter};
+pub use math::Math;
+pub use operation::Operation;
 pub use reason::NotSimple;
+pub use table::Table;
 pub use text::Pieces;
 pub use value::Value;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pyfunc::{Expression, LeftToPython, NoInterpreter, NotSimple, Value};
+use pyfunc::{Expression, LeftToPython, NoInterpreter, NotSimple, Operation, Value};
 use serde_json::Value as Json;
 
 /// Minor versions of CPython 3 that have a table.
@@ -120,18 +120,116 @@ fn check(line: &str, tally: &mut Tally) {
     }
 }
 
+/// A number for a longer run, or another one, of a test.
+fn setting(name: &str, usual: u32) -> u32 {
+    std::env::var(name).map_or(usual, |given| given.parse().unwrap())
+}
+
+/// `PYFUNC_FUNCTIONS` is how many in each version, `PYFUNC_SEED` makes them others.
 #[test]
 fn random_functions_have_the_values_that_cpython_computes() {
     for (minor, program) in interpreters() {
         let mut tally = Tally::default();
-        let seed = (2026 + minor).to_string();
-        for line in run(&program, "random_functions.py", &[&seed, "2000"]).lines() {
+        let count = setting("PYFUNC_FUNCTIONS", 2000);
+        let seed = (setting("PYFUNC_SEED", 2026) + minor).to_string();
+        let arguments = [&*seed, &count.to_string()];
+        for line in run(&program, "random_functions.py", &arguments).lines() {
             check(line, &mut tally);
         }
         println!("CPython 3.{minor}: {tally:?}");
         assert!(tally.equal > 4000, "CPython 3.{minor}: {tally:?}");
         assert!(tally.equal > 2 * tally.left, "CPython 3.{minor}: {tally:?}");
         assert!(tally.not_ours > 1000, "CPython 3.{minor}: {tally:?}");
+    }
+}
+
+/// `PYFUNC_PAIRS` is how many pairs of values each operation gets in each version.
+#[test]
+fn all_operations_have_the_values_that_cpython_computes() {
+    for (minor, program) in interpreters() {
+        let mut tally = Tally::default();
+        let pairs = setting("PYFUNC_PAIRS", 400).to_string();
+        let seed = (setting("PYFUNC_SEED", 2026) + minor).to_string();
+        for line in run(&program, "all_values.py", &[&seed, &pairs]).lines() {
+            check(line, &mut tally);
+        }
+        println!("CPython 3.{minor}: {tally:?}");
+        assert!(
+            tally.equal > 10 * tally.left,
+            "CPython 3.{minor}: {tally:?}"
+        );
+    }
+}
+
+/// A value as `floats.py` writes it.
+fn read(text: &str) -> Value<'static> {
+    let bits = text.strip_prefix('f').filter(|digits| digits.len() == 16);
+    if let Some(bits) = bits.and_then(|bits| u64::from_str_radix(bits, 16).ok()) {
+        return Value::Float(f64::from_bits(bits));
+    }
+    match text {
+        "True" => Value::Bool(true),
+        "False" => Value::Bool(false),
+        text => match text.parse() {
+            Ok(value) => Value::Int(value),
+            Err(_) => Value::Str(text.to_owned().into()),
+        },
+    }
+}
+
+/// Holds lines of `floats.py` against what is computed, and counts what is equal and what is left to Python.
+fn check_floats(said: &str, counted: &mut BTreeMap<String, (usize, usize)>) {
+    for line in said.lines().skip(1) {
+        let words: Vec<_> = line.split(' ').collect();
+        let [name, count, values @ ..] = words.as_slice() else {
+            panic!("{line}");
+        };
+        let (arguments, expected) = values.split_at(count.parse().unwrap());
+        let arguments: Vec<_> = arguments.iter().map(|one| read(one)).collect();
+        let (operation, ..) = Operation::named(name).unwrap();
+        let inner = (0..arguments.len()).map(Expression::Argument).collect();
+        let expression = Expression::Call(operation, inner);
+        let (equal, left) = counted.entry((*name).to_owned()).or_default();
+        match (expression.value(&NoInterpreter, &arguments), expected) {
+            (Ok(Value::Str(computed)), [expected]) => {
+                assert_eq!(computed, *expected, "{line}");
+                *equal += 1;
+            }
+            (Ok(computed), [expected]) => {
+                assert!(same(&computed, &read(expected)), "{computed:?}: {line}");
+                *equal += 1;
+            }
+            (Ok(computed), _) => panic!("{computed:?}: {line}"),
+            (Err(LeftToPython), _) => *left += 1,
+        }
+    }
+}
+
+/// `PYFUNC_FLOATS` is how many in each version, `PYFUNC_SEED` makes them others.
+#[test]
+fn random_floats_have_the_values_that_cpython_computes() {
+    let count = setting("PYFUNC_FLOATS", 2000).to_string();
+    for (minor, program) in interpreters() {
+        let seed = (setting("PYFUNC_SEED", 2026) + minor).to_string();
+        let said = run(&program, "floats.py", &[&seed, &count]);
+        let mut counted = BTreeMap::new();
+        check_floats(&said, &mut counted);
+        println!("CPython 3.{minor}, equal and left to it: {counted:?}");
+        for (name, (equal, _)) in counted {
+            assert!(equal > 100, "CPython 3.{minor}, {name}: {equal}");
+        }
+    }
+}
+
+#[test]
+fn operations_have_the_numbers_of_arguments_that_the_compiler_knows() {
+    for (minor, program) in interpreters() {
+        let said = run(&program, "floats.py", &["0", "0"]);
+        let counts: BTreeMap<String, (usize, usize)> = serde_json::from_str(&said).unwrap();
+        for (name, (fewest, most)) in counts {
+            let found = Operation::named(&name).map(|(_, fewest, most)| (fewest, most));
+            assert_eq!(found, Some((fewest, most)), "CPython 3.{minor}, {name}");
+        }
     }
 }
 

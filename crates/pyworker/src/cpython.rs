@@ -26,10 +26,14 @@ impl CPython<'_> {
         made.extract().map_err(|_| LeftToPython)
     }
 
-    fn method(self, name: &str, text: &str) -> Result<String, LeftToPython> {
+    fn method<T: for<'py> FromPyObjectOwned<'py>>(
+        self,
+        name: &str,
+        text: &str,
+    ) -> Result<T, LeftToPython> {
         let made = PyString::new(self.0, text).call_method0(name);
-        made.and_then(|made| made.extract())
-            .map_err(|_| LeftToPython)
+        let made = made.map_err(|_| LeftToPython)?;
+        made.extract().map_err(|_| LeftToPython)
     }
 }
 
@@ -48,6 +52,14 @@ impl Interpreter for CPython<'_> {
 
     fn upper(&self, text: &str) -> Result<String, LeftToPython> {
         self.method("upper", text)
+    }
+
+    fn text(&self, method: &'static str, text: &str) -> Result<String, LeftToPython> {
+        self.method(method, text)
+    }
+
+    fn holds(&self, method: &'static str, text: &str) -> Result<bool, LeftToPython> {
+        self.method(method, text)
     }
 }
 

@@ -295,7 +295,7 @@ fn feed<'v>(
             }
         }
         // Without a list of the pieces.
-        Step::FlatMap(Expression::Call(Operation::Split, inner)) => {
+        Step::FlatMap(Expression::Call(Operation::Split, inner)) if inner.len() < 3 => {
             let (text, separator) = inner.split_first().ok_or(LeftToPython)?;
             let Value::Str(text) = text.value(&python, &value)? else {
                 return Err(LeftToPython);

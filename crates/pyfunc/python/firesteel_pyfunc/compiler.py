@@ -6,62 +6,38 @@ methods of texts, tuples, lists and their elements, choices. Everything else rai
 Expressions are tuples: `("argument", index)`, `("constant", value)`, `("tuple", [expressions])`,
 `("list", [expressions])`, `("element", expression, index, length or None)`,
 `("slice", expression, start or None, stop or None)`, `("call", operation, [expressions])`,
-`("if", condition, expression, expression)`."""
+`("read", "item", "get" or "in", dictionary or set, [expressions])`, `("if", condition, expression, expression)`."""
 
 import builtins
 import copy
 import dis
 import functools
 import inspect
-import operator
+import sys
 import types
 
-from . import reasons, versions
+from . import known, outside, reasons, texts, versions
+from .outside import Object, Outside, Slice, TypeOf, applied, attribute, expressions, loaded
 from .reasons import NotSimple
 
 # Functions within functions, and instructions on all ways through them.
 MAX_DEPTH = 8
 MAX_INSTRUCTIONS = 400
 
-# Lists can be changed by `+=`, under other names, too.
-BINARY = {"+", "-", "*", "/", "//", "%", "+=", "==", "!=", "<", "<=", ">", ">=", "in", "not in"}
-METHODS = {"split", "strip", "lstrip", "rstrip", "lower", "upper", "startswith", "endswith", "replace"}
-FUNCTIONS = [
-    (builtins.abs, "abs"), (builtins.max, "max"), (builtins.min, "min"), (builtins.len, "len"), (builtins.int, "int"),
-    (builtins.float, "float"), (builtins.str, "str"), (operator.add, "+"), (operator.mul, "*"), (operator.sub, "-"),
-]  # fmt: skip
-# How few and how many arguments operations have, if not two; `pyfunc::Operation::named` has the same.
-COUNTS = {
-    "abs": (1, 1), "len": (1, 1), "int": (1, 1), "float": (1, 1), "str": (1, 1), ".split": (1, 2), ".strip": (1, 2),
-    ".lstrip": (1, 2), ".rstrip": (1, 2), ".lower": (1, 1), ".upper": (1, 1), ".replace": (3, 3),
-}  # fmt: skip
 # A function's flags about its arguments and generators; simple ones have variables of their own, nested or not.
 FLAGS = 0xFFF
 SIMPLE = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS | inspect.CO_NESTED | inspect.CO_NOFREE
 VARIABLE = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+# The value on a way that ends with an error: Python raises it.
+LEFT_TO_PYTHON = ("call", "leave", [])
 # What takes a place on the stack beside a callable.
 NULL = object()
-
-
-class Callable:
-    """Something on the stack that is only there to be called, with expressions."""
-
-    def __init__(self, call):
-        self.call = call
 
 
 def tree(function, count):
     """The expression of a function's value; the function has `count` arguments."""
     arguments = [("argument", index) for index in range(count)]
     return Compiler(versions.instructions()).expression(function, arguments, 0)
-
-
-def applied(operation, arguments):
-    """The expression of an operation."""
-    fewest, most = COUNTS.get(operation, (2, 2))
-    if not fewest <= len(arguments) <= most:
-        raise NotSimple(reasons.ARGUMENTS)
-    return ("call", operation, arguments)
 
 
 def computed_with(expression):
@@ -71,6 +47,8 @@ def computed_with(expression):
         return expression[1]
     if kind in ("element", "slice", "if"):
         return expression[1:2]
+    if kind == "read":
+        return expression[3]
     return expression[2] if kind == "call" else []
 
 
@@ -80,19 +58,24 @@ class Compiler:
     def __init__(self, table):
         self.table, self.count = table, 0
 
-    def expression(self, function, arguments, depth):
-        for known, operation in FUNCTIONS:
-            if function is known:
-                return applied(operation, arguments)
+    def expression(self, function, arguments, depth, names=()):
+        """The expression of a call; the last arguments have names."""
+        builtin = built_in(function, arguments, names)
+        if builtin is not None:
+            return builtin
         if type(function) is not types.FunctionType:
             raise NotSimple(reasons.CALLABLE)
         if depth > MAX_DEPTH:
             raise NotSimple(reasons.SIZE)
-        check_code(function.__code__, len(arguments))
+        check_code(function.__code__)
+
+        def called(found, arguments, names):
+            return self.expression(found, arguments, depth + 1, names)
+
+        parameters = outside.bound(function, arguments, names, called)
         instructions = {one.offset: one for one in dis.get_instructions(function)}
         following = dict(zip(instructions, list(instructions)[1:]))
-        called = functools.partial(self.expression, depth=depth + 1)
-        return self.follow(Reader(function, arguments, called), instructions, following, 0)
+        return self.follow(Reader(function, parameters, called), instructions, following, 0)
 
     def follow(self, reader, instructions, following, at):
         """The value on a way through the function."""
@@ -106,6 +89,8 @@ class Compiler:
                 found = ("constant", instruction.argval) if step == "return_constant" else reader.pop()
                 check_used(found, reader.computed, reader.conditions)
                 return found
+            if step == "leave":
+                return LEFT_TO_PYTHON
             if step == "jump" or step.startswith("branch_"):
                 if instruction.argval <= at:
                     raise NotSimple(reasons.LOOP)
@@ -120,10 +105,27 @@ class Compiler:
             at = following[at]
 
 
-def check_code(code, count):
-    """Whether a function is called with `count` arguments and computes a value when it is."""
+def built_in(function, arguments, names):
+    """The expression of a call of a function that is an operation, if it is one."""
+    for found, operation in known.EXTREMES:
+        if function is found and not names and arguments:
+            if len(arguments) == 1:
+                return ("call", operation + " of", arguments)
+            return functools.reduce(lambda one, other: ("call", operation, [one, other]), arguments)
+    if function is builtins.bool and len(arguments) == 1 and not names:
+        return ("call", "not", [("call", "not", arguments)])
+    if function is builtins.format and len(arguments) == 1 and not names:
+        return texts.formatted(arguments[0])
+    for found, operation in known.FUNCTIONS:
+        if function is found:
+            return applied(operation, arguments, names)
+    return None
+
+
+def check_code(code):
+    """Whether a function has parameters that are known and computes a value when it is called."""
     flags = code.co_flags & FLAGS & ~SIMPLE
-    if flags & VARIABLE or code.co_kwonlyargcount or code.co_argcount != count:
+    if flags & VARIABLE:
         raise NotSimple(reasons.ARGUMENTS)
     if flags:
         raise NotSimple(reasons.GENERATOR)
@@ -157,20 +159,23 @@ class Reader:
 
     Its operations are those that the tables of `versions` name."""
 
-    def __init__(self, function, arguments, called):
-        self.function, self.called = function, called
-        self.variables = dict(zip(function.__code__.co_varnames, arguments))
+    def __init__(self, function, parameters, called):
+        self.function, self.called, self.variables = function, called, parameters
         # Expressions that may not be part of what is returned, and those that decided on the way.
-        self.stack, self.computed, self.conditions = [], list(arguments), []
+        self.stack, self.conditions = [], []
+        self.computed = [one for one in parameters.values() if type(one) is tuple]
+        # Names of the last arguments of the next call.
+        self.names = ()
 
     def pop(self):
-        return self.pop_all(1)[0]
+        return expressions(self.pop_any(1))[0]
 
     def pop_all(self, count):
+        return expressions(self.pop_any(count))
+
+    def pop_any(self, count):
         found = self.stack[len(self.stack) - count :]
         del self.stack[len(self.stack) - count :]
-        if not all(type(one) is tuple for one in found):
-            raise NotSimple(reasons.OBJECT)
         return found
 
     def branch(self, step, keep):
@@ -216,11 +221,20 @@ class Reader:
                 raise NotSimple(reasons.OPERATION)
             self.stack.append(self.variables[name])
 
+    def not_lost(self, found):
+        """An error in computing it must not be missed."""
+        if type(found) is TypeOf:
+            found = found.value
+        if type(found) is tuple:
+            self.computed.append(found)
+        elif type(found) is not Object:
+            raise NotSimple(reasons.OBJECT)
+
     def store_names(self, *names):
         # What was loaded before stays what it was.
         for name in names:
-            self.variables[name] = self.pop()
-            self.computed.append(self.variables[name])
+            (self.variables[name],) = self.pop_any(1)
+            self.not_lost(self.variables[name])
 
     def constant(self, instruction):
         self.stack.append(("constant", instruction.argval))
@@ -230,17 +244,21 @@ class Reader:
         if name in function.__globals__:
             self.load_object(function.__globals__[name])
             return
+        if name not in self.builtins():
+            raise NotSimple(reasons.OBJECT)
+        self.load_object(self.builtins()[name])
+
+    def builtins(self):
+        function = self.function
         # CPython 3.10 and newer remember them; those of the globals are asked otherwise.
         found = getattr(function, "__builtins__", None) or function.__globals__.get("__builtins__", builtins)
-        found = vars(found) if isinstance(found, types.ModuleType) else found
-        if name not in found:
-            raise NotSimple(reasons.OBJECT)
-        self.load_object(found[name])
+        return vars(found) if isinstance(found, types.ModuleType) else found
 
     def load_global_and_null(self, instruction):
-        self.load_global(instruction)
+        # In this order before CPython 3.13, where it matters for attributes of the object.
         if instruction.arg & 1:
             self.stack.append(NULL)
+        self.load_global(instruction)
 
     def load_free(self, instruction):
         code = self.function.__code__
@@ -251,16 +269,25 @@ class Reader:
         self.load_object(found)
 
     def load_object(self, found):
-        if type(found) in (int, float, str, bool, type(None)):
-            self.stack.append(("constant", found))
-        else:
-            self.stack.append(Callable(lambda arguments: self.called(found, arguments)))
+        self.stack.append(loaded(found, self.called))
+
+    def import_module(self, instruction):
+        level, _ = self.pop_all(2)
+        name, by = instruction.argval, self.builtins().get("__import__")
+        found = known.MODULES.get(name)
+        known_way = level == ("constant", 0) and type(by) is types.BuiltinFunctionType
+        if not known_way or found is None or sys.modules.get(name) is not found:
+            raise NotSimple(reasons.OBJECT)
+        self.stack.append(Object(found, self.called))
+
+    def import_from(self, instruction):
+        self.stack.append(attribute(self.stack[-1], instruction.argval))
 
     def push_null(self, _):
         self.stack.append(NULL)
 
     def discard(self, _):
-        self.computed.append(self.pop())
+        self.not_lost(self.pop_any(1)[0])
 
     def copy(self, instruction, depth=None):
         self.stack.append(self.stack[-(depth or instruction.arg)])
@@ -272,41 +299,92 @@ class Reader:
     def rotate_three(self, _):
         self.stack.insert(-2, self.stack.pop())
 
-    def load_method(self, instruction):
-        name = instruction.argval
-        if name not in METHODS:
-            raise NotSimple(reasons.ATTRIBUTE)
-        receiver = self.pop()
-        self.stack.append(Callable(lambda arguments: applied("." + name, [receiver, *arguments])))
+    def load_attribute(self, instruction):
+        (of,) = self.pop_any(1)
+        self.stack.append(attribute(of, instruction.argval))
 
     def load_method_and_null(self, instruction):
-        self.load_method(instruction)
+        self.load_attribute(instruction)
         self.stack.append(NULL)
 
     def load_attribute_or_method(self, instruction):
-        if not instruction.arg & 1:
-            raise NotSimple(reasons.ATTRIBUTE)
-        self.load_method_and_null(instruction)
+        self.load_attribute(instruction)
+        if instruction.arg & 1:
+            self.stack.append(NULL)
+
+    def named(self, instruction):
+        self.names = self.function.__code__.co_consts[instruction.arg]
 
     def call(self, instruction):
-        arguments = self.pop_all(instruction.arg)
-        self.call_one_of([self.stack.pop()], arguments)
+        arguments = self.pop_any(instruction.arg)
+        self.call_one_of(self.pop_any(1), arguments)
+
+    def call_named(self, instruction):
+        _, self.names = self.pop()
+        self.call(instruction)
 
     def call_with_null(self, instruction):
-        arguments = self.pop_all(instruction.arg)
-        places = [self.stack.pop(), self.stack.pop()]
+        arguments = self.pop_any(instruction.arg)
+        places = self.pop_any(2)
         if NULL not in places:
             raise NotSimple(reasons.OPERATION)
         self.call_one_of(places, arguments)
 
+    def call_named_with_null(self, instruction):
+        _, self.names = self.pop()
+        self.call_with_null(instruction)
+
     def call_one_of(self, places, arguments):
-        found = [one for one in places if isinstance(one, Callable)]
+        names, self.names = self.names, ()
+        found = [one for one in places if isinstance(one, Outside)]
         if len(found) != 1:
             raise NotSimple(reasons.CALLABLE)
-        self.stack.append(found[0].call(arguments))
+        if type(found[0]) is Object and found[0].is_error():
+            for one in arguments:
+                self.not_lost(one)
+        self.stack.append(found[0].call(arguments, names))
 
     def build(self, instruction, kind):
-        self.stack.append((kind, self.pop_all(instruction.arg)))
+        found = self.pop_any(instruction.arg)
+        # Of classes.
+        if kind == "tuple" and found and all(type(one) is Object for one in found):
+            self.stack.append(Object(tuple(one.found for one in found), self.called))
+        else:
+            self.stack.append((kind, expressions(found)))
+
+    def extend_list(self, instruction):
+        # Three and more constants are a tuple that a list is made of.
+        begun, added = self.pop_all(2)
+        if instruction.arg != 1 or begun[0] != "list" or added[0] != "constant" or type(added[1]) is not tuple:
+            raise NotSimple(reasons.OPERATION)
+        self.stack.append(("list", [*begun[1], *(("constant", one) for one in added[1])]))
+
+    def build_dictionary(self, instruction):
+        found = self.pop_all(2 * instruction.arg)
+        self.push_dictionary({}, zip(found[::2], found[1::2]))
+
+    def build_dictionary_of_keys(self, instruction):
+        *values, keys = self.pop_all(instruction.arg + 1)
+        self.push_dictionary({}, zip([("constant", key) for key in keys[1]], values))
+
+    def add_to_dictionary(self, instruction):
+        if instruction.arg != 1:
+            raise NotSimple(reasons.LOOP)
+        before, key, value = self.pop_any(3)
+        self.push_dictionary(before.found, [expressions([key, value])])
+
+    def update_dictionary(self, instruction):
+        before, more = self.pop_any(2)
+        if instruction.arg != 1 or type(more) is not Object or type(more.found) is not dict:
+            raise NotSimple(reasons.OPERATION)
+        self.push_dictionary({**before.found, **more.found}, [])
+
+    def push_dictionary(self, before, entries):
+        """A dictionary of constants, which is only read as one from outside is."""
+        entries = list(entries)
+        if not all(one[0] == "constant" and outside.is_constant(one[1]) for entry in entries for one in entry):
+            raise NotSimple(reasons.OPERATION)
+        self.stack.append(Object({**before, **{key[1]: value[1] for key, value in entries}}, self.called))
 
     def unpack(self, instruction):
         whole, count = self.pop(), instruction.arg
@@ -316,65 +394,56 @@ class Reader:
         self.operate(instruction, instruction.argval)
 
     def contains(self, instruction):
-        self.operate(instruction, "not in" if instruction.arg else "in")
+        found = outside.contained(*self.pop_any(2))
+        self.stack.append(("call", "not", [found]) if instruction.arg else found)
 
-    def is_none(self, instruction):
-        one, other = self.pop_all(2)
-        if other != ("constant", None):
-            raise NotSimple(reasons.OPERATION)
-        found = ("call", "is None", [one])
+    def identity(self, instruction):
+        found = outside.is_same(*self.pop_any(2))
         self.stack.append(("call", "not", [found]) if instruction.arg else found)
 
     def binary_operator(self, instruction):
         # Numbers and texts are not changed in place, lists are.
         name = instruction.argrepr
-        self.operate(instruction, name if name == "+=" else name.rstrip("="))
+        self.operate(instruction, name if name in known.OPERATORS else name.rstrip("="))
 
     def operate(self, _, name):
-        if name not in BINARY:
+        if name not in known.OPERATORS:
             raise NotSimple(reasons.OPERATION)
-        self.stack.append(("call", name, self.pop_all(2)))
+        self.stack.append(outside.compared(name, *self.pop_any(2)))
 
     def unary(self, _, name):
         self.stack.append(("call", name, [self.pop()]))
+
+    def intrinsic(self, instruction):
+        # `INTRINSIC_UNARY_POSITIVE`
+        if instruction.arg != 5:
+            raise NotSimple(reasons.OPERATION)
+        self.unary(instruction, "positive")
 
     def to_bool(self, instruction):
         self.unary(instruction, "not")
         self.unary(instruction, "not")
 
     def build_string(self, instruction):
-        added = functools.reduce(lambda one, other: ("call", "+", [one, other]), self.pop_all(instruction.arg))
-        self.stack.append(added)
+        self.stack.append(texts.concatenated(self.pop_all(instruction.arg)))
 
     def format_value(self, instruction):
-        # Without a format, as it is or by `str`.
-        if instruction.arg not in (0, 1):
-            raise NotSimple(reasons.OPERATION)
-        self.unary(instruction, "str")
+        """A value with a conversion, and with a format on top of it if there is one."""
+        specification = self.pop() if instruction.arg & 4 else ("constant", "")
+        conversion = {0: None, 1: "s", 2: "r"}.get(instruction.arg & 3, "a")
+        self.stack.append(texts.formatted(self.pop(), specification, conversion))
+
+    def format_with(self, _):
+        value, specification = self.pop_all(2)
+        self.stack.append(texts.formatted(value, specification))
 
     def subscript(self, _):
-        at = self.stack.pop()
-        self.stack.append(part_of(self.pop(), at))
+        self.stack.append(outside.part_of(*self.pop_any(2)))
 
     def build_slice(self, instruction):
-        self.stack.append(slice_between(self.pop_all(instruction.arg)))
+        edges = self.pop_all(instruction.arg)
+        self.stack.append(Slice([*edges, ("constant", None)][:3]))
 
-    def binary_slice(self, _):
-        edges = slice_between(self.pop_all(2))
-        self.stack.append(part_of(self.pop(), edges))
-
-
-def slice_between(edges):
-    """The slice between two constants."""
-    if len(edges) != 2 or not all(one[0] == "constant" and (one[1] is None or type(one[1]) is int) for one in edges):
-        raise NotSimple(reasons.OPERATION)
-    return slice(*(value for _, value in edges))
-
-
-def part_of(whole, at):
-    """An element or a slice of a sequence."""
-    if type(at) is slice:
-        return ("slice", whole, at.start, at.stop)
-    if type(at) is not tuple or at[0] != "constant" or type(at[1]) is not int:
-        raise NotSimple(reasons.OPERATION)
-    return ("element", whole, at[1], None)
+    def binary_slice(self, instruction):
+        self.stack.append(Slice([*self.pop_all(2), ("constant", None)]))
+        self.subscript(instruction)
