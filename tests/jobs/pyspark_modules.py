@@ -166,7 +166,8 @@ def main(path, *wanted):
     warnings.simplefilter("ignore")
     faulthandler.enable()
     signal.signal(signal.SIGALRM, overdue)
-    support_files(os.environ["SPARK_HOME"])
+    for home in os.environ["SPARK_HOME"], os.getcwd():
+        support_files(home)
     import pyspark
     from pyspark import cloudpickle
 

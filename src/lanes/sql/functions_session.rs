@@ -10,14 +10,16 @@ use crate::config::declared::{
 };
 
 /// Members of [`PYTHON_FUNCTIONS`] and [`PYSPARK_SESSION`] that say nothing to workers of pickled rows, and what they
-/// say to others is said.
-const OF_DRIVERS: [&str; 6] = [
+/// say to others is said. Of [`PYTHON_FUNCTION_BATCHES`] those that change how fast rows go and nothing else.
+const OF_DRIVERS: [&str; 8] = [
     "binaryAsBytes",
     "inferNestedDictAsStruct.enabled",
     "jvmStacktrace.enabled",
     "legacy.inferArrayTypeFromFirstElement.enabled",
     "legacy.inferMapTypeFromFirstPair.enabled",
     "plotting.max_rows",
+    "udf.buffer.size",
+    "udf.maxRecordsPerBatch",
 ];
 
 /// Members of [`ARROW_STREAMS`] that are no business of functions: they are of drivers, or of tables.
@@ -96,16 +98,17 @@ mod tests {
 
     #[test]
     fn sessions_that_change_functions_are_found() {
-        let batches = PYTHON_FUNCTION_BATCHES.key("udf.maxRecordsPerBatch");
+        let batches = PYTHON_FUNCTION_BATCHES.key("udf.maxBytesPerBatch");
         let profiler = PYSPARK_SESSION.key("udf.profiler");
         let interpreter = PYTHON_FUNCTIONS.key("python");
         for key in [batches, profiler, interpreter] {
             assert!(changes_functions(&key, false), "{key}");
         }
         let of_driver = PYSPARK_SESSION.key("jvmStacktrace.enabled");
+        let rows = PYTHON_FUNCTION_BATCHES.key("udf.maxRecordsPerBatch");
         // Whether rows are pickled at all is known by the operator.
         let arrow = ARROW_FUNCTIONS.key("arrow.enabled");
-        for key in [of_driver, arrow, ARROW_BATCH_SIZE.key.to_owned()] {
+        for key in [of_driver, rows, arrow, ARROW_BATCH_SIZE.key.to_owned()] {
             assert!(!changes_functions(&key, true), "{key}");
         }
         let large = ARROW_STREAMS.key("useLargeVarTypes");
