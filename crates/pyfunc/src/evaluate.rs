@@ -21,6 +21,9 @@ use crate::value::Value;
 #[error("left to Python")]
 pub struct LeftToPython;
 
+/// Bytes of a text whose characters become values.
+const MAX_ITERATED: usize = 1 << 14;
+
 /// A value that is only read: one that was there, or a new one.
 #[derive(Debug)]
 pub(crate) enum Held<'a, 'v> {
@@ -229,17 +232,29 @@ fn unary<'v>(
             let found = found.and_then(char::from_u32).ok_or(LeftToPython)?;
             Value::Str(Cow::Owned(found.into()))
         }
-        Operation::MaxOf => extreme(elements()?, Ordering::Greater)?.clone(),
-        Operation::MinOf => extreme(elements()?, Ordering::Less)?.clone(),
+        Operation::MaxOf => extreme(&iterated(&value)?, Ordering::Greater)?.clone(),
+        Operation::MinOf => extreme(&iterated(&value)?, Ordering::Less)?.clone(),
         Operation::Sum => Value::Int(sum(elements()?).ok_or(LeftToPython)?),
-        Operation::Sorted => Value::List(sorted(elements()?)?),
-        Operation::All => Value::Bool(elements()?.iter().all(Value::is_true)),
-        Operation::Any => Value::Bool(elements()?.iter().any(Value::is_true)),
-        Operation::ListOf => Value::List(elements()?.to_vec()),
-        Operation::TupleOf => Value::Tuple(elements()?.to_vec()),
+        Operation::Sorted => Value::List(sorted(&iterated(&value)?)?),
+        Operation::All => Value::Bool(iterated(&value)?.iter().all(Value::is_true)),
+        Operation::Any => Value::Bool(iterated(&value)?.iter().any(Value::is_true)),
+        Operation::ListOf => Value::List(iterated(&value)?.into_owned()),
+        Operation::TupleOf => Value::Tuple(iterated(&value)?.into_owned()),
         Operation::Math(function) => math(function, &[&value])?,
         _ => return method(python, operation, &value, &[]),
     })
+}
+
+/// What `for` would give: the elements of a list or tuple, or the characters of a text.
+fn iterated<'a, 'v>(value: &'a Value<'v>) -> Result<Cow<'a, [Value<'v>]>, LeftToPython> {
+    match value {
+        Value::Str(text) if text.len() <= MAX_ITERATED => {
+            let chars = text.chars();
+            let texts = chars.map(|one| Value::Str(Cow::Owned(one.into())));
+            Ok(Cow::Owned(texts.collect()))
+        }
+        value => value.elements().map(Cow::Borrowed).ok_or(LeftToPython),
+    }
 }
 
 /// The code of the only character of a text.

@@ -89,7 +89,7 @@ EXPRESSIONS = {
         round(«int», «int|0|-1|-2|-18|-19|None»)
         round(«int», ndigits=-1)
         «max|min»(«int», «int|float», «int»)
-        «max|min»(«sequence»)
+        «max|min»(«sequence|str»)
         ord(«str»)
         sum(«sequence»)
         sum((«int», «int|bool», «int|float»))
@@ -179,7 +179,7 @@ EXPRESSIONS = {
         (type(«any») in (int, str))
         bool(«any|sequence»)
         math.«isnan|isinf|isfinite»(«float|int|bool»)
-        «all|ANY»(«sequence»)
+        «all|ANY»(«sequence|str»)
         («bool» «&|BAR|^» «bool»)
         operator.«eq|lt|ge|not_»(«NOTHING»)
     """,
@@ -196,9 +196,9 @@ EXPRESSIONS = {
         («sequence» * «int|2|bool»)
         «sequence»[«PART»]
         «sequence»[«int|None»:«int|None»:«-1|2|-2|int|None»]
-        sorted(«sequence»)
+        sorted(«sequence|str»)
         sorted((«int», «int», «int»))
-        «list|tuple»(«sequence»)
+        «list|tuple»(«sequence|str»)
         divmod(«int|float|bool», «int|float»)
         ()
         LIST[«PART»]

@@ -9,7 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
-from firesteel_pyfunc import NotSimple, compile_function, reasons, versions  # noqa: E402
+from firesteel_pyfunc import NotSimple, compile_function, known, reasons, versions  # noqa: E402
 
 
 def looped(number):
@@ -205,6 +205,12 @@ assert not unknown, unknown
 assert reason_of_version("pypy", (3, 11)) == reasons.INTERPRETER
 for version in [(2, 7), (3, 8), (3, 14), (4, 0)]:
     assert reason_of_version("cpython", version) == reasons.VERSION + "%d.%d" % version
+
+# Another C library may compute other powers.
+known.SAME_LIBRARY = False
+assert reason_of(lambda i: i**2, 1) == reasons.OPERATION
+known.SAME_LIBRARY = True
+assert reason_of(lambda i: i**2, 1) is None
 
 # What is left of a module's when somebody has put another function into it.
 original, math.sqrt = math.sqrt, lambda i: i

@@ -407,7 +407,7 @@ class Reader:
         self.operate(instruction, name if name in known.OPERATORS else name.rstrip("="))
 
     def operate(self, _, name):
-        if name not in known.OPERATORS:
+        if name not in known.OPERATORS or (name == "**" and not known.SAME_LIBRARY):
             raise NotSimple(reasons.OPERATION)
         self.stack.append(outside.compared(name, *self.pop_any(2)))
 

@@ -6,6 +6,7 @@ import builtins
 import math
 import operator
 import string
+import sys
 import types
 
 # Operators, by their own names. Lists can be changed by `+=` and `*=`, under other names, too.
@@ -29,6 +30,15 @@ MATH = {
     "asin": (1, 1), "acos": (1, 1), "atan": (1, 1), "sinh": (1, 1), "cosh": (1, 1), "tanh": (1, 1), "exp": (1, 1),
     "expm1": (1, 1), "log": (1, 2), "log2": (1, 1), "log10": (1, 1), "log1p": (1, 1), "pow": (2, 2), "atan2": (2, 2),
     "fmod": (2, 2), "copysign": (2, 2), "gcd": (2, 2),
+}  # fmt: skip
+# The C library computes powers and most functions of `math`, for this interpreter and for `pyfunc`. They differ between
+# C libraries, and some compilers bring one of their own.
+SAME_LIBRARY = getattr(sys.implementation, "_multiarch", "").endswith("-linux-gnu") and (
+    "[GCC" in sys.version or "[Clang" in sys.version
+)
+EXACT = {
+    "floor", "ceil", "trunc", "fabs", "sqrt", "isnan", "isinf", "isfinite", "radians", "degrees", "fmod", "copysign",
+    "gcd",
 }  # fmt: skip
 # How few and how many arguments operations have.
 COUNTS = {
@@ -55,16 +65,18 @@ LEFT_OUT = {".split": None, ".rsplit": None}
 FUNCTIONS = [
     (builtins.abs, "abs"), (builtins.len, "len"), (builtins.int, "int"), (builtins.float, "float"),
     (builtins.str, "str"), (builtins.repr, "repr"), (builtins.ord, "ord"), (builtins.chr, "chr"),
-    (builtins.round, "round"), (builtins.divmod, "divmod"), (builtins.pow, "**"), (builtins.sum, "sum"),
+    (builtins.round, "round"), (builtins.divmod, "divmod"), (builtins.sum, "sum"),
     (builtins.sorted, "sorted"), (builtins.all, "all"), (builtins.any, "any"), (builtins.list, "list of"),
     (builtins.tuple, "tuple of"), (builtins.format, "format"), (operator.add, "+"), (operator.sub, "-"),
     (operator.mul, "*"), (operator.truediv, "/"), (operator.floordiv, "//"), (operator.mod, "%"),
-    (operator.pow, "**"), (operator.and_, "&"), (operator.or_, "|"), (operator.xor, "^"), (operator.neg, "negative"),
+    (operator.and_, "&"), (operator.or_, "|"), (operator.xor, "^"), (operator.neg, "negative"),
     (operator.pos, "positive"), (operator.not_, "not"), (operator.eq, "=="), (operator.ne, "!="), (operator.lt, "<"),
     (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="),
+    *([(builtins.pow, "**"), (operator.pow, "**")] if SAME_LIBRARY else []),
     # Not what somebody may have put in the place of one, and none that this version does not have.
     *((found, "math." + name) for name in MATH for found in [getattr(math, name, None)]
-      if type(found) is types.BuiltinFunctionType and found.__self__ is math and found.__name__ == name),
+      if (SAME_LIBRARY or name in EXACT)
+      and type(found) is types.BuiltinFunctionType and found.__self__ is math and found.__name__ == name),
 ]  # fmt: skip
 # Those of one or more values.
 EXTREMES = [(builtins.max, "max"), (builtins.min, "min")]
