@@ -60,8 +60,8 @@ pub use aggregate_python::{AggregatePython, AggregateUdf, GroupFunction};
 pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use error::Unsupported;
 pub use expr::{
-    Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, JsonText, Lambda,
-    Share, SortOrder, TimesText, list,
+    Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, FileFact, Function, HigherOrder, JsonText,
+    Lambda, Share, SortOrder, TimesText, list,
 };
 pub use generate::Generator;
 pub use infer::{CsvInference, JsonInference};
