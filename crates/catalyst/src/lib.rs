@@ -54,7 +54,7 @@ mod write;
 
 pub use aggregate::{
     AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Between, BitOperation,
-    Comoment, Moment,
+    Comoment, ListOrder, Moment,
 };
 pub use aggregate_python::{AggregatePython, AggregateUdf, GroupFunction};
 pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
