@@ -37,12 +37,11 @@ const REASONS: [(&str, &str); 3] = [
 ];
 
 /// Parts of all reasons for which tasks are left to the JVM: others would be tasks in the wrong lane.
-const NOT_NATIVE: [&str; 8] = [
+const NOT_NATIVE: [&str; 7] = [
     "a write of ",
     "generated code without operators",
     "HiveGenericUDF",
     "HiveSimpleUDF",
-    "PivotFirst",
     "RaiseError",
     "ScalaUDF",
     "ShuffleExchangeExec$",

@@ -74,7 +74,9 @@ fn draws_without_an_order_are_left_to_spark() {
     for expected in [
         "draws in partitions of other partitions",
         "Rand for some rows only",
+        "Uuid for some rows only",
         "MonotonicallyIncreasingID of rows in no fixed order",
+        "InputFileName of rows that do not come from a scan",
     ] {
         let found = reasons.iter().any(|reason| reason.contains(expected));
         assert!(found, "{expected}: {reasons:?}");

@@ -42,16 +42,24 @@ const TEXTS: Application = Application {
 };
 
 /// Why tasks of [`LEFT`] are bailed out of.
-const REASONS: [&str; 15] = [
+const REASONS: [&str; 23] = [
+    "a URL that only Java reads",
     "a bit that is not there",
     "a count that overflows",
     "a date whose year has not four digits as text",
     "a day that is none",
+    "a decimal with an exponent as text",
     "a float that Javas write differently",
+    "a key of a URL that may be a pattern",
     "a number of 64 digits",
+    "a number of no character",
     "a number that overflows",
+    "a number with blanks or other letters",
     "a number with many digits behind the point",
+    "a number without digits",
     "a place that overflows",
+    "a text cut within a character",
+    "a text that is no such number",
     "a text that may be a time",
     "a timestamp that overflows",
     "an element that is not there",

@@ -2,10 +2,13 @@
 
 usage: spark-submit sql_aggregates.py RESULT"""
 
+import datetime
 import json
 import sys
+from decimal import Decimal
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from sql_cached import table
 from sql_random import counters
 from sql_windows import text
@@ -47,6 +50,10 @@ ORDERED = {
 # Early releases of Spark 3.5 count pairs without a dependent variable, so these stay with its JVM.
 LINES = [f"{function}(id * 2 - id % 3, id % 17)" for function in ("regr_slope", "regr_intercept")] + [f"{function}(IF(id % 5 = 1, NULL, id * id), IF(id % 3 = 1, NULL, id))" for function in ("regr_slope", "regr_intercept")]
 
+# Of Spark 4: texts in orders that are asked for, of which the last depend on the order of rows.
+TEXTS = [f"listagg(st, ', ') WITHIN GROUP (ORDER BY {by})" for by in ("st", "st DESC", "id", "id DESC")] + ["string_agg(CAST(id AS string), '') WITHIN GROUP (ORDER BY id) FILTER (WHERE id % 3 = 0)", "listagg(CAST(NULL AS string), ';')", "listagg(st, NULL) WITHIN GROUP (ORDER BY st)"]
+TEXTS_AS_THEY_COME = ["listagg(st)", "listagg(it, '-')", "listagg(st, ',') WITHIN GROUP (ORDER BY it)", "listagg(st, ',') WITHIN GROUP (ORDER BY da DESC NULLS FIRST)", "listagg(CAST(id AS string), '|') WITHIN GROUP (ORDER BY wi)"]
+
 # Keys of groups: none, few, and as many as Spark takes into its table, or more.
 KEYS = {"all": None, "few": "id % 7", "the most": "id % 128", "one more": "id % 129", "many": "id % 300", "many texts": "concat('key ', id * 7 % 401)"}
 
@@ -62,6 +69,16 @@ def grouped(frame, key, columns):
     return sorted(json.dumps([text(value) for value in row]) for row in rows)
 
 
+def pivoted(frame, by, values, columns):
+    """The rows of a pivot, which is grouped by key and by value first."""
+    rows = frame.selectExpr("*", "id % 7 AS g").groupBy("g").pivot(by, values).agg(*[F.expr(f"{column} AS c{place}") for place, column in enumerate(columns)]).collect()
+    return sorted(json.dumps([text(value) for value in row]) for row in rows)
+
+
+# By column values that there are, null and one that there is not.
+PIVOTS = {"bo": [True, False], "ti": [0, 1, 7, None, 111], "it": [5, -1, 100], "lo": [1, 2], "st": ["", "a", "ä", None], "da": [datetime.date(2020, 2, 29), datetime.date(1970, 1, 1)], "de": [Decimal("1.50"), Decimal("0.00")], "id % 3": [2, 1]}
+
+
 def main(result):
     builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "3").config("spark.sql.session.timeZone", "Europe/Zurich")
     spark = builder.getOrCreate()
@@ -73,14 +90,18 @@ def main(result):
         answers[about] = grouped(frame, key, columns)
 
     one, several, none = (table(spark, 3000, 1), table(spark, 3000, 4), table(spark, 0, 2))
-    ordered = {**ORDERED, **({"lines": LINES} if newer else {})}
+    ordered = {**ORDERED, **({"lines": LINES, "texts": TEXTS_AS_THEY_COME} if newer else {})}
+    anyhow = {**ANYHOW, **({"texts in order": TEXTS, "different texts": ["listagg(DISTINCT st, ';') WITHIN GROUP (ORDER BY st)"]} if newer else {})}
     for keys, key in KEYS.items():
-        for name, columns in {**ANYHOW, **ordered}.items():
+        for name, columns in {**anyhow, **ordered}.items():
             ask(f"{name} of {keys} in one partition", one, key, columns)
     for keys in ("all", "few", "many"):
-        for name, columns in ANYHOW.items():
+        for name, columns in anyhow.items():
             ask(f"{name} of {keys}", several, KEYS[keys], columns)
             ask(f"{name} of {keys} of nothing", none, KEYS[keys], columns)
+    for name, frame in {"one partition": one, "several": several, "nothing": none}.items():
+        for by, values in PIVOTS.items():
+            answers[f"pivot by {by} in {name}"] = pivoted(frame.withColumn("by", F.expr(by)), "by", values, ["sum(id)", "max(it)", "count(st)", "avg(de)", "min(sm)", "bool_or(bo)", "sum(double(ti))"])
     # Summaries that are compressed, and digests of many values.
     large = spark.range(0, 260_000, 1, 1).selectExpr("id", "CAST(id * 7919 % 260003 AS int) AS it", "id * 104729 % 1000003 / 7D AS do")
     for keys, key in {"all": None, "two": "id % 2", "many": "id % 200"}.items():

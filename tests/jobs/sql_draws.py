@@ -26,10 +26,55 @@ def sorted_rows(frame):
     return sorted(in_order(frame))
 
 
+def uuid(spark, seed):
+    """The column that `uuid()` is, with a seed, which SQL has no word for."""
+    expression = spark._jvm.org.apache.spark.sql.catalyst.expressions.Uuid(spark._jvm.scala.Some(seed))
+    if spark.version.startswith("3."):
+        from pyspark.sql.column import Column
+        return Column(spark._jvm.org.apache.spark.sql.Column(expression))
+    from pyspark.sql.classic.column import Column
+    return Column(spark._jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+
+
+FACTS = ["input_file_name() f", "input_file_block_start() s", "input_file_block_length() l"]
+
+
+def of_files(spark, scratch):
+    """What is asked of the files that rows are of, with names that URLs write in another way."""
+    folder = os.path.join(scratch, "names")
+    os.makedirs(folder, exist_ok=True)
+    names = ["first.txt", "a b%20+é#1=,;.txt", "empty.txt"]
+    for name in names:
+        with open(os.path.join(folder, name), "w") as file:
+            file.writelines(f"{name[0]} {line}\n" for line in range(0 if name[0] == "e" else 9))
+    lines, parts = spark.read.text(folder), spark.read.option("header", "true").csv(folder)
+
+    def rows(frame):
+        return sorted([cell.replace(scratch, "SCRATCH") if isinstance(cell, str) else text(cell) for cell in row] for row in frame.collect())
+
+    yield "files of rows", rows(lines.selectExpr("value", *FACTS))
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "30")
+    yield "parts of files", rows(spark.read.text(folder).selectExpr("value", *FACTS, "spark_partition_id() >= 0 p"))
+    spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    yield "files that are filtered", rows(lines.where("input_file_name() like '%/first%' and value <> 'f 3'"))
+    yield "files behind filters", rows(lines.where("value < 'f 4'").where("value like '%1' or value like '%3'").selectExpr("concat(value, '!') v", *FACTS).where("s = 0").selectExpr("v", "length(f) - length(regexp_replace(f, '%', '')) n"))
+    yield "files that are counted", rows(lines.groupBy(F.input_file_name().alias("f")).agg(F.count("*"), F.max("value")))
+    yield "files of both", rows(lines.selectExpr("value", *FACTS).union(spark.read.text(os.path.join(folder, "first.txt")).selectExpr("upper(value)", *FACTS)))
+    yield "files of records", rows(parts.selectExpr("*", *FACTS).withColumnRenamed(parts.columns[0], "c").selectExpr("c", "f", "s"))
+
+
 def native(spark, files):
+    folder = os.path.dirname(files[0])
+    yield from of_files(spark, folder)
     table, numbers = spark.read.parquet(*files), spark.range(0, 3000, 1, 4)
     yield "range", in_order(numbers.selectExpr("id", *DRAWS))
     yield "files", in_order(table.selectExpr("id", *DRAWS))
+    ids = [uuid(spark, seed).alias(f"u{place}") for place, seed in enumerate([7, -9223372036854775808, 1 << 33])]
+    yield "random ids", [in_order(frame.select("id", *ids)) for frame in (numbers, table.where("x > 50"))]
+    made = [F.concat(F.lit("a"), uuid(spark, 1), F.col("id")), F.upper(F.substring(uuid(spark, 2), 2, 5)), F.concat(uuid(spark, 3), F.when(F.col("id") > 9, "b")), F.length(uuid(spark, 4))]
+    yield "made of random ids", in_order(numbers.select("id", *made))
+    if not spark.version.startswith("3."):
+        yield "random texts", in_order(numbers.selectExpr("randstr(7, 3) a", "randstr(0, 4) b", "uniform(1, 10, 5) c", "uniform(-1.5, 2.5F, 6) d", "uniform(cast(1 as decimal(5,2)), 3.5, 7) e"))
     yield "made", in_order(table.selectExpr("id", *MADE))
     yield "filtered", in_order(table.where("x > 10 and k <> 3").selectExpr("id", "x", *DRAWS))
     yield "above", in_order(table.selectExpr("id", "x", *DRAWS).where("r < 0.3 and x < 80"))
@@ -52,6 +97,14 @@ def native(spark, files):
     yield "counted", sorted_rows(numbers.groupBy(F.spark_partition_id()).count())
 
 
+def without_files(spark, files):
+    """What is asked of files where rows do not come from them one by one."""
+    table = spark.read.parquet(*files).selectExpr("id", "k")
+    joined = table.join(F.broadcast(spark.range(10).withColumnRenamed("id", "k")), "k")
+    for name, frame in {"joined": joined, "sorted": table.repartition(2, "k"), "range": spark.range(9)}.items():
+        yield f"files of what is {name}", len(frame.selectExpr("id", "input_file_name() f").distinct().collect())
+
+
 def left(spark, files):
     table = spark.read.parquet(*files)
     ids = table.selectExpr("id", "monotonically_increasing_id() m", "rand(1) r")
@@ -63,6 +116,8 @@ def left(spark, files):
     yield "sample behind a shuffle", [len(table.repartition(3, "k").sample(fraction=1.0, seed=4).collect())]
     yield "sample of the same row again", [len(spark.range(0, 10, 1, 1).sample(True, 50.0, 5).distinct().collect())]
     yield "sorted", [len(table.sortWithinPartitions("k").selectExpr("id", "monotonically_increasing_id() m").distinct().collect())]
+    yield from without_files(spark, files)
+    yield "perhaps an id", in_order(table.select("id", F.concat(F.expr("nullif(x, 3)"), uuid(spark, 3))))
     yield "shuffled", [len({row.m for row in table.repartition(3).selectExpr("monotonically_increasing_id() m").collect()})]
 
 

@@ -252,6 +252,23 @@ def numerals():
     return found
 
 
+# A double that Javas write alike, and a URL.
+PLAIN = "if(abs(f64) < 1e15D and abs(f64) > 1e-3D, f64, 1.005D)"
+URL = "concat('https://user@host', pmod(i32, 9), '.example.com:80/p/', regexp_replace(s, '[^a-z]', ''), '?k=', regexp_replace(part, '[^a-z]', '%20'), '&n=', small, '&k=2#r/', i8)"
+
+
+def formats():
+    """Texts by formats, parts of URLs, and numbers out of texts."""
+    found = [f"format_string('[%s|%5s|%-7s|%.3s]', {of}, {of}, {of}, {of})" for of in ["s", "num", "b", "i8", "i64", "d15", "d18", "dt", "ts", "cast(null as string)"]] + [f"format_string('%b', {of})" for of in ["b", "s", "f64", "null"]]
+    found += [f"format_string('%d|%06d|%,d|%-9d|%+d|%,015d', {of}, {of}, {of}, {of}, {of}, {of})" for of in ["i8", "i16", "i32", "i64"]] + [f"format_string('%x %08x', {of}, {of})" for of in ["i8", "i16", "i32", "i64"]] + ["printf('%d', dt)", "printf('%d', cast(null as int))"]
+    found += [f"format_string('%f|%.2f|%,.1f|%010.3f|%+.0f|%-9.1f|', {of}, {of}, {of}, {of}, {of}, {of})" for of in [PLAIN, "round(d15 / 7D, 3)", "if(b, 0D, -0D)", "if(b, double('NaN'), if(b2, double('-inf'), double('inf')))", "float(2.5)", "cast(small as double) / 8"]]
+    found += ["format_string('%2$s %1$s %s %%%n', s, small)", "format_string('%c', small + 70)", "format_string(null, s)", "format_string('x')", "format_string('%s', 1e-5D)"]
+    found += [f"parse_url({URL}, '{part}')" for part in ["HOST", "PATH", "QUERY", "REF", "PROTOCOL", "FILE", "AUTHORITY", "USERINFO", "host"]] + [f"parse_url({URL}, 'QUERY', {key})" for key in ["'k'", "'n'", "'zz'", "regexp_replace(part, '[^a-z]', '')"]] + [f"parse_url({URL}, 'HOST', 'k')", f"try_parse_url({URL}, 'HOST')"]
+    found += [f"parse_url({url}, '{part}')" for url in ["'file:///tmp/x'", "'a/b?c'", "''", "'http://1.2.3.4/'", "'//h/p#'", "if(b, 'http://h?', null)"] for part in ["HOST", "PATH", "QUERY", "REF", "FILE"]]
+    found += [f"to_number(concat(abs(small), '.5'), '{form}')" for form in ["9.9", "99.0", "999,999.999", "S9D99"]] + [f"try_to_number({of}, '{form}')" for of in ["concat(i16, '.', abs(small))", "concat('$', abs(i32))", "cast(i8 as string)", "concat(small, ',', lpad(abs(i8), 3, '0'))", "concat(abs(i8), '-')"] for form in ["S99999.99", "$9999999999", "MI999", "000", "S9,999", "999S", "999MI"]]
+    return found
+
+
 def spans(zone=""):
     """Functions that count units of the calendar. In time zones of near changes of clocks."""
     if zone:
@@ -319,10 +336,13 @@ ODD += [f"{function}(elt(small, '', 'abc', 'x-01-01', 'T', null, date_format(ts,
 ODD += ["cast(array(f64, f32) as string)", "from_unixtime(i64)", "to_timestamp(date_format(dt, 'yyyy-MM-dd'), 'yyyy-MM-dd HH:mm:ss')"]
 
 
+ODD += ["format_string('%s %.1f', d38f, f64)", "format_string('%.1s', concat('😀', s))", "format_string('%c', i32)", "parse_url(s, 'HOST')", "parse_url(concat('http://', part), 'PATH')", "parse_url('http://h?a=1', 'QUERY', part)", "try_parse_url(stamp, 'HOST')", "try_to_number(num, '999')", "try_to_number(dec, 'S9999.99')", "to_number(num, '99')"]
+
+
 # Functions that only new versions have.
 NEW = ["dayname(dt)", "monthname(dt)", "dayname(dt2)", "monthname(ts)"]
 # Groups that are a fixture and a test of their own.
-FUNCTIONS = ["texts", "numerals", "spans", "new", "complex", "collections", "reading", "read", "odd"] + [f"reading_{zone.split('/')[1]}" for zone in ZONES[:3]] + [f"spans_{zone.split('/')[1]}" for zone in ZONES[:4]]
+FUNCTIONS = ["texts", "numerals", "formats", "spans", "new", "complex", "collections", "reading", "read", "odd"] + [f"reading_{zone.split('/')[1]}" for zone in ZONES[:3]] + [f"spans_{zone.split('/')[1]}" for zone in ZONES[:4]]
 # Those of regular expressions, JSON, URLs and intervals: a fixture of their own.
 TEXTS_AND_TIMES = ["patterns", "parts", "intervals", "left_texts"] + [f"intervals_{zone.split('/')[1]}" for zone in ZONES[:4]]
 # Those of which Spark is left some rows.
@@ -476,7 +496,7 @@ def groups():
                     + [f"try_element_at({a}, {n})" for a in ARRAYS[:4] for n in ["2", "-3", "9", "small"]] + ["array(named_struct('x', i32, 'y', s), null, named_struct('x', i32b, 'y', s2)).y", "if(b, array(named_struct('x', i32)), null).x", "array(named_struct('x', i32))[0].x"],
         "maps": MAPS + [f"{function}({m})" for m in MAPS for function in ["size", "map_keys", "map_values", "map_entries"]] + [f"{MAPS[0]}[{k}]" for k in ["1", "2", "small"]] + [f"element_at({MAPS[1]}, {k})" for k in ["'a'", "part", "'x'"]] + [f"{MAPS[1]}['b']", f"element_at({MAPS[2]}, dt)", f"{MAPS[3]}[i64]", "map(s, 1, s2, 2)", "map(i32, s, i32b, s2)['x']"],
     }
-    found |= {"texts": texts(), "numerals": numerals(), "spans": spans(), "new": NEW}
+    found |= {"texts": texts(), "numerals": numerals(), "formats": formats(), "spans": spans(), "new": NEW}
     found |= {"complex": complex_texts(), "collections": collections(), "odd": ODD, "reading": reading("ts"), "read": READ}
     found |= {"patterns": patterns(), "parts": texts_of_parts(), "intervals": intervals(), "left_texts": LEFT_TEXTS}
     found["windows"] = [f"window({of}, {how}).{end}" for of in ["ts", "ts2", "zts", "ntz"] for how in ["'10 minutes'", "'1 day'", "'1 hour', '1 hour', '15 minutes'", "'7 days'"] for end in ["start", "end"]]
@@ -561,8 +581,9 @@ def digests(values):
 def frames(spark, out, data, mode):
     """What only data frames and tables ask for: rows that are shown, rows without nulls, columns of type CHAR and VARCHAR."""
     path = os.path.join(out, f"char-{mode}")
+    tuples = {of: [text(tuple(row)) for row in data.selectExpr("id", f"json_tuple({of}, 'a', 'k', 'n', cast(null as string), 'a')").collect()] for of in JSON}
     shown = data.selectExpr("id", "i32", "s", "dt", "ts", "b", "d38", "d38f", *[f"{of} as c{n}" for n, of in enumerate(SHOWN)])
-    found = {"show": shown._jdf.showString(ROWS, 0, False).split("\n")}
+    found = {f"json_tuple({of})": rows for of, rows in tuples.items()} | {"show": shown._jdf.showString(ROWS, 0, False).split("\n")}
     columns = data.selectExpr("id", "i32", "s", "f64", "f32 * 0 as f32", "dt")
     for least in [1, 3, 5, 6]:
         found[f"dropna {least}"] = [text(row.id) for row in columns.dropna(thresh=least).collect()]

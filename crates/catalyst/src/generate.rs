@@ -32,6 +32,13 @@ pub enum Generator {
         /// The values, row by row.
         values: Vec<Expr>,
     },
+    /// `JsonTuple`: what a text of JSON has at names, in one row.
+    JsonTuple {
+        /// The text.
+        json: Expr,
+        /// The names.
+        names: Vec<Expr>,
+    },
     /// `ReplicateRows`: the same values again and again.
     ReplicateRows {
         /// How often.
@@ -76,6 +83,14 @@ impl Generator {
                     values: values.collect(),
                 }
             }
+            "JsonTuple" => {
+                object.only(&["children"])?;
+                let mut all = children()?.into_iter();
+                Self::JsonTuple {
+                    json: all.next().ok_or_else(empty)?,
+                    names: all.collect(),
+                }
+            }
             "ReplicateRows" => {
                 object.only(&["children", "numColumns"])?;
                 let mut values = children()?.into_iter();
@@ -93,7 +108,14 @@ impl Generator {
         match self {
             Self::Explode { child, .. } | Self::Inline(child) => vec![child],
             Self::Stack { values, .. } => values.iter().collect(),
-            Self::ReplicateRows { count, values } => std::iter::once(count).chain(values).collect(),
+            Self::ReplicateRows {
+                count: first,
+                values: others,
+            }
+            | Self::JsonTuple {
+                json: first,
+                names: others,
+            } => std::iter::once(first).chain(others).collect(),
         }
     }
 
@@ -127,6 +149,7 @@ impl Generator {
                 let first = values.iter().take(columns);
                 first.map(|value| value.data_type.clone()).collect()
             }
+            Self::JsonTuple { names, .. } => vec![DataType::String; names.len()],
             Self::ReplicateRows { values, .. } => {
                 values.iter().map(|value| value.data_type.clone()).collect()
             }
@@ -143,6 +166,7 @@ impl fmt::Display for Generator {
             }
             Self::Inline(child) => write!(f, "Inline({child})"),
             Self::Stack { rows, values } => write!(f, "Stack[{rows}]({})", list(values)),
+            Self::JsonTuple { json, names } => write!(f, "JsonTuple({json}; {})", list(names)),
             Self::ReplicateRows { count, values } => {
                 write!(f, "ReplicateRows({count}; {})", list(values))
             }

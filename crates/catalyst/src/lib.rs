@@ -54,14 +54,14 @@ mod write;
 
 pub use aggregate::{
     AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Between, BitOperation,
-    Comoment, Moment,
+    Comoment, ListOrder, Moment,
 };
 pub use aggregate_python::{AggregatePython, AggregateUdf, GroupFunction};
 pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use error::Unsupported;
 pub use expr::{
-    Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, JsonText, Lambda,
-    Share, SortOrder, TimesText, list,
+    Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, FileFact, Function, HigherOrder, JsonText,
+    Lambda, Share, SortOrder, TimesText, list,
 };
 pub use generate::Generator;
 pub use infer::{CsvInference, JsonInference};

@@ -6,18 +6,21 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, BooleanBufferBuilder, Float64Array, Int32Array, Int64Array, RecordBatch,
+    ArrayRef, BooleanArray, BooleanBufferBuilder, Float64Array, Int32Array, Int64Array,
+    RecordBatch, StringViewBuilder,
 };
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result as DataFusionResult;
 use javaser::XorShiftRandom;
+use rand_mt::Mt;
+use uuid::Uuid;
 
 use super::exec::batch_of;
 use super::expr::strict_log;
-use super::lower::Result;
+use super::lower::{Demand, Result};
 use catalyst::{
-    Attribute, DataType, Draw, Expr, ExprId, ExprKind, Function, Inputs, Literal, Operator,
-    OperatorKind, Share, SortOrder, Unsupported,
+    Attribute, DataType, Draw, Expr, ExprId, ExprKind, FileFact, Function, Inputs, Literal,
+    Operator, OperatorKind, Share, SortOrder, Unsupported,
 };
 use rows::types::schema_of;
 
@@ -36,6 +39,7 @@ impl Draws {
             columns: Vec::new(),
         };
         for expr in exprs.iter_mut() {
+            find_files(expr, child)?;
             let once = is_drawn_once(expr);
             let first = found.draws.len();
             found.replace(expr);
@@ -87,10 +91,44 @@ impl Draws {
                 .draws
                 .iter()
                 .map(|draw| Generator::new(*draw, partition))
-                .collect(),
+                .collect::<Result<_>>()?,
             schema: schema_of(&self.behind(input))?,
         })
     }
+}
+
+/// Puts a column of the scan below in the place of what is asked of the file that a row is of. Spark keeps it where the
+/// scan last read: that is the row's where rows come from the scan one by one.
+fn find_files(expr: &mut Expr, child: &Operator) -> Result<()> {
+    if let ExprKind::Draw(draw @ Draw::File(fact)) = expr.kind {
+        if !reads_one_by_one(child) {
+            return Err(refused(draw, "of rows that do not come from a scan"));
+        }
+        *expr = Expr::attribute(fact.attribute());
+        return Ok(());
+    }
+    expr.children_mut()
+        .try_for_each(|inner| find_files(inner, child))
+}
+
+/// Whether each row is asked for when the one before it is done, from a scan of files.
+fn reads_one_by_one(operator: &Operator) -> bool {
+    match &operator.kind {
+        OperatorKind::FileSourceScan(_) => true,
+        OperatorKind::Filter { child, .. } | OperatorKind::Project { child, .. } => {
+            reads_one_by_one(child)
+        }
+        _ => false,
+    }
+}
+
+/// What is known of files, among the columns that are needed.
+pub(super) fn file_facts(demand: Demand<'_>) -> impl Iterator<Item = FileFact> {
+    let facts = FileFact::ALL.into_iter();
+    facts.filter(move |fact| {
+        let wanted = demand.columns;
+        wanted.is_some_and(|wanted| wanted.contains(&fact.attribute().id))
+    })
 }
 
 fn refused(draw: Draw, why: &str) -> Unsupported {
@@ -106,11 +144,17 @@ pub(super) fn check_partitions(root: &Operator, inputs: &Inputs) -> Result<()> {
             _ => false,
         }
     }
-    // The operators are as deep as the decoder lets them be.
+    // Expressions and operators are as deep as the decoder lets them be.
+    fn by_partition(expr: &Expr) -> bool {
+        match expr.kind {
+            ExprKind::Draw(draw) => !matches!(draw, Draw::File(_)),
+            _ => expr.children().any(by_partition),
+        }
+    }
     fn draws(operator: &Operator) -> bool {
         let own = match &operator.kind {
-            OperatorKind::Project { list, .. } => list.iter().any(Expr::draws),
-            OperatorKind::Filter { condition, .. } => condition.draws(),
+            OperatorKind::Project { list, .. } => list.iter().any(by_partition),
+            OperatorKind::Filter { condition, .. } => by_partition(condition),
             _ => false,
         };
         own || operator.children().any(draws)
@@ -211,6 +255,15 @@ fn is_drawn_once(expr: &Expr) -> bool {
             (F::Floor | F::Ceil | F::UnaryMinus | F::Abs | F::Sqrt | F::Not, [child]) => {
                 is_drawn_once(child)
             }
+            (F::Upper | F::Lower | F::Length | F::Md5, [child]) => is_drawn_once(child),
+            // Generated code stops at the first that is null.
+            (F::Concat, args) => {
+                let last = args.iter().rposition(Expr::draws).unwrap_or(0);
+                args.iter().all(is_drawn_once) && !args.iter().take(last).any(|arg| arg.nullable)
+            }
+            (F::Substring | F::StringReplace, [child, others @ ..]) => {
+                is_drawn_once(child) && others.iter().all(is_value)
+            }
             (F::Round | F::BRound, [child, places]) => is_drawn_once(child) && is_value(places),
             (F::Divide | F::Remainder | F::Pmod | F::IntegralDivide, [left, right]) => {
                 is_drawn_once(left) && is_value(right) && !is_zero(right)
@@ -261,13 +314,18 @@ enum Generator {
     },
     Counted(i64),
     Constant(i32),
+    Uuid(Box<Mt>),
+    Text {
+        random: XorShiftRandom,
+        length: u32,
+    },
     Sampled(XorShiftRandom, Share),
 }
 
 impl Generator {
-    fn new(draw: Draw, partition: i32) -> Self {
+    fn new(draw: Draw, partition: i32) -> Result<Self> {
         let random = |seed: i64| XorShiftRandom::new(seed.wrapping_add(partition.into()));
-        match draw {
+        Ok(match draw {
             Draw::Rand { seed } => Self::Rand(random(seed)),
             Draw::Randn { seed } => Self::Randn {
                 random: random(seed),
@@ -275,8 +333,17 @@ impl Generator {
             },
             Draw::MonotonicallyIncreasingID => Self::Counted(i64::from(partition) << 33),
             Draw::SparkPartitionID => Self::Constant(partition),
+            Draw::Uuid { seed } => Self::Uuid(Box::new(mersenne_twister(
+                seed.wrapping_add(partition.into()),
+            ))),
+            Draw::RandStr { seed, length } => Self::Text {
+                random: random(seed),
+                length,
+            },
+            // Columns of scans, which were put there.
+            Draw::File(_) => return Err(refused(draw, "there")),
             Draw::Sampled { seed, share } => Self::Sampled(random(seed), share),
-        }
+        })
     }
 
     fn next(&mut self, rows: usize) -> ArrayRef {
@@ -298,6 +365,24 @@ impl Generator {
                 Arc::new(Int64Array::from_iter_values(values))
             }
             Self::Constant(value) => Arc::new(Int32Array::from_value(*value, rows)),
+            Self::Uuid(random) => {
+                let mut texts = StringViewBuilder::with_capacity(rows);
+                let mut text = Uuid::encode_buffer();
+                for _ in 0..rows {
+                    texts.append_value(next_uuid(random).hyphenated().encode_lower(&mut text));
+                }
+                Arc::new(texts.finish())
+            }
+            Self::Text { random, length } => {
+                let mut texts = StringViewBuilder::with_capacity(rows);
+                let mut text = String::new();
+                for _ in 0..rows {
+                    text.clear();
+                    text.extend((0..*length).map(|_| next_character(random)));
+                    texts.append_value(&text);
+                }
+                Arc::new(texts.finish())
+            }
             Self::Sampled(random, share) => {
                 let mut kept = BooleanBufferBuilder::new(rows);
                 (0..rows).for_each(|_| kept.append(share.contains(random.next_double())));
@@ -305,6 +390,31 @@ impl Generator {
             }
         }
     }
+}
+
+/// `new MersenneTwister(seed)` of Commons Math.
+fn mersenne_twister(seed: i64) -> Mt {
+    let seed = seed.cast_unsigned();
+    Mt::new_with_key([(seed >> 32) as u32, seed as u32])
+}
+
+/// The next of `RandomUUIDGenerator`.
+fn next_uuid(random: &mut Mt) -> Uuid {
+    let mut next = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
+    let high = next() & !0xf000 | 0x4000;
+    let low = (next() | 1 << 63) & !(1 << 62);
+    Uuid::from_u64_pair(high, low)
+}
+
+/// The next of `ExpressionImplUtils.randStr`: a digit or a letter.
+fn next_character(random: &mut XorShiftRandom) -> char {
+    // Below 62, and so are the sums below 128.
+    let number = (random.next_any() % 62).unsigned_abs() as u8;
+    char::from(match number {
+        0..10 => b'0' + number,
+        10..36 => b'a' + number - 10,
+        _ => b'A' + number - 36,
+    })
 }
 
 /// `Random.nextGaussian`

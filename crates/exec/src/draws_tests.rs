@@ -196,7 +196,7 @@ fn batches_go_on_where_the_one_before_ended() {
     ];
     let batches = run(project(list, range(1000, 1)), 0);
     assert!(batches.len() > 2);
-    let mut generator = Generator::new(Draw::Randn { seed: 3 }, 0);
+    let mut generator = Generator::new(Draw::Randn { seed: 3 }, 0).unwrap();
     let all = generator.next(1000);
     let expected = all.as_primitive::<Float64Type>();
     let mut row = 0;
@@ -294,6 +294,9 @@ fn draws_for_some_rows_only_are_sparks() {
         double(Function::Coalesce, vec![of.clone(), rand()]),
         double(Function::If, vec![holds(), rand(), number(1.0)]),
     ];
+    let concat = |args| call(Function::Concat, args, DataType::String);
+    assert!(is_drawn_once(&concat(vec![rand(), rand(), of.clone()])));
+    assert!(!is_drawn_once(&concat(vec![of.clone(), rand()])));
     for (exprs, expected) in [(&once[..], true), (&not[..], false)] {
         for expr in exprs {
             assert_eq!(is_drawn_once(expr), expected, "{expr}");
@@ -310,7 +313,8 @@ fn samples_have_the_rows_whose_numbers_are_in_their_share() {
     for (lower, upper) in [(0.0, 0.5), (0.25, 0.7), (0.0, 1.0), (0.3, 0.3)] {
         let share = Share::new(lower, upper);
         for partition in 0..3_i32 {
-            let mut generator = Generator::new(Draw::Sampled { seed: 7, share }, partition);
+            let sampled = Draw::Sampled { seed: 7, share };
+            let mut generator = Generator::new(sampled, partition).unwrap();
             let kept = generator.next(4);
             let numbers = SPARKS.iter().skip(partition as usize * 4).take(4);
             let expected: Vec<bool> = numbers
@@ -320,6 +324,63 @@ fn samples_have_the_rows_whose_numbers_are_in_their_share() {
             assert!(kept.eq(expected), "{lower} to {upper}, {partition}");
         }
     }
+}
+
+#[test]
+fn random_texts_are_those_of_spark() {
+    // Of 4.3.0, two rows in each of three partitions.
+    let expected = [
+        (
+            Draw::Uuid { seed: 7 },
+            [
+                "cee40aac-b68a-440d-b75a-41718652cb36",
+                "50fe06d6-e030-43ea-9ff6-ff3a773b207a",
+                "6c186627-616a-45dd-85c2-ac0fd2cf712d",
+                "57eb05c8-7dfb-4f3c-8c90-54cb6d4902b1",
+                "60503cd5-aaf1-4b40-9188-7f75ac224932",
+                "728c8ea9-e5db-4d5a-bf35-e017c7c4292b",
+            ],
+        ),
+        (
+            Draw::Uuid { seed: i64::MIN },
+            [
+                "444b2d95-8a54-40b5-950e-9ef88de5a4fd",
+                "e3ff5c8a-242c-467f-b1d3-ca6b6acb483d",
+                "daabde94-beb1-4e4d-8716-41414e10c32d",
+                "1d4b498a-9ed4-4964-a8e3-81cf0ebbb82d",
+                "36927cb5-297e-4f61-ad99-1ceb3ffb4672",
+                "b15c8e9c-39c5-4472-b523-fe39f1bfa1e7",
+            ],
+        ),
+        (
+            Draw::RandStr { seed: 7, length: 5 },
+            ["6Ogz5", "9i3TI", "NZVf9", "0IK39", "gNZkq", "3YQh3"],
+        ),
+        (Draw::RandStr { seed: 1, length: 0 }, [""; 6]),
+    ];
+    for (draw, expected) in expected {
+        for partition in 0..3_usize {
+            let mut generator = Generator::new(draw, partition as i32).unwrap();
+            let texts = generator.next(2);
+            let texts = texts.as_string_view().iter().flatten();
+            assert!(
+                texts.eq(expected[partition * 2..][..2].iter().copied()),
+                "{draw:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn files_are_known_of_rows_that_come_from_a_scan() {
+    let name = || vec![alias(draw(Draw::File(FileFact::Name)), 2)];
+    let over_a_range = project(name(), range(10, 1));
+    let made = NativeStage::new(stage(over_a_range, Inputs::Leaf(0), true));
+    let why = made.unwrap_err().to_string();
+    assert!(
+        why.contains("InputFileName of rows that do not come from a scan"),
+        "{why}"
+    );
 }
 
 #[test]

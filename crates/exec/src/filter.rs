@@ -1,5 +1,6 @@
 //! `FilterExec`, with the projection to the columns that are needed above.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
@@ -8,13 +9,13 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::draws::{Drawn, Draws};
+use super::draws::{Drawn, Draws, file_facts};
 use super::exec::{Pipe, Start, batch_of, pipe};
 use super::expr::lower;
-use super::lower::{Demand, Lowered, Lowering, Result, needed, places};
-use catalyst::Expr;
+use super::lower::{Demand, Lowered, Lowering, Result, all_references, needed, places};
 use catalyst::Inputs;
 use catalyst::Operator;
+use catalyst::{Expr, ExprId};
 use rows::error::bail_out;
 
 /// Lowers a filter.
@@ -52,9 +53,19 @@ fn drawing(
     inputs: &Inputs,
     demand: Demand<'_>,
 ) -> Result<Lowered> {
-    let below = needed(demand, [condition]);
     let mut condition = [condition.clone()];
     let draws = Draws::take(&mut condition, child)?;
+    // What is known of files is no column of the operator below: nobody has it who asks for all.
+    let all: HashSet<ExprId>;
+    let demand = match demand.columns {
+        None if file_facts_of(&condition) => {
+            let columns = child.output.require()?.iter();
+            all = columns.map(|column| column.id).collect();
+            demand.of(Some(&all))
+        }
+        _ => demand,
+    };
+    let below = needed(demand, &condition);
     let ordered = Demand {
         columns: below.as_ref(),
         ordered: true,
@@ -75,6 +86,13 @@ fn drawing(
         Ok(pipe(filter, start.input(0)?, start.baseline()))
     };
     Lowered::drawing("FilterExec", output, child, draws, Arc::new(start))
+}
+
+/// Whether an expression refers to what is known of files.
+fn file_facts_of(exprs: &[Expr]) -> bool {
+    let columns = all_references(exprs);
+    let demand = Demand::unordered(columns.as_ref());
+    file_facts(demand).next().is_some()
 }
 
 /// Gathers rows into batches of the size wanted.

@@ -11,7 +11,7 @@ use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::exec::{Pipe, Start, batch_of, pipe};
-use super::expr::{field, lower};
+use super::expr::{field, json_tuple, lower};
 use super::lower::{Demand, Lowered, Lowering, Result, needed};
 use super::project::evaluate;
 use catalyst::{Attribute, DataType, Expr, Generator, Inputs, Operator, Unsupported};
@@ -38,6 +38,8 @@ enum Way {
     Stack(usize),
     /// The arguments behind the first, as often as that says.
     Replicate,
+    /// What the first argument has at the names that the others are.
+    JsonTuple,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -130,6 +132,14 @@ impl Way {
                 stack_types(*rows, values)?;
                 (Self::Stack(*rows), false)
             }
+            Generator::JsonTuple { .. } => {
+                let args = generator.args();
+                let mut types = args.iter().map(|arg| &arg.data_type);
+                match types.all(|of| *of == DataType::String) {
+                    true => (Self::JsonTuple, false),
+                    false => return Err(Unsupported::of_use("JsonTuple of other types")),
+                }
+            }
             Generator::ReplicateRows { count, .. } => match count.data_type {
                 DataType::Long => (Self::Replicate, false),
                 _ => return Err(Unsupported::of_use("rows replicated by another type")),
@@ -184,6 +194,15 @@ impl Plan {
             Way::Explode | Way::Inline => elements(&args, matches!(self.way, Way::Inline)),
             Way::Stack(rows) => stacked(&args, rows, batch.num_rows()),
             Way::Replicate => replicated(&args),
+            Way::JsonTuple => {
+                let (json, names) = args.split_first().ok_or_else(wrong)?;
+                Ok(Made {
+                    // Batches have fewer rows.
+                    rows: (0..batch.num_rows() as u32).map(|row| (row, 1)).collect(),
+                    same: false,
+                    columns: json_tuple(json, names)?,
+                })
+            }
         }
     }
 }

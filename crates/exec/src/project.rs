@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::draws::{Drawn, Draws};
+use super::draws::{Drawn, Draws, file_facts};
 use super::exec::{Pipe, Start, batch_of, pipe};
 use super::expr::lower;
 use super::lower::{Demand, Lowered, Lowering, Result, all_references};
@@ -26,7 +26,11 @@ pub(super) fn project(
     inputs: &Inputs,
     demand: Demand<'_>,
 ) -> Result<Lowered> {
-    let named = list.iter().map(|expr| match expr.to_attribute() {
+    // Of what is below: projections above ask for it as for columns.
+    let facts = file_facts(demand).map(|fact| Expr::attribute(fact.attribute()));
+    let facts: Vec<Expr> = facts.collect();
+    let named = list.iter().chain(&facts);
+    let named = named.map(|expr| match expr.to_attribute() {
         Some(attribute) => Ok((expr, attribute)),
         None => Err(Unsupported::of_use("an output without a name")),
     });
@@ -36,7 +40,7 @@ pub(super) fn project(
     }
     let below = all_references(named.iter().map(|(expr, _)| *expr));
     if named.iter().any(|(expr, _)| expr.draws()) {
-        return drawing(lowering, named, child, inputs, demand.of(below.as_ref()));
+        return drawing(lowering, named, child, inputs);
     }
     let child = lowering.operator(child, inputs, demand.of(below.as_ref()))?;
     let input = child.output()?;
@@ -58,16 +62,17 @@ fn drawing(
     named: Vec<(&Expr, Attribute)>,
     child: &Operator,
     inputs: &Inputs,
-    demand: Demand<'_>,
 ) -> Result<Lowered> {
     let (mut exprs, output): (Vec<Expr>, Vec<Attribute>) = named
         .into_iter()
         .map(|(expr, attribute)| (expr.clone(), attribute))
         .unzip();
     let draws = Draws::take(&mut exprs, child)?;
+    // Also the columns that stand for what is known of files.
+    let below = all_references(&exprs);
     let demand = Demand {
+        columns: below.as_ref(),
         ordered: true,
-        ..demand
     };
     let child = lowering.operator(child, inputs, demand)?;
     let input = draws.behind(child.output()?);

@@ -346,6 +346,7 @@ impl Aggregation {
                 args: vec![reference(&self.input[1])],
                 data_type: result.data_type.clone(),
                 percentages: Vec::new(),
+                constants: Vec::new(),
                 input_buffer: vec![buffer.clone()],
             },
             mode,

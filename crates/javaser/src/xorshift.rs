@@ -30,6 +30,11 @@ impl XorShiftRandom {
         (next & ((1 << bits) - 1)) as i32
     }
 
+    /// `Random.nextInt`: any of all integers.
+    pub fn next_any(&mut self) -> i32 {
+        self.next(32)
+    }
+
     /// `Random.nextInt`: from 0 to below `bound`, which is at least 1.
     pub fn next_int(&mut self, bound: i32) -> i32 {
         let mut bits = self.next(31);

@@ -7,6 +7,7 @@ use javaser::arena::Value;
 
 use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, EvalMode, Expr, ExprId, expr_id};
+use crate::literal::Literal;
 use crate::object::Reader;
 use crate::types::DataType;
 
@@ -59,6 +60,9 @@ pub struct AggregateFunction {
     pub args: Vec<Expr>,
     /// Where percentiles are, from 0 to 1.
     pub percentages: Vec<f64>,
+    /// Of [`AggregateKind::PivotFirst`] the values of its first argument that it makes elements of; of
+    /// [`AggregateKind::ListAgg`] the delimiter.
+    pub constants: Vec<Literal>,
     /// Type of the result.
     pub data_type: DataType,
     /// Columns of the input with the buffers of an earlier stage (`inputAggBufferAttributes`): what
@@ -150,6 +154,15 @@ pub enum AggregateKind {
         /// How exact: one of so many is the error of a rank.
         accuracy: i32,
     },
+    /// The last values, second argument, of rows whose first argument is one of
+    /// [some](AggregateFunction::constants), as an array. Buffer: its elements.
+    PivotFirst,
+    /// The texts that are not null, one behind the other with a delimiter between them. Buffer: as that of
+    /// `CollectList`, of structs of text and key if it is sorted by a key, which is the second argument.
+    ListAgg {
+        /// In which order.
+        order: ListOrder,
+    },
     /// `BloomFilterAggregate`. Buffer: the filter.
     BloomFilter {
         /// Items expected.
@@ -232,6 +245,25 @@ pub enum BitOperation {
     Xor,
 }
 
+/// In which order [`AggregateKind::ListAgg`] has its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListOrder {
+    /// As they come.
+    None,
+    /// Sorted.
+    Texts {
+        /// Greatest first.
+        descending: bool,
+    },
+    /// Sorted by a key, those of equal keys as they come.
+    Key {
+        /// Greatest first.
+        descending: bool,
+        /// Of null first.
+        nulls_first: bool,
+    },
+}
+
 /// What a percentile is between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Between {
@@ -253,6 +285,7 @@ impl AggregateKind {
             self,
             Self::CollectList
                 | Self::CollectSet { .. }
+                | Self::ListAgg { .. }
                 | Self::Percentile { .. }
                 | Self::ApproxPercentile { .. }
                 | Self::BloomFilter { .. }
@@ -271,6 +304,8 @@ impl AggregateKind {
                 | Self::ApproxPercentile { .. }
                 | Self::MaxBy
                 | Self::MinBy
+                | Self::PivotFirst
+                | Self::ListAgg { .. }
         )
     }
 }
@@ -355,6 +390,10 @@ impl fmt::Display for AggregateExpression {
             AggregateKind::ApproxPercentile { accuracy } => {
                 write!(f, "ApproxPercentile[{accuracy} {:?}]", function.percentages)?;
             }
+            AggregateKind::ListAgg { order } => {
+                write!(f, "ListAgg[{order:?} {:?}]", function.constants)?;
+            }
+            AggregateKind::PivotFirst => write!(f, "PivotFirst{:?}", function.constants)?,
             AggregateKind::BloomFilter {
                 estimated_items,
                 bits,

@@ -2,9 +2,11 @@
 
 use javaser::ScalaVersion;
 
-use super::{AggregateFunction, AggregateKind, Between, BitOperation, Comoment, Moment};
+use super::{AggregateFunction, AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment};
 use crate::error::{Result, Unsupported};
-use crate::expr::{EvalMode, Expr, ExprKind, eval_context, eval_mode, read_attributes};
+use crate::expr::{
+    EvalMode, Expr, ExprKind, eval_context, eval_mode, read_attributes, read_sort_orders,
+};
 use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
 use crate::types::{DataType, Decimal};
@@ -35,7 +37,7 @@ impl AggregateFunction {
             return Err(Unsupported::Class(simple(object.class()).to_owned()));
         };
         let fields = Fields { reader, object };
-        let mut percentages = Vec::new();
+        let (mut percentages, mut constants) = (Vec::new(), Vec::new());
         let (kind, args, data_type) = match name {
             "Sum" | "Average" => fields.sum(name)?,
             "Count" => fields.count()?,
@@ -52,6 +54,14 @@ impl AggregateFunction {
                 percentages = fields.percentages()?;
                 fields.percentile(name)?
             }
+            "ListAgg" => {
+                constants = vec![fields.delimiter()?];
+                fields.list_agg()?
+            }
+            "PivotFirst" => {
+                constants = fields.pivots()?;
+                fields.pivot_first()?
+            }
             "BloomFilterAggregate" => fields.bloom_filter()?,
             other => return Err(Unsupported::Class(other.to_owned())),
         };
@@ -63,6 +73,7 @@ impl AggregateFunction {
             kind,
             args,
             percentages,
+            constants,
             data_type,
             input_buffer,
         })
@@ -410,6 +421,107 @@ impl Fields<'_, '_> {
             vec![child, self.arg("frequencyExpression")?],
             data_type,
         ))
+    }
+
+    /// The values of which a pivot makes elements. Others than these types are looked up in other ways.
+    fn pivots(self) -> Result<Vec<Literal>> {
+        let of = self.arg("pivotColumn")?.data_type;
+        let plain = matches!(
+            of,
+            DataType::Boolean
+                | DataType::Byte
+                | DataType::Short
+                | DataType::Integer
+                | DataType::Long
+                | DataType::Decimal(_)
+                | DataType::String
+                | DataType::Date
+                | DataType::Timestamp
+                | DataType::TimestampNtz
+        );
+        if !plain {
+            return Err(Unsupported::of_use(format!("PivotFirst by {of}")));
+        }
+        let values = self.object.elements("pivotColumnValues")?.into_iter();
+        let values = values.map(|value| Literal::read(self.reader, value, &of));
+        let values = values.collect::<Result<Vec<_>>>()?;
+        let twice = |at: usize, value| values.iter().skip(at + 1).any(|other| other == value);
+        if values
+            .iter()
+            .enumerate()
+            .any(|(at, value)| twice(at, value))
+        {
+            return Err(Unsupported::of_use(
+                "PivotFirst by a value that is there twice",
+            ));
+        }
+        Ok(values)
+    }
+
+    fn pivot_first(self) -> Result<Parts> {
+        self.only_placed(&[
+            "pivotColumn",
+            "valueColumn",
+            "pivotColumnValues",
+            "left",
+            "right",
+            "nullable",
+            "valueDataType",
+            "dataType",
+            "usesTreeMap",
+            "pivotIndex",
+            "slotOfValue",
+            "slotValues",
+            "indexSize",
+            "updateRow",
+            "aggBufferSchema",
+            "inputAggBufferAttributes",
+        ])?;
+        let (by, value) = (self.arg("pivotColumn")?, self.arg("valueColumn")?);
+        let data_type = DataType::Array {
+            element: Box::new(value.data_type.clone()),
+            contains_null: true,
+        };
+        Ok((AggregateKind::PivotFirst, vec![by, value], data_type))
+    }
+
+    fn delimiter(self) -> Result<Literal> {
+        match self.arg("delimiter")?.kind {
+            ExprKind::Literal(text @ (Literal::String(_) | Literal::Null)) => Ok(text),
+            _ => Err(Unsupported::of_use("ListAgg with a variable delimiter")),
+        }
+    }
+
+    fn list_agg(self) -> Result<Parts> {
+        // Two of the fields are lazy, of the others.
+        self.only_placed(&[
+            "child",
+            "delimiter",
+            "orderExpressions",
+            "bufferElementType",
+            "needSaveOrderValue",
+            "OrderDeterminismResult$module",
+        ])?;
+        let child = self.arg("child")?;
+        let orders = self.object.elements("orderExpressions")?;
+        let orders = read_sort_orders(self.reader, orders)?;
+        let (order, mut args) = match orders.as_slice() {
+            [] => (ListOrder::None, vec![]),
+            [by] if by.child == child => {
+                let descending = !by.ascending;
+                (ListOrder::Texts { descending }, vec![])
+            }
+            [by] => {
+                let order = ListOrder::Key {
+                    descending: !by.ascending,
+                    nulls_first: by.nulls_first,
+                };
+                (order, vec![by.child.clone()])
+            }
+            _ => return Err(Unsupported::of_use("ListAgg by several keys")),
+        };
+        args.insert(0, child);
+        Ok((AggregateKind::ListAgg { order }, args, DataType::String))
     }
 
     fn bloom_filter(self) -> Result<Parts> {

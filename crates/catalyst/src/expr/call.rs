@@ -268,11 +268,27 @@ fn result_type(
             let types: Vec<_> = args.iter().map(|arg| arg.data_type.clone()).collect();
             nested::result_of(of, &types).ok_or_else(no_argument)?
         }
+        ResultType::ByFormat => match &arg(1)?.kind {
+            ExprKind::Literal(Literal::String(format)) => of_digits(format),
+            _ => return Err(Unsupported::of_use("a variable format of numbers")),
+        },
         ResultType::MakeDecimal => DataType::Decimal(Decimal {
             precision: u8::try_from(object.int("precision")?)
                 .map_err(|_| object.missing("precision"))?,
             scale: i8::try_from(object.int("scale")?).map_err(|_| object.missing("scale"))?,
         }),
+    })
+}
+
+/// A decimal of as many digits before and behind the point as a format of numbers has.
+fn of_digits(format: &[u8]) -> DataType {
+    let point = format.iter().position(|sign| matches!(sign, b'.' | b'D'));
+    let (_, behind) = format.split_at(point.unwrap_or(format.len()));
+    let digits = |of: &[u8]| of.iter().filter(|sign| matches!(sign, b'0' | b'9')).count();
+    // Analysis lets in no more than 38 digits.
+    DataType::Decimal(Decimal {
+        precision: u8::try_from(digits(format)).unwrap_or(u8::MAX),
+        scale: i8::try_from(digits(behind)).unwrap_or(i8::MAX),
     })
 }
 

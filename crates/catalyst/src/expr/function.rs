@@ -62,6 +62,8 @@ pub(super) enum Result {
     Integral,
     /// Fields `precision` and `scale`.
     MakeDecimal,
+    /// A decimal of the digits that the second argument, a format of numbers, has.
+    ByFormat,
     /// An array of the first argument's type.
     ArrayOf,
     /// A map of the types of the first two arguments.
@@ -224,7 +226,7 @@ impl Function {
             | Result::Keys
             | Result::Values
             | Result::Entries => nested::result_of(result, args),
-            Result::Field | Result::Target | Result::MakeDecimal => None,
+            Result::Field | Result::Target | Result::MakeDecimal | Result::ByFormat => None,
         }
     }
 }
@@ -664,6 +666,14 @@ functions! {
     Mask Args::Fields(&["input", "upperChar", "lowerChar", "digitChar", "otherChar"]), NONE, Result::String, Nullable::Always;
     /// A text as a part of a URL.
     UrlEncode CHILD, NONE, Result::String, Nullable::Any;
+    /// A part of a URL, or what a key has in its query.
+    ParseUrl Args::Children, NONE, Result::String, Nullable::Always, ignored &["failOnError"];
+    /// A text as a number, by a format.
+    ToNumber PAIR, NONE, Result::ByFormat, Nullable::Any;
+    /// As `ToNumber`; null of other texts.
+    TryToNumber PAIR, NONE, Result::ByFormat, Nullable::Always;
+    /// A text by a format of Java's, which is the first argument.
+    FormatString Args::Children, NONE, Result::String, Nullable::Any;
     /// What a part of a URL means.
     UrlDecode CHILD, NONE, Result::String, Nullable::Always;
     /// A time as text, by a pattern of Java's.

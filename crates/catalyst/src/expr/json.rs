@@ -2,7 +2,7 @@
 
 use javatime::TimeZone;
 
-use super::{Expr, ExprKind};
+use super::{Expr, ExprKind, text};
 use crate::error::{Result, Unsupported};
 use crate::object::{Object, Reader};
 use crate::scan::{JsonForm, Malformed};
@@ -125,7 +125,7 @@ fn options(
 
 /// Options that were given, by their names in lower case.
 fn given(reader: &Reader<'_>, object: Object<'_>) -> Result<Vec<(String, String)>> {
-    let text = |of| {
+    let read = |of| {
         reader
             .graph
             .str(of)
@@ -133,7 +133,7 @@ fn given(reader: &Reader<'_>, object: Object<'_>) -> Result<Vec<(String, String)
     };
     let pairs = object.pairs("options")?.into_iter();
     pairs
-        .map(|(key, value)| Ok((text(key)?.to_ascii_lowercase(), text(value)?.into_owned())))
+        .map(|(key, value)| Ok((read(key)?.to_ascii_lowercase(), read(value)?.into_owned())))
         .collect()
 }
 
@@ -153,18 +153,22 @@ pub(super) fn to_json(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     written(reader, object, child)
 }
 
-/// `to_json` of Spark 4: a method of an object that has the options.
+/// `to_json` and `parse_url` of Spark 4: a method of an object that has the options.
 #[inline(never)]
 pub(super) fn invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     let target = object.object("targetObject")?;
     let literal = target.name() == "Literal";
     let evaluator = literal.then(|| target.object("value")).transpose()?;
-    let evaluator = evaluator.filter(|of| of.name() == "StructsToJsonEvaluator");
     let Some(evaluator) =
         evaluator.filter(|_| object.text("functionName").is_ok_and(|of| of == "evaluate"))
     else {
         return Err(Unsupported::Class("Invoke".to_owned()));
     };
+    match evaluator.name() {
+        "StructsToJsonEvaluator" => {}
+        "ParseUrlEvaluator" => return text::parse_url(reader, object, evaluator),
+        name => return Err(Unsupported::of_use(format!("Invoke of {name}"))),
+    }
     evaluator.only(&[
         "options",
         "inputSchema",

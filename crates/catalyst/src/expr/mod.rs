@@ -21,7 +21,7 @@ use crate::types::DataType;
 
 pub(crate) use call::eval_context;
 pub use display::list;
-pub use draw::{Draw, Share};
+pub use draw::{Draw, FileFact, Share};
 pub use function::Function;
 pub use lambda::{HigherOrder, Lambda};
 pub(crate) use read::{eval_mode, expr_id, read_attribute, read_attributes, read_sort_orders};

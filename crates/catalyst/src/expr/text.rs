@@ -69,6 +69,29 @@ pub(super) fn split_part(
     Ok(Some(call(Function::SplitPart, args, DataType::String)))
 }
 
+/// `parse_url` of Spark 4, whose evaluator has constants of the arguments again.
+#[inline(never)]
+pub(super) fn parse_url(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    evaluator: Object<'_>,
+) -> Result<Expr> {
+    evaluator.only(&[
+        "url",
+        "extractPart",
+        "pattern",
+        "failOnError",
+        // Lazy, of those.
+        "cachedUrl",
+        "cachedExtractPartFunc",
+        "cachedPattern",
+    ])?;
+    let args = Expr::read_all(reader, object.elements("arguments")?)?;
+    let mut made = call(Function::ParseUrl, args, DataType::String);
+    made.nullable = true;
+    Ok(made)
+}
+
 /// A `StaticInvoke` of a method that is known: of its class, its name and the types of its arguments.
 #[inline(never)]
 pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {

@@ -15,17 +15,19 @@ use super::digest::{ApproxPercentiles, is_summarized};
 use super::extremum_by::ExtremumBy;
 use super::first::FirstLast;
 use super::hll::{self, ApproxCountDistinct};
+use super::list_agg::{ListAgg, is_key};
 use super::minmax::min_max;
 use super::moment::Moments;
 use super::nested::MinMaxNested;
 use super::number::{AverageDouble, Count, SumDouble, SumLong};
 use super::percentile::{Asked, Percentiles, is_counted};
+use super::pivot::{PivotFirst, is_found};
 use super::scala_set;
 use crate::expr::is_hashed;
 use catalyst::EvalMode;
 use catalyst::Unsupported;
-use catalyst::{AggregateFunction, AggregateKind};
-use catalyst::{DataType, Decimal, Expr};
+use catalyst::{AggregateFunction, AggregateKind, ListOrder};
+use catalyst::{DataType, Decimal, Expr, Literal};
 use rows::error::bail_out;
 use rows::is_ordered;
 use rows::types::ToArrow as _;
@@ -69,6 +71,8 @@ pub(super) struct Factory {
     second: DataType,
     /// Where percentiles are.
     percentages: Vec<f64>,
+    /// What a pivot makes elements of.
+    constants: Vec<Literal>,
     result: DataType,
     /// Types of the buffer, as Spark says.
     pub(super) buffer: Vec<DataType>,
@@ -87,6 +91,7 @@ impl Factory {
             input: arg(0),
             second: arg(1),
             percentages: function.percentages.clone(),
+            constants: function.constants.clone(),
             result: function.data_type.clone(),
             buffer: buffer.map(|column| column.data_type.clone()).collect(),
         };
@@ -117,6 +122,7 @@ impl Factory {
                 _ => DataType::Integer,
             },
             percentages: Vec::new(),
+            constants: Vec::new(),
             result: input.clone(),
             buffer: Vec::new(),
         };
@@ -225,6 +231,15 @@ impl Factory {
             (AggregateKind::ApproxPercentile { .. }, input) if is_summarized(input) => {
                 vec![DataType::Binary]
             }
+            (AggregateKind::ListAgg { order }, DataType::String)
+                if !matches!(order, ListOrder::Key { .. }) || is_key(&self.second) =>
+            {
+                vec![DataType::Binary]
+            }
+            (AggregateKind::PivotFirst, input) if is_found(input) => {
+                self.second.to_arrow()?;
+                vec![self.second.clone(); self.constants.len()]
+            }
             _ => return Err(unsupported()),
         })
     }
@@ -320,6 +335,18 @@ impl Factory {
             }
             (AggregateKind::MaxBy, input) => Box::new(ExtremumBy::new(input, &self.second, false)?),
             (AggregateKind::MinBy, input) => Box::new(ExtremumBy::new(input, &self.second, true)?),
+            (AggregateKind::ListAgg { order }, _) => {
+                let delimiter = match self.constants.first() {
+                    Some(Literal::String(text)) => String::from_utf8(text.clone()).ok(),
+                    Some(Literal::Null) => Some(String::new()),
+                    _ => None,
+                };
+                let delimiter = delimiter.ok_or_else(|| bail_out("a list without delimiter"))?;
+                Box::new(ListAgg::new(order, &self.second, delimiter)?)
+            }
+            (AggregateKind::PivotFirst, input) => {
+                Box::new(PivotFirst::new(input, &self.constants, &self.second)?)
+            }
             (AggregateKind::BloomFilter { .. }, _) => {
                 return Err(bail_out("BloomFilterAggregate"));
             }

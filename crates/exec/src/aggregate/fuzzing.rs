@@ -129,6 +129,7 @@ fn function(
         kind,
         args: vec![argument],
         percentages: percentages.to_vec(),
+        constants: Vec::new(),
         data_type: result,
         input_buffer: Vec::new(),
     }

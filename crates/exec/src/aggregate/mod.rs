@@ -15,11 +15,13 @@ mod first;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod hll;
+mod list_agg;
 mod minmax;
 mod moment;
 mod nested;
 mod number;
 mod percentile;
+mod pivot;
 mod run;
 mod scala_set;
 mod spill;

@@ -21,6 +21,7 @@ fn lists(sorts_from: i32, rows: &[(&str, i32)]) -> Vec<String> {
             kind: AggregateKind::CollectList,
             args: vec![reference(&input[1])],
             percentages: Vec::new(),
+            constants: Vec::new(),
             data_type: result.data_type.clone(),
             input_buffer: Vec::new(),
         },

@@ -14,7 +14,7 @@ use catalyst::GroupUdf;
 use catalyst::Inputs;
 use catalyst::MapUdf;
 use catalyst::PythonForm;
-use catalyst::{AggregateKind, Between, BitOperation, Comoment, Moment};
+use catalyst::{AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment};
 use catalyst::{AggregateStrategy, Operator, OperatorKind};
 use catalyst::{BuildSide, JoinType};
 use catalyst::{Draw, EvalMode, Expr, ExprKind};
@@ -300,6 +300,8 @@ fn function_name(kind: AggregateKind) -> &'static str {
         AggregateKind::CollectList => "CollectList",
         AggregateKind::MaxBy => "MaxBy",
         AggregateKind::MinBy => "MinBy",
+        AggregateKind::PivotFirst => "PivotFirst",
+        AggregateKind::ListAgg { .. } => "ListAgg",
     }
 }
 
@@ -350,6 +352,10 @@ fn functions() -> Vec<AggregateKind> {
         AggregateKind::ApproxPercentile { accuracy: 100 },
         AggregateKind::MaxBy,
         AggregateKind::MinBy,
+        AggregateKind::PivotFirst,
+        AggregateKind::ListAgg {
+            order: ListOrder::None,
+        },
         moment(Moment::StddevSamp),
         moment(Moment::StddevPop),
         moment(Moment::VarianceSamp),

@@ -252,7 +252,11 @@ impl Lowering<'_> {
             F::JsonObjectKeys if types(args)? == [ArrowType::Utf8View] => {
                 Ok(super::json::object_keys(self.all(args)?, &to))
             }
-            F::UrlEncode | F::UrlDecode | F::Mask => {
+            F::ToNumber | F::TryToNumber => {
+                super::to_number::lower(function, &types(args)?, &to, self.all(args)?)
+            }
+            F::FormatString => super::format::lower(function, &types(args)?, self.all(args)?),
+            F::UrlEncode | F::UrlDecode | F::ParseUrl | F::Mask => {
                 super::urls::lower(function, &types(args)?, self.all(args)?)
             }
             F::MakeDTInterval

@@ -185,6 +185,8 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
             args.get(1) == Some(&DataType::String)
         }
         F::Encode | F::StringDecode => args.get(1) == Some(&DataType::String) && args.len() == 2,
+        F::FormatString => first == Some(&DataType::String) && args.len() == 2,
+        F::ToNumber | F::TryToNumber => args.get(1) == Some(&DataType::String),
         F::StringToMap => args.iter().all(|of| *of == DataType::String),
         F::AtLeastNNonNulls => first == Some(&DataType::Integer),
         // Of what is an array.
@@ -216,6 +218,8 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
         | Function::ToUnixTimestamp
         | Function::GetTimestamp => vec![(1, text("yyyy"), DataType::String)],
         Function::Encode | Function::StringDecode => vec![(1, text("UTF-8"), DataType::String)],
+        Function::FormatString => vec![(0, text("%s"), DataType::String)],
+        Function::ToNumber | Function::TryToNumber => vec![(1, text("99.9"), DataType::String)],
         Function::StringToMap => vec![
             (1, text(","), DataType::String),
             (2, text(":"), DataType::String),

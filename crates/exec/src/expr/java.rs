@@ -98,6 +98,35 @@ impl JavaDouble {
         fits(digits, precision).then_some(if self.negative { -digits } else { digits })
     }
 
+    /// With so many digits behind the point, half up, and whether it has a minus: as `Formatter` writes it.
+    pub(super) fn fixed(&self, places: usize) -> (bool, String) {
+        let exponent = usize::try_from(self.exponent).unwrap_or(0);
+        let zeros = usize::try_from(-self.exponent).unwrap_or(0);
+        // All digits, of which the first `exponent` are before the point.
+        let mut digits = "0".repeat(zeros.min(places + 1)).into_bytes();
+        digits.extend(self.digits.bytes());
+        let kept = exponent + places;
+        let up = digits.get(kept).is_some_and(|digit| *digit >= b'5');
+        digits.resize(kept, b'0');
+        if exponent == 0 {
+            digits.insert(0, b'0');
+        }
+        if up {
+            let nines = digits.iter().rev().take_while(|digit| **digit == b'9');
+            let others = digits.len() - nines.count();
+            let (rest, nines) = digits.split_at_mut(others);
+            nines.fill(b'0');
+            match rest.last_mut() {
+                Some(digit) => *digit += 1,
+                None => digits.insert(0, b'1'),
+            }
+        }
+        if places > 0 {
+            digits.insert(digits.len() - places, b'.');
+        }
+        (self.negative, digits.into_iter().map(char::from).collect())
+    }
+
     /// Rounded to so many digits behind the point, half up or half even, and read again as a double.
     pub(super) fn round<T: std::str::FromStr + Special>(&self, places: i32, even: bool) -> T {
         let keep = i64::from(self.exponent) + i64::from(places);

@@ -1,10 +1,11 @@
-//! Functions of JSON: `from_json`, `get_json_object`. Texts that are no JSON for the library are left to Jackson, which
+//! Functions of JSON: `from_json`, `get_json_object`, `json_tuple`. Texts that are no JSON for the library are left to Jackson, which
 //! takes more.
 
 use std::sync::Arc;
 
 use arrow::array::{
-    Array as _, ArrayRef, Int32Array, NullBufferBuilder, StringViewBuilder, StructArray,
+    Array as _, ArrayRef, AsArray as _, Int32Array, NullBufferBuilder, StringViewBuilder,
+    StructArray,
 };
 use arrow::datatypes::DataType as ArrowType;
 use catalyst::{DataType, JsonForm, JsonText, Malformed, StructField, Unsupported};
@@ -365,6 +366,72 @@ pub(super) fn object_keys(args: Args, to: &ArrowType) -> Arc<dyn PhysicalExpr> {
     })
 }
 
+/// What texts of JSON have at names, a column for each name: `json_tuple`. Of a name that is there more than once the
+/// last value that is not null counts.
+pub(crate) fn json_tuple(json: &ArrayRef, names: &[ArrayRef]) -> RunResult<Vec<ArrayRef>> {
+    let texts = |array: &ArrayRef| {
+        let texts = array.as_string_view_opt().cloned();
+        texts.ok_or_else(|| bail_out("a tuple of another type"))
+    };
+    let json = texts(json)?;
+    let names = names.iter().map(texts).collect::<RunResult<Vec<_>>>()?;
+    let columns = names
+        .iter()
+        .map(|_| StringViewBuilder::with_capacity(json.len()));
+    let mut columns: Vec<_> = columns.collect();
+    let mut found: Vec<Option<String>> = vec![None; names.len()];
+    for row in 0..json.len() {
+        found.fill(None);
+        // What is no object has no names, whether it is JSON or not.
+        if json.is_valid(row) && begins_with(json.value(row), b'{') {
+            let is = |place: usize, key: &str| {
+                let name = names.get(place);
+                name.is_some_and(|names| names.is_valid(row) && names.value(row) == key)
+            };
+            at_names(json.value(row), is, &mut found)?;
+        }
+        for (column, value) in columns.iter_mut().zip(&found) {
+            match value {
+                Some(value) => column.try_append_value(value)?,
+                None => column.append_null(),
+            }
+        }
+    }
+    let columns = columns.iter_mut();
+    Ok(columns
+        .map(|column| Arc::new(column.finish()) as ArrayRef)
+        .collect())
+}
+
+/// Finds the values of an object at some names. What stands behind the object does not count.
+fn at_names(
+    text: &str,
+    is: impl Fn(usize, &str) -> bool,
+    found: &mut [Option<String>],
+) -> RunResult<()> {
+    let mut jiter = Jiter::new(text.as_bytes());
+    let mut wanted = Vec::new();
+    let mut key = jiter.next_object().map_err(no_json)?;
+    while let Some(of) = key {
+        wanted.clear();
+        wanted.extend((0..found.len()).filter(|place| is(*place, of)));
+        let peek = jiter.peek().map_err(no_json)?;
+        if wanted.is_empty() || peek == Peek::Null {
+            skip(&mut jiter, peek, MAX_NUMBER)?;
+        } else {
+            let mut value = String::new();
+            find(&mut jiter, peek, &[], &mut value)?;
+            for place in &wanted {
+                if let Some(found) = found.get_mut(*place) {
+                    *found = Some(value.clone());
+                }
+            }
+        }
+        key = jiter.next_key().map_err(no_json)?;
+    }
+    Ok(())
+}
+
 /// Writes a value as Jackson's generator does: without blanks.
 fn copy(jiter: &mut Jiter<'_>, peek: Peek, depth: usize, out: &mut String) -> RunResult<()> {
     let inner = depth.checked_sub(1);
@@ -439,7 +506,42 @@ fn number(text: &[u8], out: &mut String) -> RunResult<()> {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::StringViewArray;
+
     use super::*;
+
+    #[test]
+    fn tuples_have_the_last_value_of_a_name() {
+        let of = |text: &str| -> Option<Vec<String>> {
+            let json: ArrayRef = Arc::new(StringViewArray::from_iter_values([text]));
+            let name = |name: Option<&str>| Arc::new(StringViewArray::from(vec![name])) as ArrayRef;
+            let names = [
+                name(Some("a")),
+                name(Some("b")),
+                name(None),
+                name(Some("a")),
+            ];
+            let columns = json_tuple(&json, &names).ok()?;
+            let values = columns.iter().map(|column| {
+                let value = column.as_string_view().iter().next().flatten();
+                value.unwrap_or("null").to_owned()
+            });
+            Some(values.collect())
+        };
+        let row = |values: [&str; 4]| Some(values.map(str::to_owned).to_vec());
+        let nothing = row(["null"; 4]);
+        assert_eq!(of(r#"{"a":1,"b":"x\n"}"#), row(["1", "x\n", "null", "1"]));
+        assert_eq!(
+            of(r#"{"a":1,"a":[1, {"c" : null}],"a":null} x"#),
+            row([r#"[1,{"c":null}]"#, "null", "null", r#"[1,{"c":null}]"#,])
+        );
+        for text in ["", " ", "[1]", "x", "{}", r#"{"c":{"a":1}}"#] {
+            assert_eq!(of(text), nothing, "{text}");
+        }
+        for left in ["{", "{'a':1}", r#"{"a":"#, r#"{"a":1.}"#] {
+            assert_eq!(of(left), None, "{left}");
+        }
+    }
 
     #[test]
     fn paths_have_names_and_places() {

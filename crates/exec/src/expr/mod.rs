@@ -15,6 +15,7 @@ mod datetime;
 mod decimal;
 mod digits;
 mod fdlibm;
+mod format;
 pub(crate) mod from_text;
 mod hash;
 mod intervals;
@@ -36,6 +37,7 @@ mod regex;
 mod search;
 mod spans;
 mod strings;
+mod to_number;
 mod urls;
 pub(crate) mod value_text;
 mod zone;
@@ -60,6 +62,7 @@ pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, f
 pub(crate) use hash::is_hashed;
 #[cfg(fuzzing)]
 pub(crate) use json::at_some_paths;
+pub(crate) use json::json_tuple;
 pub use literal::scalar;
 pub use order::lower_sort;
 pub(crate) use order::order_key;

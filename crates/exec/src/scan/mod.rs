@@ -21,14 +21,15 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use futures::StreamExt;
 
+use super::draws::file_facts;
 use super::exec::{OperatorExec, from_fn};
 use super::expr::lower;
 use super::lower::{Demand, Lowered, Result, leaf_input, places};
 use super::metrics::INPUT_BATCHES;
 use super::sources::Sources;
 use catalyst::{
-    Attribute, Broadcast, DataType, Expr, ExprKind, FileFormat, FileSourceScan, LeafInput,
-    PartitionedFile, StructField, Unsupported,
+    Attribute, Broadcast, DataType, Expr, ExprKind, FileFact, FileFormat, FileSourceScan,
+    LeafInput, Literal, PartitionedFile, StructField, Unsupported,
 };
 use files::Files;
 pub(super) use parquet::footer_of;
@@ -68,7 +69,7 @@ struct Batch {
 struct Wanted<'a> {
     /// The columns of the files.
     fields: Vec<StructField>,
-    /// All columns that are put out: those, and those of the partitions' paths behind them.
+    /// All columns that are put out: those, those of the partitions' paths behind them, and what is known of the files.
     output: &'a [Attribute],
     /// The filter right above the scan.
     filter: Option<&'a Expr>,
@@ -84,13 +85,15 @@ struct Scan {
     format: Box<dyn FormatScan>,
     /// Places and types of the partition columns that are put out behind those of the files.
     partition_columns: Vec<(usize, DataType)>,
+    /// What is put out behind those.
+    facts: Vec<FileFact>,
 }
 
 /// A part of a file.
 #[derive(Debug, Clone)]
 struct Part {
     file: PartitionedFile,
-    /// Values of the partition columns that are put out.
+    /// Values of the partition columns that are put out, and what else is known of the file.
     constants: Vec<Arc<dyn PhysicalExpr>>,
 }
 
@@ -112,7 +115,7 @@ pub(super) fn scan(
         let found = names.find(|(column, _)| column.id == of.id);
         found.map(|(_, field)| field.name.as_str())
     };
-    let (kept, output) = places(output, demand);
+    let (kept, mut output) = places(output, demand);
     let kept = kept.unwrap_or_else(|| (0..output.len()).collect());
     let mut fields = Vec::new();
     let mut partition_columns = Vec::new();
@@ -132,6 +135,8 @@ pub(super) fn scan(
             Some(place) => partition_columns.push((place, field.data_type.clone())),
         }
     }
+    let facts: Vec<FileFact> = file_facts(demand).collect();
+    output.extend(facts.iter().map(|fact| fact.attribute()));
     let wanted = Wanted {
         fields,
         output: &output,
@@ -155,6 +160,7 @@ pub(super) fn scan(
         conf: *scan.format.conf(),
         format,
         partition_columns,
+        facts,
     });
     let schema = rows::types::schema_of(&output)?;
     Lowered::new(
@@ -202,8 +208,21 @@ impl Scan {
             };
             lower(&literal, &[])
         });
+        let facts = self.facts.iter().map(|fact| {
+            let value = match fact {
+                FileFact::Name => Literal::String(file.path.clone().into_bytes()),
+                FileFact::Start => Literal::Long(file.start),
+                FileFact::Length => Literal::Long(file.length),
+            };
+            let literal = Expr {
+                kind: ExprKind::Literal(value),
+                data_type: fact.attribute().data_type,
+                nullable: false,
+            };
+            lower(&literal, &[])
+        });
         Ok(Part {
-            constants: constants.collect::<Result<_>>()?,
+            constants: constants.chain(facts).collect::<Result<_>>()?,
             file: file.clone(),
         })
     }

@@ -20,7 +20,7 @@ use crate::NativeStage;
 use crate::testing::*;
 use catalyst::Literal;
 use catalyst::Metric;
-use catalyst::{Attribute, Expr, ExprKind, Function};
+use catalyst::{Attribute, Draw, Expr, ExprId, ExprKind, FileFact, Function};
 use catalyst::{DataType, StructField};
 use catalyst::{FileFormat, FileSourceScan, ParquetOptions};
 use catalyst::{Inputs, LeafInput, PartitionedFile, TaskInputs};
@@ -159,6 +159,74 @@ fn each_row_group_belongs_to_one_part() {
         found.extend(rows);
     }
     assert_eq!(found, all);
+}
+
+#[test]
+fn rows_know_their_part_of_a_file() {
+    let file = write("facts", 0, None);
+    let child = scan(&[("number", LONG), ("flag", DataType::Boolean)], false);
+    let columns = child.output.require().unwrap().to_vec();
+    let asks = |fact: FileFact| Expr::from(Draw::File(fact));
+    let alias = |child: Expr, id| Expr {
+        data_type: child.data_type.clone(),
+        nullable: child.nullable,
+        kind: ExprKind::Alias {
+            child: Box::new(child),
+            name: format!("a{id}"),
+            id: ExprId { id, jvm_id: 0 },
+        },
+    };
+    let call = |function, args: Vec<Expr>| Expr {
+        kind: ExprKind::Call {
+            function,
+            args,
+            mode: None,
+            time_zone: None,
+        },
+        data_type: DataType::Boolean,
+        nullable: false,
+    };
+    let literal = |value| Expr {
+        kind: ExprKind::Literal(value),
+        data_type: LONG,
+        nullable: false,
+    };
+    let filter = |condition, child: Operator| {
+        let output = child.output.require().unwrap().to_vec();
+        let child = Box::new(child);
+        operator(OperatorKind::Filter { condition, child }, output)
+    };
+    // What is asked of a part's start, above a filter that the scan knows.
+    let starts = asks(FileFact::Start);
+    let zero = literal(Literal::Long(0));
+    let later = call(Function::GreaterThan, vec![starts, zero]);
+    let plain = filter(later.clone(), child.clone());
+    let (rows, _) = read(plain, &file, &[(0, file.size)]).unwrap();
+    assert_eq!(rows, [""; 0]);
+    let flagged = filter(reference(&columns[1]), child);
+    let list: Vec<_> = FileFact::ALL.into_iter().zip(20..).collect();
+    let mut list: Vec<_> = list
+        .into_iter()
+        .map(|(fact, id)| alias(asks(fact), id))
+        .collect();
+    list.insert(0, reference(&columns[0]));
+    let output = list
+        .iter()
+        .map(|expr| expr.to_attribute().unwrap())
+        .collect();
+    let child = Box::new(filter(later, flagged));
+    let root = operator(OperatorKind::Project { list, child }, output);
+    let half = file.size / 2;
+    let parts = [(0, half), (half, file.size - half)];
+    let (rows, _) = read(root, &file, &parts).unwrap();
+    assert!(!rows.is_empty() && rows.len() < 200, "{}", rows.len());
+    let of_file = format!("{} {half} {}", file.path.display(), file.size - half);
+    assert!(
+        rows.iter().all(|row| row.ends_with(&of_file)),
+        "{}",
+        rows[0]
+    );
+    assert_eq!(rows.last().unwrap(), &format!("19900 {of_file}"));
 }
 
 #[test]

@@ -57,6 +57,7 @@ fn sum() -> WindowFunction {
             args: vec![reference(&value)],
             data_type: DataType::Long,
             percentages: Vec::new(),
+            constants: Vec::new(),
             input_buffer: Vec::new(),
         },
         mode: AggregateMode::Complete,

@@ -109,6 +109,7 @@ fn aggregated(
         args: vec![Expr::attribute(of.clone())],
         data_type: result.data_type.clone(),
         percentages: Vec::new(),
+        constants: Vec::new(),
         input_buffer: Vec::new(),
     };
     let kind = OperatorKind::Aggregate {

@@ -173,6 +173,8 @@ impl Facts {
             | AggregateKind::ApproxCountDistinct { .. }
             | AggregateKind::MaxBy
             | AggregateKind::MinBy
+            | AggregateKind::PivotFirst
+            | AggregateKind::ListAgg { .. }
                 if inputs != Determined::Exact =>
             {
                 Determined::Free
@@ -189,6 +191,8 @@ impl Facts {
             | AggregateKind::ApproxCountDistinct { .. }
             | AggregateKind::MaxBy
             | AggregateKind::MinBy
+            | AggregateKind::PivotFirst
+            | AggregateKind::ListAgg { .. }
             | AggregateKind::BloomFilter { .. } => inputs,
             // Of two zeros, or of several kinds of NaN, either may be the least.
             AggregateKind::Min | AggregateKind::Max if has_equals(&function.data_type) => {
