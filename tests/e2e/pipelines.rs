@@ -41,7 +41,7 @@ fn check_compiled(version: &'static str, name: &str, settings: &[&str]) {
     let left = report::count(&report, "/python_compiled/left_to_python");
     assert_eq!(left, 0, "{report:#}");
     // The three tasks of the job that is not simple.
-    let path = "/python_compiled/not_simple/an unknown operation";
+    let path = "/python_compiled/not_simple/an unknown method or attribute";
     assert!(report::count(&report, path) >= 3, "{report:#}");
 }
 

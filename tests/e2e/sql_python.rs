@@ -8,6 +8,7 @@ use crate::carried_plans::carried;
 use crate::jobs::{both_sides, equal_sides};
 use crate::lanes::{Reason, Report, check_reasons, ended, reports};
 use crate::places;
+use crate::report;
 use crate::submit::{Application, Outcome, interpreted, job_with};
 
 const FUNCTIONS: Application = Application {
@@ -153,6 +154,16 @@ fn check(outcome: &Outcome, version: &str, least: u64) {
     check_lanes(outcome, version, &known, least);
 }
 
+/// That functions were computed without Python.
+fn check_simple(outcome: &Outcome) {
+    let reports = report::all(&outcome.reports);
+    let computed = reports
+        .iter()
+        .map(|report| report::count(report, "/python_functions/computed"));
+    let computed: u64 = computed.sum();
+    assert!(computed > 100, "{computed} functions were computed");
+}
+
 /// That tasks were left to the JVM for known reasons only, and that so many at least ran natively.
 pub(crate) fn check_lanes(outcome: &Outcome, version: &str, known: &[Reason<'_>], least: u64) {
     let reports = reports(outcome, version);
@@ -172,6 +183,7 @@ fn functions(version: &'static str) {
     };
     if let Some(outcome) = both_sides(job, version) {
         check(&outcome, version, least);
+        check_simple(&outcome);
     }
 }
 

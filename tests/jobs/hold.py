@@ -295,7 +295,7 @@ class Hold(SqlFaults, ExecutorRules):
                 total.update(dict(items))
             reduced = Counter(dict(pairs.reduceByKey(lambda a, b: a + b).collect()))
             found[name] = {"right": total == reduced == expected, "native": [counts for counts, _ in tasks]}
-        squares = self.sc.parallelize(range(1000), 3).map(lambda i: (i % 10, i**2)).reduceByKey(lambda a, b: a + b)
+        squares = self.sc.parallelize(range(1000), 3).map(lambda i: (i % 10, i.__pow__(2))).reduceByKey(lambda a, b: a + b)
         expected = {key: sum(i**2 for i in range(key, 1000, 10)) for key in range(10)}
         found["squares"] = {"right": dict(squares.collect()) == expected}
         return found
