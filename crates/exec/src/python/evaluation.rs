@@ -139,7 +139,7 @@ impl Task {
 impl Called {
     /// The next results; `None` after the last.
     fn next(&mut self, received: &Count) -> Result<Option<Results>> {
-        while let Some(frame) = self.frames.next() {
+        for frame in self.frames.by_ref() {
             if let Some((columns, rows, bytes)) =
                 self.decoder.columns(&self.call.results, frame?)?
             {
