@@ -79,7 +79,7 @@ fn workers_tell_what_became_of_pipelines() {
 
 #[test]
 fn native_pipelines_do_what_pysparks_do() {
-    compare("native_pipelines.py", "219 compared");
+    compare("native_pipelines.py", "218 compared");
 }
 
 fn run(directory: &Path, first: &str, module: &str) -> Output {

@@ -356,7 +356,7 @@ NOT_SIMPLE = {
                         + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i
                         + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i)),
     "a generator": (reasons.GENERATOR, generator),
-    "a builtin function": (reasons.CALLABLE, lambda i: (reversed((i, 1)), 1)),
+    "a builtin function": (reasons.CALLABLE, lambda i: (hash(i), 1)),
     "an object": (reasons.OBJECT, lambda i: (counter, 1)),
     "a name that is not there": (reasons.OBJECT, lambda i: (not_there, i)),  # noqa: F821
     "a number of more bits": (reasons.CONSTANT, lambda i: (i, 2**63)),

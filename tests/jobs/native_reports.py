@@ -19,7 +19,7 @@ if pid:
 from pyspark.serializers import CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalMerger
 
-for function in (lambda i: (i % 3, i), lambda i: (i % 3, i**2)):
+for function in (lambda i: (i % 3, i), lambda i: (i % 3, i.__pow__(2))):
     add = lambda a, b: a + b
     merger = ExternalMerger(Aggregator(lambda v: v, add, add), 512, CPickleSerializer())
     merger.mergeValues(map(function, range(100)))
@@ -41,9 +41,9 @@ with tempfile.TemporaryDirectory() as directory:
             file.write(text)
     paths = [directory, *filter(None, [os.environ.get("PYTHONPATH")])]
     for compiles, lines in [
-        ("true", b"compiled 3\nnot simple: an unknown operation\n"),
+        ("true", b"compiled 3\nnot simple: an unknown method or attribute\n"),
         ("false", b""),
-        (None, b"compiled 3\nnot simple: an unknown operation\n"),
+        (None, b"compiled 3\nnot simple: an unknown method or attribute\n"),
     ]:
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONDONTWRITEBYTECODE="1")
         environment["FIRESTEEL_PYTHON_REPORTS"] = f"/proc/{os.getpid()}/fd/{executors}"
