@@ -138,6 +138,25 @@ pub struct StructField {
 }
 
 impl DataType {
+    /// Whether it has no parts, and values of it that are equal are the same: truths, integers, decimals, texts, dates
+    /// and times. Of floats there are two zeros and many NaNs, and binaries are compared in several ways.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        matches!(
+            self,
+            Self::Boolean
+                | Self::Byte
+                | Self::Short
+                | Self::Integer
+                | Self::Long
+                | Self::Decimal(_)
+                | Self::String
+                | Self::Date
+                | Self::Timestamp
+                | Self::TimestampNtz
+        )
+    }
+
     /// The decimal that it is.
     #[must_use]
     pub fn decimal(&self) -> Option<Decimal> {

@@ -26,8 +26,8 @@ declarations! { Firesteel:
     PYTHON_PREPARE: Property<Switch> =
         Property::new("spark.firesteel.python.prepare", Switch, Is("true"));
 
-    /// Whether prepared interpreters run pipelines of simple functions by native code, and whether simple functions in SQL
-    /// are computed without Python.
+    /// Whether prepared interpreters run pipelines of simple functions by native code, and whether simple functions in
+    /// SQL are computed without Python.
     PYTHON_COMPILE: Property<Switch> =
         Property::new("spark.firesteel.python.compile", Switch, Is("true"));
 

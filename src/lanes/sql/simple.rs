@@ -98,8 +98,8 @@ impl SimpleFunctions {
         std::mem::take(&mut *self.counts.lock())
     }
 
-    /// What a function computes, which is the last of these that each take what the one before it gives; `None` if it is
-    /// Python's.
+    /// What a function computes, which is the last of these that each take what the one before it gives; `None` if it
+    /// is Python's.
     ///
     /// # Errors
     /// The task was killed.

@@ -301,12 +301,10 @@ impl Sources for TaskSources {
     }
 
     fn simple_functions(&self, asked: &[SimpleCall<'_>]) -> Result<Vec<Option<SimpleFunction>>> {
-        let Some(workers) = self.lane.parts.workers.as_ref() else {
+        let workers = self.lane.parts.workers.as_ref();
+        let Some(workers) = workers.filter(|workers| workers.translates()) else {
             return Ok(asked.iter().map(|_| None).collect());
         };
-        if !workers.translates() {
-            return Ok(asked.iter().map(|_| None).collect());
-        }
         let asking = Asking {
             workers,
             spark: self.lane.parts.spark,

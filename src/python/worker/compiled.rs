@@ -17,13 +17,15 @@ use crate::report::PythonCompiled;
 
 /// Why `firesteel_worker` does not compile a pipeline, beside the reasons of a function; its `reports.py` has the same
 /// texts.
-pub(super) const OF_PIPELINES: [&str; 5] = [
+const OF_PIPELINES: [&str; 5] = [
     "records of another source",
     "a profiler or tracer",
     "no memory left",
     "tuples that are no pairs",
-    "an unexpected structure",
+    UNEXPECTED,
 ];
+/// What nobody has a word for.
+pub(super) const UNEXPECTED: &str = "an unexpected structure";
 /// Bytes of a line.
 const MAX_LINE: usize = 128;
 /// Functions in a pipeline; more are counted as so many.
@@ -112,6 +114,11 @@ impl Lines {
     }
 }
 
+/// Whether workers give a reason in these words.
+pub(super) fn is_reason(text: &str) -> bool {
+    OF_PIPELINES.contains(&text) || NotSimple::of_text(text).is_some()
+}
+
 /// Counts what a line says, if it is one of a worker's.
 fn count(line: &str, counts: &mut PythonCompiled) {
     if line == "left to Python" {
@@ -122,7 +129,7 @@ fn count(line: &str, counts: &mut PythonCompiled) {
             counts.functions += functions.min(MAX_FUNCTIONS);
         }
     } else if let Some(reason) = line.strip_prefix("not simple: ")
-        && (OF_PIPELINES.contains(&reason) || NotSimple::of_text(reason).is_some())
+        && is_reason(reason)
         && (counts.not_simple.len() < MAX_REASONS || counts.not_simple.contains_key(reason))
     {
         *counts.not_simple.entry(reason.to_owned()).or_default() += 1;

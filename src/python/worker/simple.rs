@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pyfunc::{Expression, NotSimple};
+use pyfunc::Expression;
 use serde::Deserialize;
 
-use super::compiled::OF_PIPELINES;
+use super::compiled::{UNEXPECTED, is_reason};
 use super::{PythonFunction, PythonWorkers};
 use crate::python::Element;
 use crate::task::{TaskContext, TaskError};
@@ -16,8 +16,6 @@ use crate::task::{TaskContext, TaskError};
 const TRANSLATE: &[u8] =
     b"(cfiresteel_worker.functions\ntranslate\nNcpyspark.serializers\nNoOpSerializer\n)R\
     cpyspark.serializers\nNoOpSerializer\n)Rt.";
-/// What is said of a function that the worker fails at, or of which it says what is not known.
-const UNEXPECTED: &str = "an unexpected structure";
 /// Bytes of an answer.
 const MAX_ANSWER: usize = 4 << 20;
 
@@ -108,11 +106,7 @@ pub(super) fn read(answer: &[u8], functions: usize, arguments: usize) -> Transla
             let decoded = decoded.map(|(encoded, given)| Expression::decode(encoded, given));
             decoded.collect::<Result<_, _>>().map_err(|_| unexpected())
         }
-        Answer::Reason(reason)
-            if OF_PIPELINES.contains(&reason.as_str()) || NotSimple::of_text(&reason).is_some() =>
-        {
-            Err(reason)
-        }
+        Answer::Reason(reason) if is_reason(&reason) => Err(reason),
         _ => Err(unexpected()),
     }
 }

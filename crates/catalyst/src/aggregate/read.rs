@@ -426,20 +426,7 @@ impl Fields<'_, '_> {
     /// The values of which a pivot makes elements. Others than these types are looked up in other ways.
     fn pivots(self) -> Result<Vec<Literal>> {
         let of = self.arg("pivotColumn")?.data_type;
-        let plain = matches!(
-            of,
-            DataType::Boolean
-                | DataType::Byte
-                | DataType::Short
-                | DataType::Integer
-                | DataType::Long
-                | DataType::Decimal(_)
-                | DataType::String
-                | DataType::Date
-                | DataType::Timestamp
-                | DataType::TimestampNtz
-        );
-        if !plain {
+        if !of.is_exact() {
             return Err(Unsupported::of_use(format!("PivotFirst by {of}")));
         }
         let values = self.object.elements("pivotColumnValues")?.into_iter();

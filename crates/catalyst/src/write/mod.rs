@@ -298,23 +298,12 @@ pub(crate) fn empty_to_null(reader: &Reader<'_>, object: Object<'_>) -> Result<E
 /// `CAST(column AS STRING)`, as `BaseDynamicPartitionDataWriter` makes it.
 fn text(column: Attribute, number: i64, zone: &TimeZone) -> Result<Expr> {
     let nullable = column.nullable;
-    match column.data_type {
-        DataType::Boolean
-        | DataType::Byte
-        | DataType::Short
-        | DataType::Integer
-        | DataType::Long
-        | DataType::Decimal(_)
-        | DataType::String
-        | DataType::Date
-        | DataType::Timestamp
-        | DataType::TimestampNtz => {}
+    if !column.data_type.is_exact() {
         // Of which -0.0 and 0.0 are two.
-        other => {
-            return Err(Unsupported::of_use(format!(
-                "a write of partitions by a column of type {other}"
-            )));
-        }
+        let of = &column.data_type;
+        return Err(Unsupported::of_use(format!(
+            "a write of partitions by a column of type {of}"
+        )));
     }
     let child = Box::new(Expr::attribute(column));
     let cast = match child.data_type {

@@ -15,13 +15,13 @@ use super::digest::{ApproxPercentiles, is_summarized};
 use super::extremum_by::ExtremumBy;
 use super::first::FirstLast;
 use super::hll::{self, ApproxCountDistinct};
-use super::list_agg::{ListAgg, is_key};
+use super::list_agg::ListAgg;
 use super::minmax::min_max;
 use super::moment::Moments;
 use super::nested::MinMaxNested;
 use super::number::{AverageDouble, Count, SumDouble, SumLong};
 use super::percentile::{Asked, Percentiles, is_counted};
-use super::pivot::{PivotFirst, is_found};
+use super::pivot::PivotFirst;
 use super::scala_set;
 use crate::expr::is_hashed;
 use catalyst::EvalMode;
@@ -232,11 +232,11 @@ impl Factory {
                 vec![DataType::Binary]
             }
             (AggregateKind::ListAgg { order }, DataType::String)
-                if !matches!(order, ListOrder::Key { .. }) || is_key(&self.second) =>
+                if !matches!(order, ListOrder::Key { .. }) || self.second.is_exact() =>
             {
                 vec![DataType::Binary]
             }
-            (AggregateKind::PivotFirst, input) if is_found(input) => {
+            (AggregateKind::PivotFirst, input) if input.is_exact() => {
                 self.second.to_arrow()?;
                 vec![self.second.clone(); self.constants.len()]
             }

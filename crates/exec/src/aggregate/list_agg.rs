@@ -15,23 +15,6 @@ use catalyst::{DataType, ListOrder, StructField};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
-/// Whether texts are sorted by keys of a type: of floats several are equal.
-pub(super) fn is_key(of: &DataType) -> bool {
-    matches!(
-        of,
-        DataType::Boolean
-            | DataType::Byte
-            | DataType::Short
-            | DataType::Integer
-            | DataType::Long
-            | DataType::Decimal(_)
-            | DataType::String
-            | DataType::Date
-            | DataType::Timestamp
-            | DataType::TimestampNtz
-    )
-}
-
 pub(super) struct ListAgg {
     order: ListOrder,
     delimiter: String,

@@ -16,23 +16,6 @@ use catalyst::{DataType, Literal};
 use rows::error::bail_out;
 use rows::types::list_field;
 
-/// Whether rows are told apart by values of a type: Spark compares floats, binaries and what has parts in other ways.
-pub(super) fn is_found(of: &DataType) -> bool {
-    matches!(
-        of,
-        DataType::Boolean
-            | DataType::Byte
-            | DataType::Short
-            | DataType::Integer
-            | DataType::Long
-            | DataType::Decimal(_)
-            | DataType::String
-            | DataType::Date
-            | DataType::Timestamp
-            | DataType::TimestampNtz
-    )
-}
-
 pub(super) struct PivotFirst {
     /// Places of values in the result.
     places: HashMap<ScalarValue, usize>,

@@ -1,5 +1,5 @@
-//! Functions of JSON: `from_json`, `get_json_object`, `json_tuple`. Texts that are no JSON for the library are left to Jackson, which
-//! takes more.
+//! Functions of JSON: `from_json`, `get_json_object`, `json_tuple`. Texts that are no JSON for the library are left to
+//! Jackson, which takes more.
 
 use std::sync::Arc;
 

@@ -7,6 +7,7 @@ use arrow::compute::concat;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_execution::SendableRecordBatchStream;
+use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, Stream};
@@ -20,14 +21,13 @@ use super::simple::SimpleColumn;
 use super::waiting::Waiting;
 use super::{Column, DATA_RECEIVED, DATA_SENT, Plan};
 use crate::exec::{Start, batch_of, from_fn};
+use crate::project::evaluate;
 use crate::sources::{PythonFrames, PythonTimes, Sources};
 
 /// Rows on their way through functions.
 pub(super) struct Evaluation {
     task: Task,
     schema: SchemaRef,
-    /// Batches of which frames were made, and whose results are not all there.
-    waiting: Waiting,
     /// Results, until they are as many as the first of those batches has rows.
     ready: RowQueue,
     /// For each of the results: whose it is.
@@ -42,7 +42,7 @@ pub(super) struct Evaluation {
 struct Task {
     plan: Arc<Plan>,
     sources: Arc<dyn Sources>,
-    /// For batches that wait.
+    /// Batches of which frames were made, and whose results are not all there.
     waiting: Waiting,
     sent: Count,
     received: Count,
@@ -201,7 +201,6 @@ impl Evaluation {
                     results,
                     simple,
                     worker,
-                    waiting: task.waiting.clone(),
                     task,
                     schema: Arc::clone(&schema),
                     baseline: baseline.clone(),
@@ -213,9 +212,9 @@ impl Evaluation {
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            let first = self.waiting.rows();
+            let first = self.task.waiting.rows();
             if first.is_some_and(|rows| rows <= self.ready.rows())
-                && let Some(batch) = self.waiting.pop()
+                && let Some(batch) = self.task.waiting.pop()
             {
                 return self.joined(&batch).map(Some);
             }
@@ -229,7 +228,7 @@ impl Evaluation {
             };
             let Some((columns, rows)) = called.next(&self.task.received)? else {
                 // Of the last rows, too, which may have gone out just now.
-                return match self.waiting.rows().is_none() && self.ready.rows() == 0 {
+                return match self.task.waiting.rows().is_none() && self.ready.rows() == 0 {
                     true => Ok(None),
                     false => Err(other_number()),
                 };
@@ -302,6 +301,18 @@ impl Shared {
         }
         Ok(shared)
     }
+}
+
+/// The values of an argument for rows.
+pub(super) fn argument(
+    arguments: &[Arc<dyn PhysicalExpr>],
+    place: usize,
+    batch: &RecordBatch,
+) -> Result<ArrayRef> {
+    let argument = arguments.get(place).map(std::slice::from_ref);
+    let values = argument.map(|argument| evaluate(argument, batch));
+    let values = values.transpose()?.and_then(|mut values| values.pop());
+    values.ok_or_else(|| bail_out("an argument that is missing"))
 }
 
 /// One column of its parts. Batches without rows are not made.

@@ -12,9 +12,9 @@ use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
 use super::conversion::{converted, type_for_python};
+use super::evaluation::argument;
 use super::stream::known_zone;
 use crate::native_functions::{NativeCall, NativeFunction, NativeScalar};
-use crate::project::evaluate;
 use crate::sources::{PythonCallee, Sources};
 
 /// A column of results: of functions of which each takes what the one before it gives.
@@ -124,11 +124,7 @@ impl NativeColumn {
     ) -> Result<ArrayRef> {
         let mut given = Vec::with_capacity(self.arguments.len());
         for (place, of) in &self.arguments {
-            let argument = arguments.get(*place).cloned();
-            let argument = argument.ok_or_else(|| bail_out("an argument that is missing"))?;
-            for value in evaluate(&[argument], batch)? {
-                given.push(converted(&value, of)?);
-            }
+            given.push(converted(&argument(arguments, *place, batch)?, of)?);
         }
         for function in &mut self.functions {
             given = vec![function.execute(&given, batch.num_rows())?];

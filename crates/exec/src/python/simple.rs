@@ -18,7 +18,7 @@ use rows::error::bail_out;
 use rows::types::list_field;
 
 use super::Plan;
-use crate::project::evaluate;
+use super::evaluation::argument;
 use crate::simple_functions::{SimpleCall, SimpleFunction};
 use crate::sources::Sources;
 
@@ -104,12 +104,9 @@ impl SimpleColumn {
         arguments: &[Arc<dyn PhysicalExpr>],
         batch: &RecordBatch,
     ) -> Result<Option<ArrayRef>> {
-        let mut given = Vec::with_capacity(self.arguments.len());
-        for (place, _) in &self.arguments {
-            let argument = arguments.get(*place).cloned();
-            let argument = argument.ok_or_else(|| bail_out("an argument that is missing"))?;
-            given.extend(evaluate(&[argument], batch)?);
-        }
+        let places = self.arguments.iter().map(|(place, _)| *place);
+        let given = places.map(|place| argument(arguments, place, batch));
+        let given = given.collect::<Result<Vec<_>>>()?;
         let columns = self.arguments.iter().zip(&given);
         let columns = columns.map(|((_, of), column)| Argument::new(of, column));
         let columns = columns.collect::<Option<Vec<_>>>();
