@@ -1,6 +1,6 @@
 //! The reports that Firesteel's executors write at exit, held against what the driver counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -112,4 +112,18 @@ fn check_lanes(report: &Value, version: &str, finished: u64, failed: u64) -> u64
         "peak_rss_bytes: {report:#}"
     );
     delegated.values().sum()
+}
+
+/// Tasks that ran natively, whether an executor started a JVM, and reasons for which tasks were left to it.
+pub(crate) fn native_tasks(reports: &Path) -> (u64, bool, BTreeSet<String>) {
+    let (mut native, mut jvm_started, mut reasons) = (0, false, BTreeSet::new());
+    for report in all(reports) {
+        native += count(&report, "/tasks/sql/finished");
+        jvm_started |= report["jvm_started"].as_bool().expect("a flag");
+        for kind in ["delegated", "bailed_out"] {
+            let all = report[kind].as_object().expect("reasons").keys();
+            reasons.extend(all.cloned());
+        }
+    }
+    (native, jvm_started, reasons)
 }

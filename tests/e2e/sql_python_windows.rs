@@ -8,7 +8,7 @@ use testkit::{NEWEST, OLDEST, each_version};
 
 use crate::jobs::both_sides;
 use crate::places;
-use crate::report;
+use crate::report::native_tasks;
 use crate::submit::{Application, job_with};
 
 const NATIVE: Application = Application {
@@ -31,20 +31,6 @@ fn arguments(work: &Path, kind: &str) -> Vec<String> {
     let mut arguments = job_with(&["support.py"], "sql_python_windows.py", work);
     arguments.push(kind.to_owned());
     arguments
-}
-
-/// Tasks that ran natively, whether an executor started a JVM, and reasons for which tasks were left to it.
-fn native_tasks(reports: &Path) -> (u64, bool, BTreeSet<String>) {
-    let (mut native, mut jvm_started, mut reasons) = (0, false, BTreeSet::new());
-    for report in report::all(reports) {
-        native += report::count(&report, "/tasks/sql/finished");
-        jvm_started |= report["jvm_started"].as_bool().expect("a flag");
-        for kind in ["delegated", "bailed_out"] {
-            let all = report[kind].as_object().expect("reasons").keys();
-            reasons.extend(all.cloned());
-        }
-    }
-    (native, jvm_started, reasons)
 }
 
 fn windows(version: &'static str) {

@@ -19,7 +19,7 @@ import zipfile
 import clustered
 
 # Some cases of these expect the outputs of several maps in the order of the maps, which only an executor's own blocks come in.
-ONE_EXECUTOR = ["test_rdd.RDDTests"]
+ONE_EXECUTOR = ["test_rdd.RDDTests", "sql.arrow.test_arrow_udf_window.WindowArrowUDFTests", "sql.pandas.test_pandas_udf_window.WindowPandasUDFTests"]
 
 # One test case that takes longer is a hang.
 SECONDS = 600

@@ -184,6 +184,7 @@ impl fmt::Display for OperatorKind {
                 }
                 write!(f, " to ({})", list(&map.output))
             }
+            Self::TablePython { table, .. } => write!(f, "{table}"),
             Self::MapInBatch { map, .. } => {
                 write!(f, "MapInBatch {:?} to ({})", map.kind, list(&map.output))
             }

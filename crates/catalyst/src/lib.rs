@@ -45,6 +45,7 @@ mod scan;
 mod schema_merge;
 mod shuffle;
 mod stage;
+mod table_python;
 mod top_k;
 mod types;
 mod unsafe_row;
@@ -84,6 +85,7 @@ pub use scan::{
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};
 pub use stage::{CollectResult, Output, Settings, Stage};
+pub use table_python::{TableForm, TablePython};
 pub use types::{DataType, Decimal, MAX_LONG_DIGITS, MAX_PRECISION, StructField};
 pub use window::{Bound, Frame, FrameUnit, RankLike, WindowExpression, WindowFunction, integer};
 pub use window_python::{FrameFunction, WindowPython, WindowUdf};

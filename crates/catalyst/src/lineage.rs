@@ -212,7 +212,9 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 self.aggregate_python(&closure, child)
             }
             // Copies rows.
-            ("python.EvalPythonExec", "doExecute") if closure.args.is_empty() => {
+            ("python.EvalPythonExec" | "python.EvalPythonUDTFExec", "doExecute")
+                if closure.args.is_empty() =>
+            {
                 self.rdd(child, hint)
             }
             // Takes rows out of batches of columns.
@@ -234,7 +236,8 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 | "GlobalLimitExec"
                 | "GenerateExec"
                 | "window.WindowExec"
-                | "python.EvalPythonExec",
+                | "python.EvalPythonExec"
+                | "python.EvalPythonUDTFExec",
                 "doExecute",
             ) => {
                 let plan = closure.arg(reader, 0)?;

@@ -10,6 +10,7 @@ use crate::object::{Object, Reader};
 use crate::output::plan_output;
 use crate::plan::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind};
 use crate::python::eval_python;
+use crate::table_python::table_python;
 use crate::window::{RankLike, read_expressions, read_spec};
 
 /// An operator with one input, from its object or from the evaluator factory of its closure.
@@ -22,6 +23,9 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
         "GenerateExec" => return generate(reader, plan, child),
         "BatchEvalPythonExec" | "ArrowEvalPythonExec" => {
             return eval_python(reader, plan, child);
+        }
+        "BatchEvalPythonUDTFExec" | "ArrowEvalPythonUDTFExec" => {
+            return table_python(reader, plan, child);
         }
         _ => {}
     }

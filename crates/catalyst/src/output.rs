@@ -78,6 +78,11 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
             read_attributes(reader, plan.elements("resultAttrs")?)?,
         ]
         .concat()),
+        "BatchEvalPythonUDTFExec" | "ArrowEvalPythonUDTFExec" => Ok([
+            read_attributes(reader, plan.elements("requiredChildOutput")?)?,
+            read_attributes(reader, plan.elements("resultAttrs")?)?,
+        ]
+        .concat()),
         "UnionExec" => {
             let children = plan
                 .elements("children")?

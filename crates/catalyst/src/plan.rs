@@ -17,6 +17,7 @@ use crate::metrics::Metric;
 use crate::pickled::PickledScan;
 use crate::python::{PythonForm, PythonUdf};
 use crate::scan::FileSourceScan;
+use crate::table_python::TablePython;
 use crate::window::{RankLike, WindowExpression};
 use crate::window_python::WindowPython;
 
@@ -317,6 +318,14 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
+    /// `BatchEvalPythonUDTF`, `ArrowEvalPythonUDTF`: rows that a class of Python makes of each row of the input, beside
+    /// columns of that, and rows that it makes behind the last, beside those of the last.
+    TablePython {
+        /// The class.
+        table: Box<TablePython>,
+        /// Input.
+        child: Box<Operator>,
+    },
     /// `MapInPandas`, `MapInArrow`: rows that a function of Python makes of those of a partition.
     MapInBatch {
         /// The function.
@@ -433,6 +442,7 @@ impl Operator {
             | OperatorKind::WindowGroupLimit { child, .. }
             | OperatorKind::Generate { child, .. }
             | OperatorKind::EvalPython { child, .. }
+            | OperatorKind::TablePython { child, .. }
             | OperatorKind::MapInBatch { child, .. }
             | OperatorKind::AggregatePython { child, .. }
             | OperatorKind::WindowPython { child, .. }

@@ -94,18 +94,8 @@ impl PythonForm {
             .into_iter()
             .find(|kind| kind.eval_type() == number);
         let kind = kind.ok_or_else(|| Unsupported::of_use("a Python function of another kind"))?;
-        let session = match plan.get("batchSize") {
-            None => None,
-            Some(_) if plan.flag("largeVarTypes") => {
-                return Err(Unsupported::of_use("Arrow streams with large texts"));
-            }
-            Some(_) => Some(ArrowSession {
-                time_zone: Some(plan.text("sessionLocalTimeZone")?.into_owned()),
-                batch_size: plan.int("batchSize")?,
-                settings: texts(reader, plan, "pythonRunnerConf")?,
-                validates_schemas: false,
-            }),
-        };
+        let session = plan.get("batchSize");
+        let session = session.map(|_| arrow_session(reader, plan)).transpose()?;
         Ok(Self::Arrow { kind, session })
     }
 
@@ -115,6 +105,24 @@ impl PythonForm {
             Self::Arrow { kind, .. } => kind.eval_type(),
         }
     }
+}
+
+/// The session's part in Arrow streams, where an operator keeps it.
+pub(crate) fn arrow_session(reader: &Reader<'_>, plan: Object<'_>) -> Result<ArrowSession> {
+    if plan.flag("largeVarTypes") {
+        return Err(Unsupported::of_use("Arrow streams with large texts"));
+    }
+    Ok(ArrowSession {
+        time_zone: Some(plan.text("sessionLocalTimeZone")?.into_owned()),
+        batch_size: plan.int("batchSize")?,
+        settings: texts(reader, plan, "pythonRunnerConf")?,
+        validates_schemas: false,
+    })
+}
+
+/// Whether an operator is of a session with logs of its own for workers (from Spark 4.1 on).
+pub(crate) fn has_worker_logs(plan: Object<'_>) -> Result<bool> {
+    Ok(plan.get("sessionUUID").is_some() && plan.option("sessionUUID")?.is_some())
 }
 
 /// A map of texts.
@@ -320,7 +328,7 @@ pub(crate) fn kind_of<T: Copy>(
 }
 
 /// The `PythonFunction` of an expression.
-fn function_of(udf: Object<'_>) -> Result<NodeId> {
+pub(crate) fn function_of(udf: Object<'_>) -> Result<NodeId> {
     let function = udf.object("func")?;
     match function.name() {
         "SimplePythonFunction" => Ok(function.node),
@@ -329,7 +337,7 @@ fn function_of(udf: Object<'_>) -> Result<NodeId> {
 }
 
 impl PythonArgument {
-    fn read(reader: &Reader<'_>, value: Value) -> Result<Self> {
+    pub(crate) fn read(reader: &Reader<'_>, value: Value) -> Result<Self> {
         let named = reader.expect(value)?;
         if named.name() != "NamedArgumentExpression" {
             return Ok(Self {
@@ -381,8 +389,7 @@ pub(crate) fn eval_python(
     if !same || udfs.is_empty() {
         return Err(Unsupported::of_use("Python functions of other columns"));
     }
-    // A session with logs of its own for workers.
-    if plan.get("sessionUUID").is_some() && plan.option("sessionUUID")?.is_some() {
+    if has_worker_logs(plan)? {
         return Err(Unsupported::of_use("logs of Python workers"));
     }
     let output = [input, &results].concat();

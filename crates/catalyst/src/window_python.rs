@@ -15,7 +15,9 @@ use crate::metrics::{Metric, of_operator, read_map};
 use crate::object::{Object, Reader};
 use crate::operators::{metric, over_windows};
 use crate::plan::{Columns, Operator, OperatorKind};
-use crate::python::{ArrowSession, PythonUdf, groups_in_batches, kind_of, text_option, text_pairs};
+use crate::python::{
+    ArrowSession, PythonUdf, groups_in_batches, has_worker_logs, kind_of, text_option, text_pairs,
+};
 use crate::window::{Frame, WindowExpression, WindowFunction, read_expressions, read_spec};
 
 /// What functions take that compute a value of the rows of a frame.
@@ -124,8 +126,7 @@ impl WindowPython {
         captured: Option<(ArrowSession, Option<String>)>,
     ) -> Result<(Self, Vec<Expr>)> {
         let kind = kind_of(plan, &WindowUdf::ALL, WindowUdf::eval_type)?;
-        // A session with logs of its own for workers.
-        if plan.get("sessionUUID").is_some() && plan.option("sessionUUID")?.is_some() {
+        if has_worker_logs(plan)? {
             return Err(Unsupported::of_use("logs of Python workers"));
         }
         let (expressions, list) = read_expressions(reader, plan)?;

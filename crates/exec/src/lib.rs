@@ -56,7 +56,8 @@ pub use records::{CsvTypes, JsonTypes};
 pub use simple_functions::{SimpleCall, SimpleFunction, SimpleObserver};
 pub use sources::{
     BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,
-    PythonCallee, PythonFrames, PythonRows, PythonTimes, Records, Shared, SharedMemory, Sources,
+    PythonCallee, PythonFrames, PythonRows, PythonTable, PythonTimes, Records, Shared,
+    SharedMemory, Sources,
 };
 
 #[cfg(test)]

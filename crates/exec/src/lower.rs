@@ -392,6 +392,9 @@ impl Lowering {
                 };
                 python::eval_python(self, operator, child, inputs, demand)?
             }
+            OperatorKind::TablePython { table, child } => {
+                python::table_python(self, table, child, inputs, demand)?
+            }
             OperatorKind::AggregatePython { aggregate, child } => {
                 python::aggregate_python(self, aggregate, child, inputs, demand)?
             }

@@ -204,6 +204,23 @@ pub struct PythonCall {
     pub job_artifact_uuid: Option<String>,
     /// How rows are given to the functions.
     pub rows: PythonRows,
+    /// If there is one function only, which is a class that makes rows, what workers have to know of it.
+    pub table: Option<PythonTable>,
+}
+
+/// A class of Python that makes rows, besides its command and the arguments of its `eval`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PythonTable {
+    /// Its name.
+    pub name: String,
+    /// The columns that it makes, as Spark's JSON.
+    pub schema: String,
+    /// What its `analyze` gave, pickled.
+    pub analyzed: Option<Vec<u8>>,
+    /// Places within the row of a table by whose values its rows are divided.
+    pub partition_columns: Vec<usize>,
+    /// Places among the values of a row of those that are rows of tables.
+    pub table_arguments: Vec<usize>,
 }
 
 /// How rows get to functions of Python, and their results back.

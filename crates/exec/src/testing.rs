@@ -300,3 +300,13 @@ pub(super) fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows.sort();
     rows
 }
+
+/// A message as workers' streams are divided: what is before its description, that, and its body.
+pub(super) fn divided(message: Vec<u8>) -> Vec<Bytes> {
+    let mut rest = Bytes::from(message);
+    let start = rest.split_to(8);
+    let length = u32::from_le_bytes(*start[4..].first_chunk().unwrap());
+    let description = rest.split_to(length as usize);
+    let parts = [start, description, rest].into_iter();
+    parts.filter(|part| !part.is_empty()).collect()
+}

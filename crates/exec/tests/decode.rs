@@ -61,7 +61,17 @@ fn frames(version: &str) -> Vec<Captured> {
 
 /// Stages of functions of Python over windows.
 fn windows(version: &str) -> Vec<Captured> {
-    let mut all = fixture(&format!("windows-{version}"));
+    of_version("windows", version)
+}
+
+/// Stages of classes of Python that make rows.
+fn tables(version: &str) -> Vec<Captured> {
+    of_version("tables", version)
+}
+
+/// Stages whose readers ask for the version.
+fn of_version(kind: &str, version: &str) -> Vec<Captured> {
+    let mut all = fixture(&format!("{kind}-{version}"));
     for stage in &mut all {
         let mut parts = version.split('.').map(|part| part.parse().unwrap());
         stage.settings.spark = (parts.next().unwrap(), parts.next().unwrap());
@@ -201,6 +211,13 @@ fn check_windows(version: &str) {
 }
 
 testkit::each_version!(windows_of, super::check_windows);
+
+/// What is read of classes of Python that make rows, without generated code and within it.
+fn check_tables(version: &str) {
+    check_judged(tables(version), &format!("tables-{version}"));
+}
+
+testkit::each_version!(tables_of, super::check_tables);
 
 /// What is read of stages, and why others are refused, as golden text of this name.
 fn check_judged(stages: Vec<Captured>, name: &str) {
@@ -364,6 +381,7 @@ fn changed_bytes_do_no_harm() {
     stages.extend(carried(NEWEST));
     stages.extend(records(NEWEST));
     stages.extend(windows(NEWEST));
+    stages.extend(tables(NEWEST));
     stages.retain(|stage| stage.raw.len() < 60_000);
     assert!(stages.len() > 100);
     let config = ProptestConfig::with_cases(2000);

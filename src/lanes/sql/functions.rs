@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use catalyst::{Operator, OperatorKind, PythonForm};
+use catalyst::{Operator, OperatorKind, PythonForm, TableForm};
 use datafusion_common::Result;
 use exec::{PythonArguments, PythonCall, PythonFrames, PythonRows, PythonTimes};
 use javaser::arena::{Graph, NodeId};
@@ -15,7 +15,7 @@ use super::functions_session::changes_functions;
 use super::lane::SqlParts;
 use crate::native_functions::Marker;
 use crate::python::worker::{
-    ArrowStream, PythonCallee, PythonOutput, PythonRowCall, PythonWorkers, WorkerTimes,
+    ArrowStream, PythonCallee, PythonOutput, PythonRowCall, PythonTable, PythonWorkers, WorkerTimes,
 };
 use crate::python::{Element, FetchedFile, PythonFunction, accumulator_of, read_function};
 use crate::task::{TaskContext, TaskError};
@@ -54,6 +54,10 @@ impl Functions {
                 for node in udfs.iter().flat_map(|udf| &udf.functions) {
                     self.add(*node, graph, parts)?;
                 }
+            }
+            OperatorKind::TablePython { table, .. } => {
+                self.over_arrow |= !matches!(table.form, TableForm::Pickled { .. });
+                self.add(table.function, graph, parts)?;
             }
             OperatorKind::MapInBatch { map, .. } => {
                 self.over_arrow = true;
@@ -171,6 +175,7 @@ impl Functions {
             callees,
             job_artifact_uuid: call.job_artifact_uuid.clone(),
             stream,
+            table: call.table.as_ref().map(table_of),
         };
         let input = arguments.map(|frame| match frame {
             Ok(frame) => Ok(Element::Bytes(frame.into())),
@@ -180,6 +185,16 @@ impl Functions {
             .call_for_rows(&call, Box::new(input), context)
             .map_err(of_source)?;
         Ok(Box::new(Frames { output, times }))
+    }
+}
+
+fn table_of(table: &exec::PythonTable) -> PythonTable {
+    PythonTable {
+        name: table.name.clone(),
+        schema: table.schema.clone(),
+        analyzed: table.analyzed.clone(),
+        partition_columns: table.partition_columns.clone(),
+        table_arguments: table.table_arguments.clone(),
     }
 }
 

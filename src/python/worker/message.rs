@@ -20,6 +20,13 @@ const SQL_BATCHED_UDF: i32 = 100;
 /// `PythonEvalType.SQL_ARROW_BATCHED_UDF`: functions of values, over rows in an Arrow stream.
 const SQL_ARROW_BATCHED_UDF: i32 = 101;
 
+/// `PythonEvalType.SQL_TABLE_UDF`: a class that makes rows of pickled rows.
+const SQL_TABLE_UDF: i32 = 300;
+/// `PythonEvalType.SQL_ARROW_TABLE_UDF`: the same of values, over rows in an Arrow stream.
+const SQL_ARROW_TABLE_UDF: i32 = 301;
+/// `PythonEvalType.SQL_ARROW_UDTF`: the same of batches (from 4.1 on).
+const SQL_ARROW_UDTF: i32 = 302;
+
 /// The `PythonEvalType`s of functions that are given rows and not columns: those of a partition
 /// (`SQL_MAP_PANDAS_ITER_UDF`, `SQL_MAP_ARROW_ITER_UDF`), and those of a group (`SQL_GROUPED_MAP_…`,
 /// `SQL_COGROUPED_MAP_…`).
@@ -43,6 +50,23 @@ pub struct PythonRowCall {
     pub job_artifact_uuid: Option<String>,
     /// If rows come in an Arrow stream, what workers have to know of it; they are pickled otherwise.
     pub stream: Option<ArrowStream>,
+    /// If the only function is a class that makes rows, what workers have to know of it.
+    pub table: Option<PythonTable>,
+}
+
+/// A class that makes rows, `PythonUDTF`, besides its command and the arguments of its `eval`.
+#[derive(Debug, Clone)]
+pub struct PythonTable {
+    /// Its name.
+    pub name: String,
+    /// The columns that it makes, as JSON.
+    pub schema: String,
+    /// What its `analyze` gave, pickled.
+    pub analyzed: Option<Vec<u8>>,
+    /// Places within the row of a table by whose values its rows are divided.
+    pub partition_columns: Vec<usize>,
+    /// Places among the values of a row of those that are rows of tables.
+    pub table_arguments: Vec<usize>,
 }
 
 /// What workers have to know of a stream of rows.
@@ -57,9 +81,9 @@ pub struct ArrowStream {
 }
 
 impl ArrowStream {
-    /// Whether workers look at the schema, as those of `SQL_ARROW_BATCHED_UDF` do from 4.1 on.
+    /// Whether workers look at the schema, as they do for functions of values from 4.1 on.
     fn has_schema(&self) -> bool {
-        self.eval_type == SQL_ARROW_BATCHED_UDF
+        [SQL_ARROW_BATCHED_UDF, SQL_ARROW_TABLE_UDF].contains(&self.eval_type)
     }
 
     /// Whether the function is given rows: its arguments have no names.
@@ -149,9 +173,22 @@ impl TaskMessage<'_> {
             }
             PythonTask::CallForRows(call) => {
                 let stream = call.stream.as_ref();
-                out.put_i32(stream.map_or(SQL_BATCHED_UDF, |stream| stream.eval_type));
+                let pickled = call
+                    .table
+                    .as_ref()
+                    .map_or(SQL_BATCHED_UDF, |_| SQL_TABLE_UDF);
+                out.put_i32(stream.map_or(pickled, |stream| stream.eval_type));
                 stream
             }
+        };
+        // Which arguments are batches is asked for where a class makes rows of batches.
+        let tables = match self.task {
+            PythonTask::CallForRows(PythonRowCall {
+                table: Some(table), ..
+            }) if stream.is_some_and(|stream| stream.eval_type == SQL_ARROW_UDTF) => {
+                Some(&table.table_arguments)
+            }
+            _ => None,
         };
         match (stream, protocol.conf_maps) {
             (None, false) => {}
@@ -164,15 +201,30 @@ impl TaskMessage<'_> {
                 if protocol.settings_of_4_1 && stream.has_schema() {
                     put(out, stream.schema.as_bytes())?;
                 }
+                if let Some(tables) = tables {
+                    put_places(tables, out)?;
+                }
             }
             (Some(stream), true) => {
                 put_pairs(&stream.settings, out)?;
-                let schema = [("input_type".to_owned(), stream.schema.clone())];
-                put_pairs(if stream.has_schema() { &schema } else { &[] }, out)?;
+                let mut told = Vec::new();
+                if stream.has_schema() {
+                    told.push(("input_type".to_owned(), stream.schema.clone()));
+                }
+                if let Some(tables) = tables {
+                    let places: Vec<_> = tables.iter().map(usize::to_string).collect();
+                    told.push(("table_arg_offsets".to_owned(), places.join(",")));
+                }
+                put_pairs(&told, out)?;
             }
         }
         match self.task {
             PythonTask::Iterate => put(out, &self.function.command),
+            PythonTask::CallForRows(PythonRowCall {
+                callees,
+                table: Some(table),
+                ..
+            }) => put_table(table, callees, protocol.udf_form, out),
             PythonTask::CallForRows(call) => {
                 let named = match protocol.udf_form {
                     UdfForm::Places => false,
@@ -327,18 +379,7 @@ fn put_callees(
     }
     out.put_i32(length(callees.len())?);
     for callee in callees {
-        out.put_i32(length(callee.arguments.len())?);
-        for (place, name) in &callee.arguments {
-            out.put_i32(length(*place)?);
-            match (named, name) {
-                (false, _) => {}
-                (true, None) => out.put_u8(0),
-                (true, Some(name)) => {
-                    out.put_u8(1);
-                    put(out, name.as_bytes())?;
-                }
-            }
-        }
+        put_arguments(callee, named, out)?;
         out.put_i32(length(callee.functions.len())?);
         for function in &callee.functions {
             put(out, &function.command)?;
@@ -348,6 +389,61 @@ fn put_callees(
         }
     }
     Ok(())
+}
+
+fn put_arguments(callee: &PythonCallee, named: bool, out: &mut BytesMut) -> io::Result<()> {
+    out.put_i32(length(callee.arguments.len())?);
+    for (place, name) in &callee.arguments {
+        out.put_i32(length(*place)?);
+        match (named, name) {
+            (false, _) => {}
+            (true, None) => out.put_u8(0),
+            (true, Some(name)) => {
+                out.put_u8(1);
+                put(out, name.as_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn put_places(places: &[usize], out: &mut BytesMut) -> io::Result<()> {
+    out.put_i32(length(places.len())?);
+    for place in places {
+        out.put_i32(length(*place)?);
+    }
+    Ok(())
+}
+
+/// `PythonUDTFRunner.writeUDTF`
+fn put_table(
+    table: &PythonTable,
+    callees: &[PythonCallee],
+    form: UdfForm,
+    out: &mut BytesMut,
+) -> io::Result<()> {
+    let other = || io::Error::other("a class of Python among other functions");
+    let [callee] = callees else {
+        return Err(other());
+    };
+    let [class] = &callee.functions[..] else {
+        return Err(other());
+    };
+    let named = form != UdfForm::Places;
+    put_arguments(callee, named, out)?;
+    if named {
+        put_places(&table.partition_columns, out)?;
+        out.put_u8(table.analyzed.is_some().into());
+        if let Some(analyzed) = &table.analyzed {
+            put(out, analyzed)?;
+        }
+    }
+    put(out, &class.command)?;
+    put(out, table.schema.as_bytes())?;
+    match named {
+        true => put(out, table.name.as_bytes()),
+        false => Ok(()),
+    }
 }
 
 /// The directory of the files that a function sees.

@@ -37,7 +37,7 @@ use ::wire::task_description::TaskDescription;
 use javaser::Catalog;
 use parking_lot::Mutex;
 
-pub use message::{ArrowStream, PythonCallee, PythonRowCall};
+pub use message::{ArrowStream, PythonCallee, PythonRowCall, PythonTable};
 pub use output::{PythonOutput, WorkerTimes};
 pub use protocol::{ContextForm, UdfForm, WorkerProtocol};
 pub use settings::WorkerSettings;

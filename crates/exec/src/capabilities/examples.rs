@@ -10,6 +10,7 @@ use catalyst::Literal;
 use catalyst::RankLike;
 use catalyst::{AggregatePython, AggregateUdf, GroupFunction};
 use catalyst::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind, ShuffleRead};
+use catalyst::{ArrowSession, TableForm, TablePython};
 use catalyst::{ArrowUdf, PythonArgument, PythonForm, PythonUdf};
 use catalyst::{Attribute, Draw, Expr, ExprId, ExprKind, Share, SortOrder};
 use catalyst::{Bound, Frame, FrameUnit, WindowExpression, WindowFunction};
@@ -124,6 +125,45 @@ fn map_in_batch(kind: MapUdf, function: NodeId, columns: &[Attribute]) -> MapInB
         settings: Vec::new(),
         job_artifact_uuid: None,
     }
+}
+
+fn table_forms() -> [TableForm; 3] {
+    let session = ArrowSession {
+        time_zone: Some("UTC".to_owned()),
+        batch_size: 1,
+        settings: Vec::new(),
+        validates_schemas: false,
+    };
+    let pickled = TableForm::Pickled {
+        binary_as_bytes: true,
+    };
+    [
+        pickled,
+        TableForm::Values(session.clone()),
+        TableForm::Batches(session),
+    ]
+}
+
+/// A class of Python that makes rows of these columns.
+fn table_python(form: TableForm, function: NodeId, columns: &[Attribute]) -> (Operator, Inputs) {
+    let table = TablePython {
+        form,
+        name: "f".to_owned(),
+        function,
+        arguments: Vec::new(),
+        table_arguments: Vec::new(),
+        schema: columns.iter().map(|of| field(&of.data_type)).collect(),
+        analyzed: None,
+        partition_columns: Vec::new(),
+        required: Vec::new(),
+        results: columns.to_vec(),
+        job_artifact_uuid: None,
+    };
+    let kind = OperatorKind::TablePython {
+        table: Box::new(table),
+        child: local(0, &[column(1, &DataType::Integer)]),
+    };
+    (operator(kind, columns.to_vec()), Inputs::Leaf(0))
 }
 
 /// A function of Python of groups by one integer.
@@ -379,6 +419,8 @@ fn plain() -> Vec<(Operator, Inputs)> {
             };
             all.push((operator(map, columns.to_vec()), Inputs::Leaf(0)));
         }
+        let tables = table_forms().into_iter();
+        all.extend(tables.map(|form| table_python(form, node, &columns)));
         all.push(aggregate_python(AggregateUdf::Series, false, node));
         let aggregates = AggregateUdf::ALL.into_iter();
         all.extend(aggregates.map(|kind| aggregate_python(kind, true, node)));

@@ -14,6 +14,7 @@ use catalyst::GroupUdf;
 use catalyst::Inputs;
 use catalyst::MapUdf;
 use catalyst::PythonForm;
+use catalyst::TableForm;
 use catalyst::{AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment};
 use catalyst::{AggregateStrategy, Operator, OperatorKind};
 use catalyst::{BuildSide, JoinType};
@@ -221,6 +222,10 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::EvalPython { form, .. } => match form {
             PythonForm::Pickled { .. } => "BatchEvalPythonExec",
             PythonForm::Arrow { .. } => "ArrowEvalPythonExec",
+        },
+        OperatorKind::TablePython { table, .. } => match table.form {
+            TableForm::Pickled { .. } => "BatchEvalPythonUDTFExec",
+            TableForm::Values(_) | TableForm::Batches(_) => "ArrowEvalPythonUDTFExec",
         },
         // Its name changed when groups became streams.
         OperatorKind::AggregatePython { aggregate, .. } => match aggregate.in_batches {

@@ -149,6 +149,7 @@ impl Plan {
         PythonCall {
             callees: callees.collect(),
             job_artifact_uuid: aggregate.job_artifact_uuid.clone(),
+            table: None,
             rows: PythonRows::without_types(aggregate.kind.eval_type(), aggregate.settings.clone()),
         }
     }

@@ -4,22 +4,26 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use bytes::Bytes;
-use catalyst::{ArrowSession, ArrowUdf, DataType, PythonForm};
+use catalyst::{ArrowSession, ArrowUdf, DataType, PythonForm, TableForm};
 use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 use rows::error::bail_out;
 
+use super::conversion::type_for_python;
 use super::pickle::RowPickler;
 use super::stream::{self, ArrowDecoder, ArrowEncoder};
 use super::{Plan, check, results, schema};
 use crate::lower::Result;
-use crate::sources::{PythonCall, PythonCallee, PythonRows, Sources};
+use crate::sources::{PythonCall, PythonCallee, PythonRows, PythonTable, Sources};
 
 /// How rows are given to the functions.
 pub(super) enum Format {
     Pickled(RowPickler),
     Arrow {
-        kind: ArrowUdf,
+        /// A `PythonEvalType`.
+        eval_type: i32,
+        /// Whether functions do not see how long batches are.
+        divides: bool,
         /// Types of the arguments.
         types: Vec<DataType>,
         /// If the plan has it.
@@ -36,19 +40,43 @@ impl Format {
             PythonForm::Arrow { kind, session } => {
                 types.iter().try_for_each(|of| check(form, of))?;
                 Self::Arrow {
-                    kind: *kind,
+                    eval_type: kind.eval_type(),
+                    divides: *kind == ArrowUdf::Values,
                     types,
                     session: session.clone(),
                 }
             }
         })
     }
+
+    /// Of a class that makes rows.
+    pub(super) fn of_table(form: &TableForm, types: Vec<DataType>) -> Result<Self> {
+        let (session, divides) = match form {
+            TableForm::Pickled { binary_as_bytes } => {
+                return Ok(Self::Pickled(RowPickler::new(types, *binary_as_bytes)?));
+            }
+            TableForm::Values(session) => (session, true),
+            TableForm::Batches(session) => (session, false),
+        };
+        let zone = stream::known_zone(session.time_zone.as_deref(), &types);
+        let zone = zone.unwrap_or_else(|| Arc::from("UTC"));
+        let mut all = types.iter();
+        all.try_for_each(|of| type_for_python(of, &zone).map(drop))?;
+        Ok(Self::Arrow {
+            eval_type: form.eval_type(),
+            divides,
+            types,
+            session: Some(session.clone()),
+        })
+    }
 }
 
 /// Functions that a worker is to compute for rows.
 pub(super) struct WorkerCall {
-    callees: Vec<PythonCallee>,
-    job_artifact_uuid: Option<String>,
+    pub(super) callees: Vec<PythonCallee>,
+    pub(super) job_artifact_uuid: Option<String>,
+    /// If it is one that makes rows, what it is.
+    pub(super) table: Option<PythonTable>,
     /// What they are given, each value once.
     pub(super) arguments: Vec<Arc<dyn PhysicalExpr>>,
     pub(super) format: Format,
@@ -84,6 +112,7 @@ impl Plan {
         Ok(WorkerCall {
             callees,
             job_artifact_uuid: self.job_artifact_uuid.clone(),
+            table: None,
             arguments: arguments.collect::<Option<_>>().ok_or_else(missing)?,
             format: format.map_err(|why| bail_out(why.to_string()))?,
             results,
@@ -101,9 +130,11 @@ impl WorkerCall {
             callees: self.callees.clone(),
             job_artifact_uuid: self.job_artifact_uuid.clone(),
             rows,
+            table: self.table.clone(),
         };
         let Format::Arrow {
-            kind,
+            eval_type,
+            divides,
             types,
             session,
         } = &self.format
@@ -118,10 +149,13 @@ impl WorkerCall {
         };
         // Also for those that only come back: workers read times of no zone in that of the session.
         stream::zone_of(&session, &self.results)?;
-        let encoder = ArrowEncoder::new(*kind, types, &session)?;
-        let decoder = ArrowDecoder::new(&self.results)?;
+        let encoder = ArrowEncoder::new(*divides, types, &session)?;
+        let decoder = match self.table {
+            None => ArrowDecoder::new(&self.results)?,
+            Some(_) => ArrowDecoder::of_fields(&self.results)?,
+        };
         let rows = PythonRows::Arrow {
-            eval_type: kind.eval_type(),
+            eval_type: *eval_type,
             settings: session.settings,
             schema: schema::json_of_row(types),
         };

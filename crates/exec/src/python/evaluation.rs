@@ -14,7 +14,7 @@ use futures::stream::{self, Stream};
 use rows::error::bail_out;
 
 use super::call::{Decoder, WorkerCall};
-use super::frames::{Frames, wait_for_next};
+use super::frames::{Frames, Kept, wait_for_next};
 use super::native::{Candidates, NativeColumn};
 use super::queue::RowQueue;
 use super::simple::SimpleColumn;
@@ -87,7 +87,13 @@ impl Task {
     ) -> Result<Called> {
         let call = Arc::new(self.plan.call_of(places)?);
         let (python, encoder, decoder) = call.open(&*self.sources)?;
-        let frames = Frames::new(&call, encoder, input, waiting, self.sent.clone());
+        let frames = Frames::new(
+            &call,
+            encoder,
+            input,
+            Kept::Rows(waiting),
+            self.sent.clone(),
+        );
         let frames = self
             .sources
             .python(&python, Box::new(frames), self.times.clone())?;

@@ -1,6 +1,7 @@
 //! Frames of arguments, made when they are asked for.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
@@ -20,29 +21,38 @@ use crate::project::evaluate;
 /// Rows in a frame of pickles, as Spark groups them.
 const ROWS_PER_FRAME: usize = 100;
 
+/// What is kept of the rows that go out.
+#[derive(Clone)]
+pub(super) enum Kept {
+    /// All of them: their columns are wanted beside the results.
+    Rows(Waiting),
+    /// Whether there was one.
+    Any(Arc<AtomicBool>),
+}
+
 /// The frames of a partition's rows.
 pub(super) struct Frames {
     call: Arc<WorkerCall>,
     encoder: Encoder,
     input: Option<SendableRecordBatchStream>,
-    waiting: Waiting,
+    kept: Kept,
     sent: Count,
 }
 
 impl Frames {
-    /// Of the rows of an input, which wait meanwhile.
+    /// Of the rows of an input.
     pub(super) fn new(
         call: &Arc<WorkerCall>,
         encoder: Encoder,
         input: SendableRecordBatchStream,
-        waiting: Waiting,
+        kept: Kept,
         sent: Count,
     ) -> Self {
         Self {
             call: Arc::clone(call),
             encoder,
             input: Some(input),
-            waiting,
+            kept,
             sent,
         }
     }
@@ -97,7 +107,10 @@ impl Frames {
                     pushed.ok_or_else(|| bail_out("too many rows for Python"))?;
                 }
             }
-            self.waiting.push(batch)?;
+            match &self.kept {
+                Kept::Rows(waiting) => waiting.push(batch)?,
+                Kept::Any(any) => any.store(true, Ordering::Release),
+            }
         }
         Ok(true)
     }

@@ -185,6 +185,7 @@ fn call(map: &MapGroups) -> PythonCall {
     PythonCall {
         callees: vec![callee],
         job_artifact_uuid: map.job_artifact_uuid.clone(),
+        table: None,
         rows: PythonRows::without_types(map.kind.eval_type(), map.settings.clone()),
     }
 }

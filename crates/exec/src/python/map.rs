@@ -134,6 +134,7 @@ fn call(
     let call = PythonCall {
         callees: vec![callee],
         job_artifact_uuid: map.job_artifact_uuid.clone(),
+        table: None,
         rows: PythonRows::without_types(map.kind.eval_type(), session.settings),
     };
     Ok((call, encoder, decoder))

@@ -27,6 +27,8 @@ mod results;
 mod schema;
 mod simple;
 mod stream;
+mod table;
+mod tables;
 mod unpickle;
 mod waiting;
 mod windows;
@@ -37,7 +39,9 @@ pub(crate) mod fuzzing;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use catalyst::{Attribute, DataType, Expr, ExprId, Inputs, Operator, PythonForm, PythonUdf};
+use catalyst::{
+    Attribute, DataType, Expr, ExprId, Inputs, Operator, PythonArgument, PythonForm, PythonUdf,
+};
 use datafusion_physical_expr::PhysicalExpr;
 use futures::stream::StreamExt as _;
 
@@ -47,6 +51,7 @@ pub(super) use self::groups::map_groups;
 pub(super) use self::map::map_in_batch;
 pub(super) use self::objects::pickled_scan;
 pub use self::pickle::DataFramePickler;
+pub(super) use self::table::table_python;
 pub(super) use self::windows::window_python;
 
 use self::call::Format;
@@ -194,21 +199,27 @@ fn is_simple(of: &DataType) -> bool {
 /// What is called, and the values that it is called with. A column is sent once.
 fn arguments(udfs: &[PythonUdf]) -> (Vec<PythonCallee>, Vec<&Expr>) {
     let mut values: Vec<&Expr> = Vec::new();
-    let callees = udfs.iter().map(|udf| {
-        let arguments = udf.arguments.iter().map(|argument| {
-            let is_column = argument.value.children().next().is_none();
-            let same = |value: &&Expr| is_column && **value == argument.value;
-            let place = values.iter().position(same).unwrap_or_else(|| {
-                values.push(&argument.value);
-                values.len() - 1
-            });
-            (place, argument.name.clone())
-        });
-        PythonCallee {
-            functions: udf.functions.clone(),
-            arguments: arguments.collect(),
-            result_id: udf.result_id,
-        }
+    let callees = udfs.iter().map(|udf| PythonCallee {
+        functions: udf.functions.clone(),
+        arguments: places_of(&udf.arguments, &mut values),
+        result_id: udf.result_id,
     });
     (callees.collect(), values)
+}
+
+/// Places of arguments among the values, which get those that are missing, and their names.
+fn places_of<'a>(
+    arguments: &'a [PythonArgument],
+    values: &mut Vec<&'a Expr>,
+) -> Vec<(usize, Option<String>)> {
+    let places = arguments.iter().map(|argument| {
+        let is_column = argument.value.children().next().is_none();
+        let same = |value: &&Expr| is_column && **value == argument.value;
+        let place = values.iter().position(same).unwrap_or_else(|| {
+            values.push(&argument.value);
+            values.len() - 1
+        });
+        (place, argument.name.clone())
+    });
+    places.collect()
 }

@@ -153,7 +153,7 @@ fn missing() -> datafusion_common::DataFusionError {
 }
 
 /// Fails if there are nulls within values whose type has none: Spark makes zeros of them, or fails.
-fn check_nulls(array: &ArrayRef, of: &DataType) -> DataFusionResult<()> {
+pub(super) fn check_nulls(array: &ArrayRef, of: &DataType) -> DataFusionResult<()> {
     match of {
         DataType::Array {
             element,

@@ -10,6 +10,7 @@ use arrow::array::{
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType as ArrowType;
+use bytes::Bytes;
 use catalyst::{DataType, Decimal, StructField, Unsupported};
 use datafusion_common::{DataFusionError, Result};
 use rows::error::bail_out;
@@ -67,6 +68,45 @@ pub(super) fn columns(
         }
     };
     Ok((columns, results.len()))
+}
+
+/// The columns of rows that a class made: a frame is a list of tuples of them, one tuple for each of its calls. Gives
+/// how many rows each call made, too.
+///
+/// # Errors
+/// As [`columns`]
+pub(super) fn tables(
+    frames: &[Bytes],
+    types: &[&DataType],
+    java_major: u32,
+) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
+    let mut objects = Objects::new(java_major);
+    let mut calls = Vec::new();
+    for frame in frames {
+        let Item::List(root) = objects.read(frame)? else {
+            return Err(other());
+        };
+        calls.extend_from_slice(objects.elements(root));
+    }
+    // What is no row has nulls for its values.
+    let nothing = vec![Item::None; types.len()];
+    let (mut rows, mut counts) = (Vec::new(), Vec::with_capacity(calls.len()));
+    for call in calls {
+        let Item::Tuple(place) = call else {
+            return Err(other());
+        };
+        let made = objects.elements(place);
+        objects.copies(made.len().saturating_mul(Objects::ELEMENT))?;
+        counts.push(made.len());
+        for row in made {
+            rows.push(match row {
+                Item::Tuple(place) => objects.elements(*place),
+                Item::None => &nothing[..],
+                _ => return Err(other()),
+            });
+        }
+    }
+    Ok((fields(&objects, types.iter().copied(), &rows)?, counts))
 }
 
 /// Columns of a frame of rows, which are lists or tuples of so many values each, and the number of rows. Of each column
@@ -193,7 +233,7 @@ pub(super) fn column(objects: &Objects<'_>, of: &DataType, items: &[Item<'_>]) -
     })
 }
 
-fn arrow_type(of: &DataType) -> Result<ArrowType, DataFusionError> {
+pub(super) fn arrow_type(of: &DataType) -> Result<ArrowType, DataFusionError> {
     of.to_arrow().map_err(|why| bail_out(why.to_string()))
 }
 

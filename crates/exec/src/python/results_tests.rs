@@ -206,6 +206,38 @@ fn other_objects_are_left_to_spark() {
     assert!(values[0].is_null(0));
 }
 
+#[test]
+fn rows_of_calls_are_told_apart() {
+    let types = [&DataType::Long, &DataType::String];
+    let read = |frames: &[&[u8]]| {
+        let frames: Vec<_> = frames
+            .iter()
+            .map(|frame| Bytes::copy_from_slice(frame))
+            .collect();
+        tables(&frames, &types, 17)
+    };
+    // [((1, 'x'), None)], [()], [((2, 'x'),)] with the memo of another pickle.
+    let first: &[u8] = b"\x80\x05]\x94K\x01\x8c\x01x\x94\x86\x94N\x86\x94a.";
+    let last: &[u8] = b"\x80\x05]\x94K\x02\x8c\x01y\x94\x86\x94\x85\x94a.";
+    let (columns, counts) = read(&[first, b"\x80\x05])a.", last]).unwrap();
+    assert_eq!(counts, [2, 0, 1]);
+    let numbers = columns[0].as_primitive::<Int64Type>();
+    assert_eq!(numbers, &Int64Array::from(vec![Some(1), None, Some(2)]));
+    let texts: Vec<_> = columns[1].as_string_view().iter().collect();
+    assert_eq!(texts, [Some("x"), None, Some("y")]);
+    // A row of one value, a row that is a list, a call that made no tuple.
+    for other in [
+        &b"\x80\x05]K\x01\x85\x85a."[..],
+        b"\x80\x05]]K\x01aK\x02a\x85a.",
+        b"\x80\x05]K\x01a.",
+    ] {
+        assert!(read(&[other]).is_err(), "{other:?}");
+    }
+    // The same rows again and again.
+    let bomb = nested_again_and_again(b"K\x01\x8c\x01x\x86", 2);
+    assert!(read(&[&bomb]).is_err());
+}
+
 /// A pickle of `[first] * 256`, and that in a list 256 times, and so on.
 fn nested_again_and_again(first: &[u8], levels: u8) -> Vec<u8> {
     let mut frame = b"\x80\x05".to_vec();

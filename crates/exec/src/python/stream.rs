@@ -11,7 +11,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
 use bytes::Bytes;
-use catalyst::{ArrowSession, ArrowUdf, Attribute, DataType, StructField};
+use catalyst::{ArrowSession, Attribute, DataType, StructField};
 use datafusion_common::{DataFusionError, Result};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
@@ -52,11 +52,11 @@ pub(super) enum Part {
 }
 
 impl ArrowEncoder {
-    /// For arguments of these types.
+    /// For arguments of these types; `divides` if functions do not see how long batches are.
     ///
     /// # Errors
     /// Bail-out: the session leaves something open.
-    pub(super) fn new(kind: ArrowUdf, types: &[DataType], session: &ArrowSession) -> Result<Self> {
+    pub(super) fn new(divides: bool, types: &[DataType], session: &ArrowSession) -> Result<Self> {
         let zone = zone_of(session, types)?;
         let columns = types.iter().enumerate().map(|(place, of)| {
             let of = type_for_python(of, &zone).map_err(|why| bail_out(why.to_string()))?;
@@ -64,7 +64,6 @@ impl ArrowEncoder {
         });
         let schema = Schema::new(columns.collect::<Result<Vec<_>>>()?);
         let writer = BatchWriter::new(schema, None)?;
-        let divides = kind == ArrowUdf::Values;
         Self::with(writer, types.len(), divides, session)
     }
 
@@ -229,6 +228,21 @@ impl ArrowDecoder {
         Ok(Self {
             rows: Some(rows),
             ..Self::new(&types.collect::<Vec<_>>())?
+        })
+    }
+
+    /// For columns of these types that come as the fields of one, whatever names they have.
+    ///
+    /// # Errors
+    /// Bail-out: there are no columns of these types.
+    pub(super) fn of_fields(types: &[DataType]) -> Result<Self> {
+        let rows = Rows {
+            fields: vec![(String::new(), true); types.len()],
+            checked: false,
+        };
+        Ok(Self {
+            rows: Some(rows),
+            ..Self::new(types)?
         })
     }
 

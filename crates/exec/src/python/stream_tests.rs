@@ -62,7 +62,7 @@ fn longs(range: std::ops::Range<i64>) -> Vec<ArrayRef> {
 fn batches_have_as_many_rows_as_the_session_says() {
     let types = [DataType::Long];
     let lengths = |batches: Vec<Vec<ArrayRef>>| {
-        let encoder = ArrowEncoder::new(ArrowUdf::Series, &types, &session(10, None)).unwrap();
+        let encoder = ArrowEncoder::new(false, &types, &session(10, None)).unwrap();
         let stream = parts(encoder, batches).concat();
         let batches = read(&stream);
         let values = batches.iter().flat_map(|batch| {
@@ -81,7 +81,7 @@ fn batches_have_as_many_rows_as_the_session_says() {
         lengths(vec![longs(0..3), longs(3..4), longs(4..25)]),
         [10, 10, 5]
     );
-    let encoder = ArrowEncoder::new(ArrowUdf::Series, &types, &session(0, None));
+    let encoder = ArrowEncoder::new(false, &types, &session(0, None));
     assert!(encoder.is_err());
 }
 
@@ -93,11 +93,12 @@ fn large_batches_are_divided_if_functions_do_not_see_it() {
             (0..40).map(|_| text.as_str()),
         ))
     };
-    let of = |kind| ArrowEncoder::new(kind, &[DataType::String], &session(100, None)).unwrap();
-    let batches = read(&parts(of(ArrowUdf::Values), vec![vec![Arc::clone(&long)]]).concat());
+    let of =
+        |divides| ArrowEncoder::new(divides, &[DataType::String], &session(100, None)).unwrap();
+    let batches = read(&parts(of(true), vec![vec![Arc::clone(&long)]]).concat());
     let rows: Vec<_> = batches.iter().map(RecordBatch::num_rows).collect();
     assert_eq!(rows, [20, 20]);
-    let mut encoder = of(ArrowUdf::Series);
+    let mut encoder = of(false);
     encoder.push(vec![long], 40).unwrap();
     encoder.finish();
     // The state is such that the schema was not given yet.
@@ -108,7 +109,7 @@ fn large_batches_are_divided_if_functions_do_not_see_it() {
 fn timestamps_have_the_session_s_time_zone() {
     let types = [DataType::Timestamp, DataType::TimestampNtz];
     let zone = session(10, Some("Europe/Zurich"));
-    let encoder = ArrowEncoder::new(ArrowUdf::Values, &types, &zone).unwrap();
+    let encoder = ArrowEncoder::new(true, &types, &zone).unwrap();
     let of = |value: i64| TimestampMicrosecondArray::from_iter_values([value]);
     let with_zone = of(1).with_data_type(DataType::Timestamp.to_arrow().unwrap());
     let stream = parts(encoder, vec![vec![Arc::new(with_zone), Arc::new(of(2))]]).concat();
@@ -122,10 +123,10 @@ fn timestamps_have_the_session_s_time_zone() {
     );
     assert_eq!(schema.field(1).data_type(), &expected(None));
     assert_eq!(schema.field(1).name(), "_1");
-    let unknown = ArrowEncoder::new(ArrowUdf::Values, &types, &session(10, None));
+    let unknown = ArrowEncoder::new(true, &types, &session(10, None));
     assert!(unknown.is_err());
     let no_timestamps = [DataType::Date];
-    assert!(ArrowEncoder::new(ArrowUdf::Values, &no_timestamps, &session(10, None)).is_ok());
+    assert!(ArrowEncoder::new(true, &no_timestamps, &session(10, None)).is_ok());
 }
 
 /// Types with values of each.
@@ -197,7 +198,7 @@ fn what_comes_back_as_it_went_is_the_same() {
     for (of, values) in values() {
         let column = array_of(&of, values.iter().collect()).unwrap();
         let types = [of.clone()];
-        let encoder = ArrowEncoder::new(ArrowUdf::Arrays, &types, &session(2, Some("Asia/Tokyo")));
+        let encoder = ArrowEncoder::new(false, &types, &session(2, Some("Asia/Tokyo")));
         let mut decoder = ArrowDecoder::new(&types).unwrap();
         let mut found = Vec::new();
         for message in parts(encoder.unwrap(), vec![vec![Arc::clone(&column)]]) {
@@ -220,11 +221,8 @@ fn results_of_other_types_are_left_to_spark() {
     let types: Vec<_> = values().into_iter().map(|(of, _)| of).collect();
     for (place, of) in types.iter().enumerate() {
         for other in types.iter().skip(place + 1) {
-            let encoder = ArrowEncoder::new(
-                ArrowUdf::Arrays,
-                std::slice::from_ref(of),
-                &session(2, Some("UTC")),
-            );
+            let encoder =
+                ArrowEncoder::new(false, std::slice::from_ref(of), &session(2, Some("UTC")));
             let mut decoder = ArrowDecoder::new(std::slice::from_ref(other)).unwrap();
             let parts = parts(encoder.unwrap(), Vec::new()).into_iter();
             let refused = parts
@@ -259,7 +257,7 @@ fn damaged_streams_are_refused_or_read() {
     for (of, values) in values() {
         let column = array_of(&of, values.iter().collect()).unwrap();
         let types = [of];
-        let encoder = ArrowEncoder::new(ArrowUdf::Arrays, &types, &session(9, Some("UTC")));
+        let encoder = ArrowEncoder::new(false, &types, &session(9, Some("UTC")));
         let messages = parts(encoder.unwrap(), vec![vec![column]]);
         let length: usize = messages.iter().map(Vec::len).sum();
         for (place, value) in (0..length).flat_map(|at| [0, 1, 0x7f, 0xff].map(|value| (at, value)))
@@ -377,7 +375,7 @@ fn rows_of_other_columns_are_left_to_spark() {
     assert!(!given(["n", "s"], loose, &reversed, false));
     // Columns that are no fields of one.
     let types = [DataType::Long, DataType::String];
-    let encoder = ArrowEncoder::new(ArrowUdf::Arrays, &types, &session(9, None)).unwrap();
+    let encoder = ArrowEncoder::new(false, &types, &session(9, None)).unwrap();
     let mut decoder = ArrowDecoder::of_rows(&columns(loose), false).unwrap();
     assert!(through(encoder, &mut decoder).is_err());
 }

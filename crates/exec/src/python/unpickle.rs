@@ -9,7 +9,7 @@ use std::cell::Cell;
 use datafusion_common::{DataFusionError, Result};
 use rows::error::bail_out;
 
-/// Bytes of columns that any pickle may become.
+/// Bytes of columns that pickles may become, however short they are.
 const ALWAYS: usize = 4 << 20;
 /// Bytes of columns that a byte of a pickle may become; an element of a list takes one at least.
 const PER_BYTE: usize = 2 * Objects::ELEMENT;
@@ -79,6 +79,7 @@ impl<'a> Objects<'a> {
     pub(super) fn new(java_major: u32) -> Self {
         Self {
             java_major,
+            left: Cell::new(ALWAYS),
             ..Self::default()
         }
     }
@@ -88,12 +89,15 @@ impl<'a> Objects<'a> {
         self.java_major
     }
 
-    /// Runs a pickle, and gives what it makes.
+    /// Runs a pickle, and gives what it makes. What others made stays.
     ///
     /// # Errors
     /// Bail-out: it makes something else, or is damaged.
     pub(super) fn read(&mut self, mut from: &'a [u8]) -> Result<Item<'a>> {
-        self.left.set(ALWAYS + PER_BYTE * from.len());
+        let left = PER_BYTE.saturating_mul(from.len());
+        self.left.set(self.left.get().saturating_add(left));
+        self.stack.clear();
+        self.memo.clear();
         loop {
             let code = take(&mut from, 1)?;
             match code {

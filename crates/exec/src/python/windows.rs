@@ -214,6 +214,7 @@ impl Plan {
         let call = PythonCall {
             callees: self.callees.clone(),
             job_artifact_uuid: self.window.job_artifact_uuid.clone(),
+            table: None,
             rows: PythonRows::without_types(self.window.kind.eval_type(), settings),
         };
         Ok((writer, call))

@@ -4,7 +4,6 @@ use arrow::array::{AsArray as _, Int32Array, Int64Array};
 use arrow::datatypes::Int32Type;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
-use bytes::Bytes;
 use catalyst::{
     ArrowSession, Bound, ExprKind, FrameUnit, Literal, OperatorKind, PythonArgument, PythonUdf,
     SortOrder, TaskInputs, WindowUdf,
@@ -14,8 +13,8 @@ use rows::error::RunError;
 use super::*;
 use crate::sources::PythonArguments;
 use crate::testing::{
-    Given, batch, broadcast, column, local, operator, plan, reference, rows, run, run_within,
-    simple, text,
+    Given, batch, broadcast, column, divided, local, operator, plan, reference, rows, run,
+    run_within, simple, text,
 };
 
 /// Partitions of 90 rows, two peers each; values 0, 1, ...
@@ -139,16 +138,6 @@ fn worker(call: &PythonCall, arguments: PythonArguments) -> PythonFrames {
         parts.extend(divided(std::mem::take(writer.get_mut())));
     }
     Box::new(parts.into_iter().map(Ok))
-}
-
-/// A message as workers' streams are divided: what is before its description, that, and its body.
-fn divided(message: Vec<u8>) -> Vec<Bytes> {
-    let mut rest = Bytes::from(message);
-    let start = rest.split_to(8);
-    let length = u32::from_le_bytes(*start[4..].first_chunk().unwrap());
-    let description = rest.split_to(length as usize);
-    let parts = [start, description, rest].into_iter();
-    parts.filter(|part| !part.is_empty()).collect()
 }
 
 fn given() -> Given {

@@ -153,7 +153,8 @@ impl Facts {
                 child,
                 ..
             } => Self::of(child).evaluated(udfs, results),
-            OperatorKind::MapInBatch { .. }
+            OperatorKind::TablePython { .. }
+            | OperatorKind::MapInBatch { .. }
             | OperatorKind::MapGroups { .. }
             | OperatorKind::AggregatePython { .. } => Self {
                 rows: Rows::Nothing(MAPPED),
