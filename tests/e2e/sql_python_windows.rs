@@ -1,5 +1,5 @@
 //! Functions of Python over windows, next to plain Spark: they are called natively for all frames but ranges by
-//! intervals.
+//! calendar intervals.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -62,4 +62,4 @@ fn left(version: &'static str) {
 }
 
 each_version!(functions_over_windows_equal_plain_spark, super::windows);
-each_version!(ranges_by_intervals_are_left_to_spark, super::left);
+each_version!(ranges_by_calendar_intervals_are_left_to_spark, super::left);

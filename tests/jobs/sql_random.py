@@ -525,6 +525,13 @@ class Maker:
                 choices += [(f"sum({column})", "double"), (f"avg({column})", "double"), (f"stddev({column})", "double")]
             if of == "decimal(10,2)":
                 choices += [(f"sum({column})", "decimal(20,2)"), (f"avg({column})", "decimal(14,6)")]
+            by = f"{name}.c{self.rng.choice(places)}"
+            if of not in ("double", "float"):
+                choices += [(f"max_by({column}, {by})", of), (f"min_by({column}, {by})", of), (f"approx_count_distinct({column})", "bigint")]
+            if of in ("int", "string"):
+                choices += [(f"collect_list({column})", f"array<{of}>"), (f"collect_set({column})", f"array<{of}>")]
+            if of == "int":
+                choices += [(f"bit_xor({column})", "int"), (f"percentile({column}, 0.25)", "double"), (f"percentile_approx({column}, 0.5)", "int")]
             ranked = self.chance(0.4)
             item, result = self.pick(ranks if ranked else choices)
             if result == "double" and item.startswith(("sum", "avg", "stddev")):

@@ -104,6 +104,8 @@ pub struct Settings {
     pub arrow_compression: bool,
     /// `spark.sql.execution.pyspark.binaryAsBytes`, if it is set.
     pub binary_as_bytes: Option<bool>,
+    /// `spark.sql.session.timeZone`, if it is set: else it is that of the driver's or the executors' machine.
+    pub session_zone: Option<String>,
     /// Time zones besides those of fixed offsets.
     pub zones: Zones,
     /// The driver's version of Spark, major and minor, where plans of several look the same; zeros if it is not known.
@@ -142,6 +144,9 @@ impl Settings {
     /// Name of the property that [`Self::binary_as_bytes`] is read from.
     pub const BINARY_AS_BYTES: &str = "spark.sql.execution.pyspark.binaryAsBytes";
 
+    /// Name of the property that [`Self::session_zone`] is read from.
+    pub const SESSION_ZONE: &str = "spark.sql.session.timeZone";
+
     /// Name of the property that [`Self::csv_filters`] is read from.
     pub const CSV_FILTERS: &str = "spark.sql.csv.filterPushdown.enabled";
 
@@ -169,6 +174,7 @@ impl Settings {
             json_filters: unless_off(Self::JSON_FILTERS),
             legacy_time_parser: property(Self::TIME_PARSER)
                 .is_some_and(|policy| policy.eq_ignore_ascii_case("LEGACY")),
+            session_zone: property(Self::SESSION_ZONE).map(str::to_owned),
             zones: Zones::default(),
             spark: (0, 0),
             java: 0,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use javaser::arena::Value;
+use javatime::TimeZone;
 
 use crate::aggregate::{AggregateExpression, AggregateMode, DERIVED};
 use crate::aggregate_python::AggregateUdf;
@@ -82,6 +83,8 @@ pub struct Frame {
     pub lower: Bound,
     /// The last row.
     pub upper: Bound,
+    /// Where intervals are added to timestamps, if an offset is one and the session's time zone is known.
+    pub time_zone: Option<TimeZone>,
 }
 
 /// What the offsets of a [`Frame`] are added to.
@@ -338,6 +341,18 @@ impl WindowFunction {
     }
 }
 
+impl Bound {
+    fn is_interval(&self) -> bool {
+        let Self::Offset(offset) = self else {
+            return false;
+        };
+        matches!(
+            offset.data_type,
+            DataType::YearMonthInterval | DataType::DayTimeInterval
+        )
+    }
+}
+
 impl Frame {
     fn read(reader: &Reader<'_>, object: Object<'_>) -> Result<Self> {
         if object.name() != "SpecifiedWindowFrame" {
@@ -355,10 +370,16 @@ impl Frame {
             "UnboundedFollowing" => Ok(Bound::UnboundedFollowing),
             _ => Expr::read(reader, object.value(name)?).map(Bound::Offset),
         };
+        let (lower, upper) = (bound("lower")?, bound("upper")?);
+        let zone = match [&lower, &upper].into_iter().any(Bound::is_interval) {
+            true => reader.settings.session_zone.as_deref(),
+            false => None,
+        };
         Ok(Self {
             unit,
-            lower: bound("lower")?,
-            upper: bound("upper")?,
+            lower,
+            upper,
+            time_zone: zone.map(|id| TimeZone::new(id, &reader.settings.zones)),
         })
     }
 
@@ -442,7 +463,9 @@ impl fmt::Display for WindowExpression {
 
 impl fmt::Display for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { unit, lower, upper } = self;
+        let Self {
+            unit, lower, upper, ..
+        } = self;
         write!(f, "{unit:?}({lower}, {upper})")
     }
 }

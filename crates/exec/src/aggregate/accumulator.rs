@@ -33,7 +33,7 @@ use rows::is_ordered;
 use rows::types::ToArrow as _;
 
 /// The buffers of a function for all groups.
-pub(super) trait Accumulator: Send {
+pub(crate) trait Accumulator: Send {
     /// Adds rows, each to the buffer of its group. There are `total` groups by now. Only rows that the filter is true
     /// of count; it has no nulls.
     fn update(
@@ -47,6 +47,11 @@ pub(super) trait Accumulator: Send {
     /// Adds buffers, each to that of its group. By default they are added as rows are.
     fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
         self.update(buffers, groups, None, total)
+    }
+
+    /// The same with what it has so far, if that is little however many rows there were.
+    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+        None
     }
 
     /// Takes the buffers of all groups, as Spark has them. By default they are the results.
@@ -63,7 +68,7 @@ pub(super) trait Accumulator: Send {
 
 /// What makes the accumulator of a function. Made once for a stage.
 #[derive(Debug, Clone)]
-pub(super) struct Factory {
+pub(crate) struct Factory {
     kind: AggregateKind,
     /// Type of the argument, the first if there are two.
     input: DataType,
@@ -79,22 +84,18 @@ pub(super) struct Factory {
 }
 
 impl Factory {
+    /// Judges a function whose buffers nobody sees.
+    pub(crate) fn without_buffer(function: &AggregateFunction) -> Result<Self, Unsupported> {
+        let factory = Self::of(function);
+        Ok(Self {
+            buffer: factory.expected_buffer()?,
+            ..factory
+        })
+    }
+
     /// Judges a function.
     pub(super) fn new(function: &AggregateFunction) -> Result<Self, Unsupported> {
-        let arg = |place| match function.args.get(place) {
-            Some(Expr { data_type, .. }) => data_type.clone(),
-            None => DataType::Null,
-        };
-        let buffer = function.input_buffer.iter();
-        let mut factory = Self {
-            kind: function.kind,
-            input: arg(0),
-            second: arg(1),
-            percentages: function.percentages.clone(),
-            constants: function.constants.clone(),
-            result: function.data_type.clone(),
-            buffer: buffer.map(|column| column.data_type.clone()).collect(),
-        };
+        let mut factory = Self::of(function);
         // It need not say what it has.
         if function.kind.is_typed() && factory.buffer.is_empty() {
             factory.buffer.push(DataType::Binary);
@@ -110,6 +111,23 @@ impl Factory {
             )));
         }
         Ok(factory)
+    }
+
+    fn of(function: &AggregateFunction) -> Self {
+        let arg = |place| match function.args.get(place) {
+            Some(Expr { data_type, .. }) => data_type.clone(),
+            None => DataType::Null,
+        };
+        let buffer = function.input_buffer.iter();
+        Self {
+            kind: function.kind,
+            input: arg(0),
+            second: arg(1),
+            percentages: function.percentages.clone(),
+            constants: function.constants.clone(),
+            result: function.data_type.clone(),
+            buffer: buffer.map(|column| column.data_type.clone()).collect(),
+        }
     }
 
     /// Whether a function of an argument of this type is computed; a second is a number.
@@ -245,7 +263,7 @@ impl Factory {
     }
 
     /// An accumulator without groups.
-    pub(super) fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
+    pub(crate) fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
         Ok(match (self.kind, &self.input) {
             (AggregateKind::Sum { .. }, DataType::Decimal(input)) => {
                 Box::new(SumDecimal::new(*input, self.decimal_buffer()?))

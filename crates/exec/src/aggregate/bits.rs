@@ -13,6 +13,7 @@ use super::number::{valid, widened};
 use catalyst::BitOperation;
 
 /// The bits of integers, as longs: those of a shorter one say no more than its sign.
+#[derive(Clone)]
 pub(super) struct Bits {
     operation: BitOperation,
     of: ArrowType,
@@ -64,6 +65,10 @@ impl Accumulator for Bits {
             },
         );
         Ok(())
+    }
+
+    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+        Some(Box::new(self.clone()))
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {

@@ -142,6 +142,7 @@ pub(super) struct Plan {
     pub(super) null_by_zero: bool,
 }
 
+#[derive(Clone)]
 pub(super) struct Comoments {
     plan: Plan,
     pairs: Vec<Pairs>,
@@ -200,6 +201,10 @@ impl Accumulator for Comoments {
             Arc::new(numbers.collect::<Float64Array>())
         };
         Ok((0..of.buffer_len()).map(column).collect())
+    }
+
+    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+        Some(Box::new(self.clone()))
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {

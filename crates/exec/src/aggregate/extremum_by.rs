@@ -102,6 +102,17 @@ impl Accumulator for ExtremumBy {
         Ok(self.columns()?.to_vec())
     }
 
+    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+        // Nobody gives it rows.
+        let key = key_type(&self.nulls[1].data_type());
+        Some(Box::new(Self {
+            wanted: self.wanted,
+            nulls: self.nulls.clone(),
+            converter: RowConverter::new(vec![SortField::new(key)]).ok()?,
+            kept: self.kept.clone(),
+        }))
+    }
+
     fn evaluate(&mut self) -> Result<ArrayRef> {
         let [values, _] = self.columns()?;
         Ok(values)

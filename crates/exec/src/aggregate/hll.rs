@@ -37,6 +37,7 @@ pub(super) fn words(precision: u8) -> usize {
 }
 
 /// About how many different values there are. Its arguments are hashes of values, and the values, for the nulls.
+#[derive(Clone)]
 pub(super) struct ApproxCountDistinct {
     precision: u8,
     /// Words of each group, which is as many.
@@ -118,6 +119,10 @@ impl Accumulator for ApproxCountDistinct {
             Arc::new(words.map(Some).collect::<Int64Array>())
         };
         Ok((0..self.per_group).map(of).collect())
+    }
+
+    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+        Some(Box::new(self.clone()))
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {

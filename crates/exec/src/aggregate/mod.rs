@@ -36,10 +36,10 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
 
+pub(super) use self::accumulator::{Accumulator, Factory};
 pub(super) use self::decimal::average;
 pub(super) use self::moment::{Buffer as MomentBuffer, moment_of};
 
-use self::accumulator::Factory;
 use self::common::take_common;
 use self::run::run;
 use super::exec::Start;
@@ -259,7 +259,7 @@ fn function(
 }
 
 /// What is computed of each row for a function: its arguments, for those that count hashes these before them.
-fn rows_args(of: &AggregateFunction) -> Vec<Expr> {
+pub(super) fn rows_args(of: &AggregateFunction) -> Vec<Expr> {
     let mut args = of.args.clone();
     if let AggregateKind::ApproxCountDistinct { .. } = of.kind {
         let hash = Expr {

@@ -214,6 +214,7 @@ fn window_python(kind: WindowUdf, in_batches: bool, function: NodeId) -> (Operat
         unit: FrameUnit::Rows,
         lower: Bound::UnboundedPreceding,
         upper: Bound::CurrentRow,
+        time_zone: None,
     };
     let window = WindowPython {
         kind,
@@ -626,6 +627,7 @@ pub(super) fn windows() -> Vec<(&'static str, Operator)> {
                 unit: FrameUnit::Rows,
                 lower: Bound::UnboundedPreceding,
                 upper: Bound::CurrentRow,
+                time_zone: None,
             },
             output: output.clone(),
         };

@@ -40,7 +40,12 @@ fn offset(rows: i32) -> Bound {
 }
 
 fn frame(unit: FrameUnit, lower: Bound, upper: Bound) -> Frame {
-    Frame { unit, lower, upper }
+    Frame {
+        unit,
+        lower,
+        upper,
+        time_zone: None,
+    }
 }
 
 /// Sums of the values of frames, behind the columns of the input.

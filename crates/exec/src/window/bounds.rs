@@ -232,6 +232,7 @@ mod tests {
                         unit,
                         lower: bound(lower, Bound::UnboundedPreceding),
                         upper: bound(upper, Bound::UnboundedFollowing),
+                        time_zone: None,
                     };
                     let spec = FrameSpec::new(&frame, &order, &input).unwrap();
                     let frames = spec.of_rows(&layout, &batch).unwrap();

@@ -8,11 +8,12 @@ use arrow::datatypes::{DataType as ArrowType, Decimal128Type};
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalSortExpr;
 
+use super::shift::shifted;
 use super::{Keys, value};
 use crate::expr::lower_sort;
 use crate::groups::runs;
-use catalyst::{Attribute, Bound, DataType, Decimal, Expr, ExprKind, Frame, FrameUnit};
-use catalyst::{EvalMode, Function, MAX_PRECISION, SortOrder, Unsupported, integer};
+use catalyst::{Attribute, Bound, Frame, FrameUnit};
+use catalyst::{MAX_PRECISION, SortOrder, Unsupported, integer};
 use rows::error::bail_out;
 
 /// Offsets of rows beyond this are left to Spark: it adds them to places as 32-bit numbers.
@@ -96,7 +97,7 @@ impl FrameSpec {
             (FrameUnit::Range, Bound::Offset(offset)) => match order {
                 [by] => Ok(Edge::Key(Box::new(Offset {
                     key: lower_sort(by, input)?,
-                    bound: lower_sort(&shifted(by, offset)?, input)?,
+                    bound: lower_sort(&shifted(by, offset, frame.time_zone.as_ref())?, input)?,
                 }))),
                 _ => Err(Unsupported::of_use("a range of several keys")),
             },
@@ -126,58 +127,6 @@ impl FrameSpec {
             .map(|(lower, upper)| lower.min(upper)..upper)
             .collect())
     }
-}
-
-/// The key of a row with an offset, in the direction of the order.
-fn shifted(by: &SortOrder, offset: &Expr) -> Result<SortOrder, Unsupported> {
-    let key = &by.child;
-    let plain = matches!(offset.kind, ExprKind::Literal(_));
-    let (add, subtract, data_type) = match (&key.data_type, &offset.data_type) {
-        (DataType::Date, DataType::Integer) => {
-            (Function::DateAdd, Function::DateSub, DataType::Date)
-        }
-        (DataType::Decimal(of), DataType::Decimal(by)) if of.scale == by.scale => {
-            let wider = Decimal {
-                precision: (of.precision.max(by.precision) + 1).min(MAX_PRECISION),
-                scale: of.scale,
-            };
-            let wider = DataType::Decimal(wider);
-            (Function::Add, Function::Subtract, wider)
-        }
-        (
-            DataType::Byte
-            | DataType::Short
-            | DataType::Integer
-            | DataType::Long
-            | DataType::Float
-            | DataType::Double,
-            of,
-        ) if *of == key.data_type => (Function::Add, Function::Subtract, of.clone()),
-        (key, offset) => {
-            let text = format!("a range of {key} with offsets of {offset}");
-            return Err(Unsupported::of_use(text));
-        }
-    };
-    if !plain {
-        return Err(Unsupported::of_use(
-            "a frame with an offset that is computed",
-        ));
-    }
-    let child = Expr {
-        kind: ExprKind::Call {
-            function: if by.ascending { add } else { subtract },
-            args: vec![key.clone(), offset.clone()],
-            // What overflows is bailed out of: Spark's frames are those of a wrapped number then.
-            mode: Some(EvalMode::Ansi),
-            time_zone: None,
-        },
-        data_type,
-        nullable: true,
-    };
-    Ok(SortOrder {
-        child,
-        ..by.clone()
-    })
 }
 
 impl Edge {

@@ -3,12 +3,15 @@
 //! Own, not DataFusion's: aggregates are to be computed as Spark computes them, in its order and with its types.
 
 mod bounds;
+mod column;
 mod frame;
+mod gathered;
 mod group_limit;
 mod pick;
 mod rank;
 mod run;
 mod running;
+mod shift;
 
 use std::sync::Arc;
 
@@ -19,7 +22,9 @@ use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 pub(super) use self::bounds::with_bounds;
 
 use self::bounds::Edge;
+use self::column::{Column, Memory};
 use self::frame::{FrameSpec, Layout};
+use self::gathered::Gathered;
 use self::pick::Pick;
 use self::rank::Placement;
 use self::running::Aggregate;
@@ -52,6 +57,11 @@ enum Function {
     Pick(Pick),
     Aggregate {
         aggregate: Aggregate,
+        /// Place among the frames.
+        frame: usize,
+    },
+    Gathered {
+        gathered: Gathered,
         /// Place among the frames.
         frame: usize,
     },
@@ -222,13 +232,17 @@ impl Plan {
             }
             WindowFunction::Aggregate(aggregate) => {
                 let frame = self.frame(expression, order, input)?;
-                match Pick::aggregate(&aggregate.function, frame, input)? {
-                    Some(pick) => Ok(Function::Pick(pick)),
-                    None => Ok(Function::Aggregate {
-                        aggregate: Aggregate::new(&aggregate.function, input)?,
-                        frame,
-                    }),
+                let function = &aggregate.function;
+                if let Some(pick) = Pick::aggregate(function, frame, input)? {
+                    return Ok(Function::Pick(pick));
                 }
+                if let Some(aggregate) = Aggregate::new(function, input)? {
+                    return Ok(Function::Aggregate { aggregate, frame });
+                }
+                Ok(Function::Gathered {
+                    gathered: Gathered::new(function, input)?,
+                    frame,
+                })
             }
         }
     }
@@ -251,7 +265,11 @@ impl Plan {
     }
 
     /// The columns of the functions, for whole partitions.
-    fn evaluate(&self, batch: &RecordBatch) -> DataFusionResult<Vec<ArrayRef>> {
+    fn evaluate(
+        &self,
+        batch: &RecordBatch,
+        memory: &mut Memory<'_>,
+    ) -> DataFusionResult<Vec<Column>> {
         let layout = Layout::new(&self.keys, batch)?;
         let frames = self.frames.iter();
         let frames = frames.map(|frame| frame.of_rows(&layout, batch));
@@ -261,14 +279,20 @@ impl Plan {
             None => Err(rows::error::bail_out("a window without a frame")),
         };
         let functions = self.functions.iter();
-        functions
-            .map(|function| match function {
-                Function::Placement(rank) => rank.column(&layout),
-                Function::Pick(pick) => pick.column(&layout, of, batch),
-                Function::Bound { edge, frame } => edge.column(&layout, of(*frame)?),
-                Function::Aggregate { aggregate, frame } => aggregate.column(of(*frame)?, batch),
-            })
-            .collect()
+        let mut columns = Vec::with_capacity(functions.len());
+        for function in functions {
+            columns.push(Column::Own(match function {
+                Function::Placement(rank) => rank.column(&layout)?,
+                Function::Pick(pick) => pick.column(&layout, of, batch)?,
+                Function::Bound { edge, frame } => edge.column(&layout, of(*frame)?)?,
+                Function::Aggregate { aggregate, frame } => aggregate.column(of(*frame)?, batch)?,
+                Function::Gathered { gathered, frame } => {
+                    columns.push(gathered.column(of(*frame)?, batch, memory)?);
+                    continue;
+                }
+            }));
+        }
+        Ok(columns)
     }
 }
 

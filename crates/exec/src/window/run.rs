@@ -11,9 +11,38 @@ use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_physical_plan::metrics::{Gauge, MetricBuilder};
 
 use super::Plan;
+use super::column::{Column, Memory};
 use crate::exec::{Pipe, Start, batch_of};
 use crate::groups::{runs, same_keys};
 use crate::metrics::PEAK_MEMORY;
+
+/// Rows of whole partitions, of which some have come out.
+struct Closed {
+    columns: Vec<Column>,
+    rows: usize,
+    at: usize,
+    /// Bytes of values that rows have in common.
+    bytes: usize,
+}
+
+impl Closed {
+    /// The next rows, as many at most; `None` behind the last.
+    fn next(&mut self, schema: &SchemaRef, most: usize) -> Result<Option<RecordBatch>> {
+        if self.at == self.rows {
+            return Ok(None);
+        }
+        let most = self
+            .columns
+            .iter()
+            .map(Column::rows_at_once)
+            .fold(most, usize::min);
+        let rows = most.min(self.rows - self.at);
+        let columns = self.columns.iter().map(|column| column.part(self.at, rows));
+        let batch = batch_of(schema, columns.collect::<Result<_>>()?, rows)?;
+        self.at += rows;
+        Ok(Some(batch))
+    }
+}
 
 pub(super) struct Windows {
     plan: Arc<Plan>,
@@ -23,7 +52,8 @@ pub(super) struct Windows {
     open: Vec<RecordBatch>,
     /// Keys of the last of them.
     last: Vec<ArrayRef>,
-    ready: VecDeque<RecordBatch>,
+    /// Whole partitions with their columns.
+    closed: VecDeque<Closed>,
     memory: MemoryReservation,
     peak: Gauge,
 }
@@ -36,7 +66,7 @@ impl Windows {
             batch_size: start.batch_size(),
             open: Vec::new(),
             last: Vec::new(),
-            ready: VecDeque::new(),
+            closed: VecDeque::new(),
             memory: MemoryConsumer::new("WindowExec").register(start.context.memory_pool()),
             peak: MetricBuilder::new(start.metrics).gauge(PEAK_MEMORY, 0),
         }
@@ -56,21 +86,25 @@ impl Windows {
             return Ok(());
         };
         let batch = concat_batches(&first.schema(), &self.open)?;
-        let mut columns = batch.columns().to_vec();
-        columns.extend(self.plan.evaluate(&batch)?);
-        let rows = batch.num_rows();
-        let batch = batch_of(&self.schema, columns, rows)?;
-        for start in (0..rows).step_by(self.batch_size) {
-            let part = batch.slice(start, self.batch_size.min(rows - start));
-            self.ready.push_back(part);
-        }
+        let mut memory = Memory::new(&self.memory);
+        let own = batch.columns().iter().cloned().map(Column::Own);
+        let mut columns: Vec<_> = own.collect();
+        columns.extend(self.plan.evaluate(&batch, &mut memory)?);
+        self.closed.push_back(Closed {
+            columns,
+            rows: batch.num_rows(),
+            at: 0,
+            bytes: memory.kept(),
+        });
         self.open.clear();
+        self.peak.set_max(self.memory.size());
         Ok(())
     }
 
     /// The rows are there three times while they are computed: as they came, in one piece, and with their columns.
     fn reserve(&mut self) -> Result<()> {
-        let size = 3 * self.open.iter().map(bytes_of_rows).sum::<usize>();
+        let shared: usize = self.closed.iter().map(|closed| closed.bytes).sum();
+        let size = 3 * self.open.iter().map(bytes_of_rows).sum::<usize>() + shared;
         self.peak.set_max(size);
         self.memory.try_resize(size)
     }
@@ -107,7 +141,13 @@ impl Pipe for Windows {
     }
 
     fn pop(&mut self) -> Result<Option<RecordBatch>> {
-        Ok(self.ready.pop_front())
+        while let Some(closed) = self.closed.front_mut() {
+            if let Some(batch) = closed.next(&self.schema, self.batch_size)? {
+                return Ok(Some(batch));
+            }
+            self.closed.pop_front();
+        }
+        Ok(None)
     }
 }
 

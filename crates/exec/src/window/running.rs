@@ -49,10 +49,11 @@ enum Fold {
 }
 
 impl Aggregate {
+    /// `None` if it is a function that is [gathered](super::gathered).
     pub(super) fn new(
         function: &AggregateFunction,
         input: &[Attribute],
-    ) -> Result<Self, Unsupported> {
+    ) -> Result<Option<Self>, Unsupported> {
         let of = function.args.first().map(|arg| &arg.data_type);
         let of = of.unwrap_or(&DataType::Null);
         let unsupported =
@@ -81,13 +82,13 @@ impl Aggregate {
                 of,
                 null_on_divide_by_zero,
             },
-            _ => return Err(unsupported()),
+            _ => return Ok(None),
         };
         let args = function.args.iter().map(|arg| lower(arg, input));
-        Ok(Self {
+        Ok(Some(Self {
             kind,
             args: args.collect::<Result<_, _>>()?,
-        })
+        }))
     }
 
     /// A value for each row, which is that of its frame.

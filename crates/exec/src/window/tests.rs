@@ -36,7 +36,12 @@ fn spec() -> (Vec<Expr>, Vec<SortOrder>) {
 }
 
 fn frame(unit: FrameUnit, lower: Bound, upper: Bound) -> Frame {
-    Frame { unit, lower, upper }
+    Frame {
+        unit,
+        lower,
+        upper,
+        time_zone: None,
+    }
 }
 
 fn offset(rows: i32) -> Bound {

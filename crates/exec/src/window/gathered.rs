@@ -1,0 +1,274 @@
+//! Aggregate functions of frames that are gathered as those of groups are: lists, sets, percentiles and the like.
+//!
+//! Each frame that differs from the one before is a group. A frame that only grows is added to, where a function can
+//! say what it has so far.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::{concat, take};
+use datafusion_common::Result;
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::column::{Column, Memory};
+use super::value;
+use crate::aggregate::{Accumulator, Factory, rows_args};
+use crate::expr::lower;
+use catalyst::{AggregateFunction, Attribute, Unsupported};
+use rows::error::bail_out;
+
+/// Rows that are given to a function at once.
+const ROWS: usize = 8192;
+
+/// A function that was judged.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    factory: Factory,
+    args: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+/// Frames that differ from the one before, and which each row has.
+struct Frames {
+    frames: Vec<Range<usize>>,
+    of_rows: Vec<u32>,
+}
+
+impl Frames {
+    fn new(all: &[Range<usize>]) -> Result<Self> {
+        let mut frames: Vec<Range<usize>> = Vec::new();
+        let mut of_rows = Vec::with_capacity(all.len());
+        for frame in all {
+            if frames.last() != Some(frame) {
+                frames.push(frame.clone());
+            }
+            let place = u32::try_from(frames.len() - 1);
+            of_rows.push(place.map_err(|_| bail_out("too many frames"))?);
+        }
+        Ok(Self { frames, of_rows })
+    }
+
+    /// Where runs of frames begin that start with the same row and grow.
+    fn runs(&self) -> Vec<Range<usize>> {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for (place, frame) in self.frames.iter().enumerate() {
+            let before = place
+                .checked_sub(1)
+                .and_then(|before| self.frames.get(before));
+            let grows =
+                |before: &Range<usize>| before.start == frame.start && before.end <= frame.end;
+            match runs.last_mut() {
+                Some(run) if before.is_some_and(grows) => run.end = place + 1,
+                _ => runs.push(place..place + 1),
+            }
+        }
+        runs
+    }
+}
+
+impl Gathered {
+    pub(super) fn new(
+        function: &AggregateFunction,
+        input: &[Attribute],
+    ) -> std::result::Result<Self, Unsupported> {
+        let args = rows_args(function);
+        let args = args.iter().map(|arg| lower(arg, input));
+        Ok(Self {
+            factory: Factory::without_buffer(function)?,
+            args: args.collect::<std::result::Result<_, _>>()?,
+        })
+    }
+
+    /// A value for each row, which is that of its frame.
+    pub(super) fn column(
+        &self,
+        frames: &[Range<usize>],
+        batch: &RecordBatch,
+        memory: &mut Memory<'_>,
+    ) -> Result<Column> {
+        let args = self.args.iter().map(|arg| value(arg, batch));
+        let args = args.collect::<Result<Vec<_>>>()?;
+        let frames = Frames::new(frames)?;
+        let runs = frames.runs();
+        let grow = runs.len() * 2 < frames.frames.len();
+        let values = match grow && self.factory.accumulator()?.so_far().is_some() {
+            true => self.grown(&args, &frames.frames, &runs)?,
+            false => self.apart(&args, &frames.frames, memory)?,
+        };
+        memory.keep(values.get_array_memory_size())?;
+        Ok(Column::Shared {
+            values,
+            of_rows: UInt32Array::from(frames.of_rows),
+        })
+    }
+
+    /// The values of frames, each computed by itself.
+    fn apart(
+        &self,
+        args: &[ArrayRef],
+        frames: &[Range<usize>],
+        memory: &mut Memory<'_>,
+    ) -> Result<ArrayRef> {
+        let mut accumulator = self.factory.accumulator()?;
+        let (mut rows, mut groups) = (Vec::with_capacity(ROWS), Vec::with_capacity(ROWS));
+        for (group, frame) in frames.iter().enumerate() {
+            for row in frame.clone() {
+                rows.push(u32::try_from(row).map_err(|_| bail_out("too many rows"))?);
+                groups.push(group);
+                if rows.len() == ROWS {
+                    give(
+                        &mut *accumulator,
+                        args,
+                        &mut rows,
+                        &mut groups,
+                        frames.len(),
+                    )?;
+                    memory.need(accumulator.size())?;
+                }
+            }
+        }
+        give(
+            &mut *accumulator,
+            args,
+            &mut rows,
+            &mut groups,
+            frames.len(),
+        )?;
+        memory.need(accumulator.size())?;
+        accumulator.evaluate()
+    }
+
+    /// The values of frames of which most only grow.
+    fn grown(
+        &self,
+        args: &[ArrayRef],
+        frames: &[Range<usize>],
+        runs: &[Range<usize>],
+    ) -> Result<ArrayRef> {
+        let mut values = Vec::with_capacity(frames.len());
+        for run in runs {
+            let mut accumulator = self.factory.accumulator()?;
+            let mut seen = None;
+            for frame in frames.get(run.clone()).unwrap_or_default() {
+                let new = seen.unwrap_or(frame.start)..frame.end;
+                let args: Vec<_> = args
+                    .iter()
+                    .map(|arg| arg.slice(new.start, new.len()))
+                    .collect();
+                accumulator.update(&args, &vec![0; new.len()], None, 1)?;
+                let so_far = accumulator.so_far();
+                let mut so_far = so_far.ok_or_else(|| bail_out("a function without copies"))?;
+                values.push(so_far.evaluate()?);
+                seen = Some(frame.end);
+            }
+        }
+        let values: Vec<_> = values.iter().map(AsRef::as_ref).collect();
+        Ok(concat(&values)?)
+    }
+}
+
+/// Gives rows to a function, each to its group.
+fn give(
+    accumulator: &mut dyn Accumulator,
+    args: &[ArrayRef],
+    rows: &mut Vec<u32>,
+    groups: &mut Vec<usize>,
+    total: usize,
+) -> Result<()> {
+    let places = UInt32Array::from(std::mem::take(rows));
+    let args = args.iter().map(|arg| Ok(take(arg, &places, None)?));
+    accumulator.update(&args.collect::<Result<Vec<_>>>()?, groups, None, total)?;
+    groups.clear();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray as _, Int64Array};
+    use arrow::datatypes::Int64Type;
+    use catalyst::{AggregateKind, BitOperation, DataType};
+    use datafusion_execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+
+    use super::*;
+    use crate::testing::{batch, column, reference};
+
+    const NUMBERS: [Option<i64>; 7] = [Some(6), Some(3), None, Some(-9), Some(8), None, Some(2)];
+
+    fn function(kind: AggregateKind) -> AggregateFunction {
+        let number = reference(&column(1, DataType::Long));
+        let data_type = match kind {
+            AggregateKind::CollectList => DataType::Array {
+                element: Box::new(DataType::Long),
+                contains_null: false,
+            },
+            _ => DataType::Long,
+        };
+        AggregateFunction {
+            kind,
+            args: vec![number],
+            percentages: Vec::new(),
+            constants: Vec::new(),
+            data_type,
+            input_buffer: Vec::new(),
+        }
+    }
+
+    fn values(kind: AggregateKind, frames: &[Range<usize>], bytes: usize) -> Result<ArrayRef> {
+        let columns = [column(1, DataType::Long)];
+        let gathered = Gathered::new(&function(kind), &columns).unwrap();
+        let numbers: ArrayRef = Arc::new(Int64Array::from(NUMBERS.to_vec()));
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
+        let reservation = MemoryConsumer::new("test").register(&pool);
+        let mut memory = Memory::new(&reservation);
+        let batch = batch(&columns, vec![numbers]);
+        let column = gathered.column(frames, &batch, &mut memory)?;
+        assert_eq!(reservation.size(), memory.kept());
+        let parts: Vec<_> = (0..frames.len())
+            .map(|row| column.part(row, 1).unwrap())
+            .collect();
+        let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
+        Ok(concat(&parts).unwrap())
+    }
+
+    #[test]
+    fn frames_that_are_apart() {
+        let frames = [0..2, 0..2, 1..4, 4..4, 2..3, 3..7];
+        let lists = values(AggregateKind::CollectList, &frames, 1 << 20).unwrap();
+        let lists = lists.as_list::<i32>();
+        let found: Vec<_> = lists
+            .iter()
+            .map(|list| list.unwrap().as_primitive::<Int64Type>().values().to_vec())
+            .collect();
+        assert!(values(AggregateKind::CollectList, &frames, 10).is_err());
+        let expected =
+            frames.map(|frame| -> Vec<i64> { NUMBERS[frame].iter().flatten().copied().collect() });
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn frames_that_grow_are_added_to() {
+        let frames = [0..1, 0..2, 0..2, 0..5, 0..7, 2..3, 2..5, 2..6];
+        assert_eq!(Frames::new(&frames).unwrap().runs(), [0..4, 4..7]);
+        let bits = values(AggregateKind::Bits(BitOperation::Or), &frames, 1 << 20).unwrap();
+        let expected = frames.map(|frame| {
+            let numbers = NUMBERS[frame].iter().flatten();
+            numbers.copied().reduce(|one, other| one | other)
+        });
+        assert_eq!(
+            bits.as_primitive::<Int64Type>(),
+            &Int64Array::from(expected.to_vec())
+        );
+    }
+
+    #[test]
+    fn no_rows_have_no_values() {
+        let columns = [column(1, DataType::Long)];
+        let gathered = Gathered::new(&function(AggregateKind::CollectList), &columns).unwrap();
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
+        let reservation = MemoryConsumer::new("test").register(&pool);
+        let none: ArrayRef = Arc::new(Int64Array::from(Vec::<i64>::new()));
+        let batch = batch(&columns, vec![none]);
+        let column = gathered.column(&[], &batch, &mut Memory::new(&reservation));
+        assert_eq!(column.unwrap().part(0, 0).unwrap().len(), 0);
+    }
+}
