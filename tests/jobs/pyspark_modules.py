@@ -18,8 +18,9 @@ import zipfile
 
 import clustered
 
-# Some cases of these expect the outputs of several maps in the order of the maps, which only an executor's own blocks come in.
-ONE_EXECUTOR = ["test_rdd.RDDTests", "sql.arrow.test_arrow_udf_window.WindowArrowUDFTests", "sql.pandas.test_pandas_udf_window.WindowPandasUDFTests"]
+# Some cases of these expect the outputs of several maps in the order of the maps, which only an executor's own blocks come in. Those of
+# the last module add files and remove them, whichever executors have fetched them by then.
+ONE_EXECUTOR = ["test_rdd.RDDTests", "sql.arrow.test_arrow_udf_window.WindowArrowUDFTests", "sql.pandas.test_pandas_udf_window.WindowPandasUDFTests", "sql.test_udf", "sql.test_udtf"]
 
 # One test case that takes longer is a hang.
 SECONDS = 600
@@ -197,7 +198,7 @@ def main(path, *wanted):
             if suite.countTestCases():
                 clustered.label = f"{module_name}.{class_name}"
                 # Where every test has a context of its own, half of the time would go into second executors.
-                shared = issubclass(cls, ReusedPySparkTestCase) and clustered.label not in ONE_EXECUTOR
+                shared = issubclass(cls, ReusedPySparkTestCase) and not {clustered.label, module_name} & set(ONE_EXECUTOR)
                 clustered.cluster = clustered.TWO if shared else clustered.ONE
                 # A suite of suites is what makes unittest set up and tear down the class.
                 run_class(unittest.TestSuite([suite]), clustered.label, outcomes)

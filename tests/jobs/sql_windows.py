@@ -47,10 +47,11 @@ EXACT = ["count(*)", "count(s)", "count(x, s)", "sum(CAST(n AS int))", "sum(n)",
 ORDERED = ["first(s)", "last(s)", "first(i, true)", "last(i, true)", "first_value(x)", "nth_value(s, 2)", "nth_value(i, 2) IGNORE NULLS", "last_value(b) IGNORE NULLS", "sum(x)",
            "avg(x)", "sum(f)", "avg(f)", "min(x)", "max(f)", "stddev(n)", "stddev_pop(x)", "var_samp(f)", "variance(n)", "try_sum(n)", "try_avg(m)"]
 # Those that are gathered as for groups; `listagg` is there from 4.0 on.
-GATHERED = ["collect_list(s)", "collect_list(struct(i, s))", "collect_set(n)", "collect_set(s)", "collect_set(x)", "max_by(s, i)", "min_by(x, s)", "max_by(i, x)", "min_by(b, w)",
-            "approx_count_distinct(s)", "approx_count_distinct(m, 0.2)", "percentile(i, 0.5)", "percentile(n, array(0.25, 0.75))", "percentile_approx(i, 0.5)", "approx_percentile(m, array(0.1, 0.9), 50)",
-            "median(f)", "corr(n, i)", "covar_samp(i, n)", "covar_pop(n, x)", "regr_slope(n, i)", "regr_count(n, i)", "bit_and(i)", "bit_or(n)", "bit_xor(i)", "bool_and(b)", "bool_or(b)",
+GATHERED = ["collect_list(s)", "collect_list(struct(i, s))", "collect_set(n)", "collect_set(s)", "max_by(s, i)", "min_by(x, s)", "max_by(i, x)", "min_by(b, w)",
+            "approx_count_distinct(s)", "approx_count_distinct(m, 0.2)", "percentile_approx(i, 0.5)", "approx_percentile(m, array(0.1, 0.9), 50)", "corr(n, i)", "covar_samp(i, n)", "covar_pop(n, x)", "regr_slope(n, i)", "regr_count(n, i)", "bit_and(i)", "bit_or(n)", "bit_xor(i)", "bool_and(b)", "bool_or(b)",
             "count_if(b)", "any_value(s)", "skewness(n)", "kurtosis(i)", "max(struct(i, s))", "min(array(i, n))", "array_agg(d)"]
+# Those that have no order.
+WHOLE = ["median(n)", "percentile(i, 0.5)", "percentile(n, array(0.25, 0.75))", "percentile_cont(0.5) WITHIN GROUP (ORDER BY m)"]
 LISTS = ["listagg(s, ', ')", "listagg(s)"]
 RANKS = ["rank()", "dense_rank()", "percent_rank()", "cume_dist()"]
 PLACES = ["row_number()", "ntile(1)", "ntile(3)", "ntile(100)", "lead(s)", "lag(i)", "lead(i, 2, -1)", "lag(m, 1, m)", "lead(x, -1)", "lag(s, 0)", "lead(d, 100, DATE'2000-01-01')",
@@ -99,7 +100,8 @@ def queries(every):
                     yield select(EXACT[:8] + ["min(s)", "max(x + 0D)"], f"PARTITION BY p ORDER BY {key} {order} RANGE BETWEEN {frame}", far)
     for order in ["", "ORDER BY id", "ORDER BY id RANGE BETWEEN CURRENT ROW AND 40 FOLLOWING", "ORDER BY id RANGE BETWEEN 60 PRECEDING AND 30 PRECEDING"]:
         yield select(GATHERED, f"{order}", "" if order else "WHERE id < 0")
-    yield select(["size(collect_set(n))", "sort_array(collect_set(s))", "approx_count_distinct(w)", "median(i)", "bit_or(i)"], "PARTITION BY p")
+    yield select(["collect_set(n)", "collect_set(s)", "approx_count_distinct(w)", "bit_or(i)"] + WHOLE, "PARTITION BY p")
+    yield select(WHOLE, "")
     yield select(["collect_list(id)"], "PARTITION BY p, b ORDER BY id ROWS BETWEEN 200 PRECEDING AND 200 FOLLOWING")
     # No partition, no order, neither, no rows.
     yield select(EXACT, "PARTITION BY p")

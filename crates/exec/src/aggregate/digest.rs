@@ -314,6 +314,7 @@ fn compressed(samples: &[Sample], threshold: f64) -> Vec<Sample> {
 }
 
 /// About the values at some places.
+#[derive(Clone)]
 pub(super) struct ApproxPercentiles {
     of: ArrowType,
     /// How exact, as a part of all ranks.
@@ -383,6 +384,10 @@ impl Accumulator for ApproxPercentiles {
             builder.append_value(&bytes);
         }
         Ok(vec![Arc::new(builder.finish())])
+    }
+
+    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+        Some(Box::new(self.clone()))
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {

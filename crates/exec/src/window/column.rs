@@ -5,8 +5,10 @@ use arrow::compute::take;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;
 
+use super::lists::ListColumn;
+
 /// Bytes of a part of a column of values that rows have in common, about.
-const PART: usize = 16 << 20;
+pub(super) const PART: usize = 16 << 20;
 
 /// A column for the rows of whole partitions.
 pub(super) enum Column {
@@ -18,13 +20,16 @@ pub(super) enum Column {
         /// The place of each row's.
         of_rows: UInt32Array,
     },
+    /// Lists that are parts of one.
+    Lists(ListColumn),
 }
 
 impl Column {
-    /// How many rows a part may have.
-    pub(super) fn rows_at_once(&self) -> usize {
+    /// How many rows from one on a part may have.
+    pub(super) fn rows_at_once(&self, from: usize) -> usize {
         match self {
             Self::Own(_) => usize::MAX,
+            Self::Lists(lists) => lists.rows_at_once(from),
             Self::Shared { values, .. } => {
                 let bytes = values.get_array_memory_size() / values.len().max(1);
                 (PART / bytes.max(1)).max(1)
@@ -36,6 +41,7 @@ impl Column {
     pub(super) fn part(&self, start: usize, rows: usize) -> Result<ArrayRef> {
         match self {
             Self::Own(values) => Ok(values.slice(start, rows)),
+            Self::Lists(lists) => lists.part(start, rows),
             Self::Shared { values, of_rows } => {
                 Ok(take(values, &of_rows.slice(start, rows), None)?)
             }

@@ -1,4 +1,4 @@
-//! Aggregate functions of frames that are gathered as those of groups are: lists, sets, percentiles and the like.
+//! Aggregate functions of frames that are gathered as those of groups are: sets, percentiles and the like.
 //!
 //! Each frame that differs from the one before is a group. A frame that only grows is added to, where a function can
 //! say what it has so far.
@@ -20,6 +20,12 @@ use rows::error::bail_out;
 
 /// Rows that are given to a function at once.
 const ROWS: usize = 8192;
+
+/// Rows of all frames together, for each row of the partitions, from which on frames that grow are left to Spark if the
+/// function cannot say what it has so far: Spark adds each row once.
+const MOST_PER_ROW: usize = 64;
+/// Rows of all frames together that are always few.
+const FEW: usize = 4 << 20;
 
 /// A function that was judged.
 #[derive(Debug)]
@@ -91,9 +97,15 @@ impl Gathered {
         let frames = Frames::new(frames)?;
         let runs = frames.runs();
         let grow = runs.len() * 2 < frames.frames.len();
-        let values = match grow && self.factory.accumulator()?.so_far().is_some() {
-            true => self.grown(&args, &frames.frames, &runs)?,
-            false => self.apart(&args, &frames.frames, memory)?,
+        let all: usize = frames.frames.iter().map(ExactSizeIterator::len).sum();
+        let values = match grow {
+            true if self.factory.accumulator()?.so_far().is_some() => {
+                self.grown(&args, &frames.frames, &runs, memory)?
+            }
+            true if all > FEW + MOST_PER_ROW * batch.num_rows() => {
+                return Err(bail_out("a window that grows over many rows"));
+            }
+            _ => self.apart(&args, &frames.frames, memory)?,
         };
         memory.keep(values.get_array_memory_size())?;
         Ok(Column::Shared {
@@ -144,8 +156,10 @@ impl Gathered {
         args: &[ArrayRef],
         frames: &[Range<usize>],
         runs: &[Range<usize>],
+        memory: &mut Memory<'_>,
     ) -> Result<ArrayRef> {
-        let mut values = Vec::with_capacity(frames.len());
+        let mut bytes = 0;
+        let mut values: Vec<ArrayRef> = Vec::with_capacity(frames.len());
         for run in runs {
             let mut accumulator = self.factory.accumulator()?;
             let mut seen = None;
@@ -158,8 +172,13 @@ impl Gathered {
                 accumulator.update(&args, &vec![0; new.len()], None, 1)?;
                 let so_far = accumulator.so_far();
                 let mut so_far = so_far.ok_or_else(|| bail_out("a function without copies"))?;
-                values.push(so_far.evaluate()?);
+                let value = so_far.evaluate()?;
+                bytes += value.get_array_memory_size();
+                values.push(value);
                 seen = Some(frame.end);
+                if values.len() % ROWS == 0 {
+                    memory.need(bytes)?;
+                }
             }
         }
         let values: Vec<_> = values.iter().map(AsRef::as_ref).collect();

@@ -7,6 +7,7 @@ mod column;
 mod frame;
 mod gathered;
 mod group_limit;
+mod lists;
 mod pick;
 mod rank;
 mod run;
@@ -25,6 +26,7 @@ use self::bounds::Edge;
 use self::column::{Column, Memory};
 use self::frame::{FrameSpec, Layout};
 use self::gathered::Gathered;
+use self::lists::Lists;
 use self::pick::Pick;
 use self::rank::Placement;
 use self::running::Aggregate;
@@ -62,6 +64,11 @@ enum Function {
     },
     Gathered {
         gathered: Gathered,
+        /// Place among the frames.
+        frame: usize,
+    },
+    Lists {
+        lists: Lists,
         /// Place among the frames.
         frame: usize,
     },
@@ -239,6 +246,9 @@ impl Plan {
                 if let Some(aggregate) = Aggregate::new(function, input)? {
                     return Ok(Function::Aggregate { aggregate, frame });
                 }
+                if let Some(lists) = Lists::new(function, input)? {
+                    return Ok(Function::Lists { lists, frame });
+                }
                 Ok(Function::Gathered {
                     gathered: Gathered::new(function, input)?,
                     frame,
@@ -286,6 +296,10 @@ impl Plan {
                 Function::Pick(pick) => pick.column(&layout, of, batch)?,
                 Function::Bound { edge, frame } => edge.column(&layout, of(*frame)?)?,
                 Function::Aggregate { aggregate, frame } => aggregate.column(of(*frame)?, batch)?,
+                Function::Lists { lists, frame } => {
+                    columns.push(lists.column(of(*frame)?, batch)?);
+                    continue;
+                }
                 Function::Gathered { gathered, frame } => {
                     columns.push(gathered.column(of(*frame)?, batch, memory)?);
                     continue;

@@ -31,11 +31,11 @@ impl Closed {
         if self.at == self.rows {
             return Ok(None);
         }
-        let most = self
+        let parts = self
             .columns
             .iter()
-            .map(Column::rows_at_once)
-            .fold(most, usize::min);
+            .map(|column| column.rows_at_once(self.at));
+        let most = parts.fold(most, usize::min);
         let rows = most.min(self.rows - self.at);
         let columns = self.columns.iter().map(|column| column.part(self.at, rows));
         let batch = batch_of(schema, columns.collect::<Result<_>>()?, rows)?;
