@@ -67,7 +67,7 @@ impl Accumulator for Bits {
         Ok(())
     }
 
-    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
         Some(Box::new(self.clone()))
     }
 

@@ -203,7 +203,7 @@ impl Accumulator for Comoments {
         Ok((0..of.buffer_len()).map(column).collect())
     }
 
-    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
         Some(Box::new(self.clone()))
     }
 

@@ -102,7 +102,7 @@ impl Accumulator for ExtremumBy {
         Ok(self.columns()?.to_vec())
     }
 
-    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
         // Nobody gives it rows.
         let key = key_type(&self.nulls[1].data_type());
         Some(Box::new(Self {

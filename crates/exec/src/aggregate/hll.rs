@@ -121,7 +121,7 @@ impl Accumulator for ApproxCountDistinct {
         Ok((0..self.per_group).map(of).collect())
     }
 
-    fn so_far(&self) -> Option<Box<dyn Accumulator>> {
+    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
         Some(Box::new(self.clone()))
     }
 

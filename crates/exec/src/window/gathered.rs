@@ -15,7 +15,7 @@ use super::column::{Column, Memory};
 use super::value;
 use crate::aggregate::{Accumulator, Factory, rows_args};
 use crate::expr::lower;
-use catalyst::{AggregateFunction, Attribute, Unsupported};
+use catalyst::{AggregateFunction, Attribute, Bound, Frame, Unsupported};
 use rows::error::bail_out;
 
 /// Rows that are given to a function at once.
@@ -32,6 +32,9 @@ const FEW: usize = 4 << 20;
 pub(super) struct Gathered {
     factory: Factory,
     args: Vec<Arc<dyn PhysicalExpr>>,
+    /// Whether frames begin with their partitions and end somewhere: Spark adds rows to what it has then, and computes
+    /// all other frames anew.
+    grows: bool,
 }
 
 /// Frames that differ from the one before, and which each row has.
@@ -75,6 +78,7 @@ impl Frames {
 impl Gathered {
     pub(super) fn new(
         function: &AggregateFunction,
+        frame: &Frame,
         input: &[Attribute],
     ) -> std::result::Result<Self, Unsupported> {
         let args = rows_args(function);
@@ -82,6 +86,7 @@ impl Gathered {
         Ok(Self {
             factory: Factory::without_buffer(function)?,
             args: args.collect::<std::result::Result<_, _>>()?,
+            grows: frame.lower == Bound::UnboundedPreceding && !frame.is_whole(),
         })
     }
 
@@ -95,12 +100,10 @@ impl Gathered {
         let args = self.args.iter().map(|arg| value(arg, batch));
         let args = args.collect::<Result<Vec<_>>>()?;
         let frames = Frames::new(frames)?;
-        let runs = frames.runs();
-        let grow = runs.len() * 2 < frames.frames.len();
         let all: usize = frames.frames.iter().map(ExactSizeIterator::len).sum();
-        let values = match grow {
-            true if self.factory.accumulator()?.so_far().is_some() => {
-                self.grown(&args, &frames.frames, &runs, memory)?
+        let values = match self.grows {
+            true if all > 0 && self.factory.accumulator()?.so_far().is_some() => {
+                self.grown(&args, &frames, memory)?
             }
             true if all > FEW + MOST_PER_ROW * batch.num_rows() => {
                 return Err(bail_out("a window that grows over many rows"));
@@ -150,20 +153,19 @@ impl Gathered {
         accumulator.evaluate()
     }
 
-    /// The values of frames of which most only grow.
+    /// The values of frames that only grow in their partitions.
     fn grown(
         &self,
         args: &[ArrayRef],
-        frames: &[Range<usize>],
-        runs: &[Range<usize>],
+        frames: &Frames,
         memory: &mut Memory<'_>,
     ) -> Result<ArrayRef> {
         let mut bytes = 0;
-        let mut values: Vec<ArrayRef> = Vec::with_capacity(frames.len());
-        for run in runs {
+        let mut values: Vec<ArrayRef> = Vec::with_capacity(frames.frames.len());
+        for run in frames.runs() {
             let mut accumulator = self.factory.accumulator()?;
             let mut seen = None;
-            for frame in frames.get(run.clone()).unwrap_or_default() {
+            for frame in frames.frames.get(run).unwrap_or_default() {
                 let new = seen.unwrap_or(frame.start)..frame.end;
                 let args: Vec<_> = args
                     .iter()
@@ -176,7 +178,7 @@ impl Gathered {
                 bytes += value.get_array_memory_size();
                 values.push(value);
                 seen = Some(frame.end);
-                if values.len() % ROWS == 0 {
+                if values.len().is_multiple_of(ROWS) {
                     memory.need(bytes)?;
                 }
             }
@@ -205,7 +207,7 @@ fn give(
 mod tests {
     use arrow::array::{AsArray as _, Int64Array};
     use arrow::datatypes::Int64Type;
-    use catalyst::{AggregateKind, BitOperation, DataType};
+    use catalyst::{AggregateKind, BitOperation, DataType, FrameUnit};
     use datafusion_execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
 
     use super::*;
@@ -232,9 +234,33 @@ mod tests {
         }
     }
 
-    fn values(kind: AggregateKind, frames: &[Range<usize>], bytes: usize) -> Result<ArrayRef> {
+    /// All rows up to each.
+    fn growing() -> Frame {
+        Frame {
+            unit: FrameUnit::Rows,
+            lower: Bound::UnboundedPreceding,
+            upper: Bound::CurrentRow,
+            time_zone: None,
+        }
+    }
+
+    /// The rest of the partition.
+    fn shrinking() -> Frame {
+        Frame {
+            lower: Bound::CurrentRow,
+            upper: Bound::UnboundedFollowing,
+            ..growing()
+        }
+    }
+
+    fn values(
+        kind: AggregateKind,
+        frame: &Frame,
+        frames: &[Range<usize>],
+        bytes: usize,
+    ) -> Result<ArrayRef> {
         let columns = [column(1, DataType::Long)];
-        let gathered = Gathered::new(&function(kind), &columns).unwrap();
+        let gathered = Gathered::new(&function(kind), frame, &columns).unwrap();
         let numbers: ArrayRef = Arc::new(Int64Array::from(NUMBERS.to_vec()));
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
         let reservation = MemoryConsumer::new("test").register(&pool);
@@ -252,13 +278,13 @@ mod tests {
     #[test]
     fn frames_that_are_apart() {
         let frames = [0..2, 0..2, 1..4, 4..4, 2..3, 3..7];
-        let lists = values(AggregateKind::CollectList, &frames, 1 << 20).unwrap();
+        let lists = values(AggregateKind::CollectList, &shrinking(), &frames, 1 << 20).unwrap();
         let lists = lists.as_list::<i32>();
         let found: Vec<_> = lists
             .iter()
             .map(|list| list.unwrap().as_primitive::<Int64Type>().values().to_vec())
             .collect();
-        assert!(values(AggregateKind::CollectList, &frames, 10).is_err());
+        assert!(values(AggregateKind::CollectList, &shrinking(), &frames, 10).is_err());
         let expected =
             frames.map(|frame| -> Vec<i64> { NUMBERS[frame].iter().flatten().copied().collect() });
         assert_eq!(found, expected);
@@ -268,7 +294,13 @@ mod tests {
     fn frames_that_grow_are_added_to() {
         let frames = [0..1, 0..2, 0..2, 0..5, 0..7, 2..3, 2..5, 2..6];
         assert_eq!(Frames::new(&frames).unwrap().runs(), [0..4, 4..7]);
-        let bits = values(AggregateKind::Bits(BitOperation::Or), &frames, 1 << 20).unwrap();
+        let bits = values(
+            AggregateKind::Bits(BitOperation::Or),
+            &growing(),
+            &frames,
+            1 << 20,
+        )
+        .unwrap();
         let expected = frames.map(|frame| {
             let numbers = NUMBERS[frame].iter().flatten();
             numbers.copied().reduce(|one, other| one | other)
@@ -282,7 +314,8 @@ mod tests {
     #[test]
     fn no_rows_have_no_values() {
         let columns = [column(1, DataType::Long)];
-        let gathered = Gathered::new(&function(AggregateKind::CollectList), &columns).unwrap();
+        let gathered =
+            Gathered::new(&function(AggregateKind::CollectList), &growing(), &columns).unwrap();
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
         let reservation = MemoryConsumer::new("test").register(&pool);
         let none: ArrayRef = Arc::new(Int64Array::from(Vec::<i64>::new()));

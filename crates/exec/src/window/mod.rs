@@ -250,7 +250,7 @@ impl Plan {
                     return Ok(Function::Lists { lists, frame });
                 }
                 Ok(Function::Gathered {
-                    gathered: Gathered::new(function, input)?,
+                    gathered: Gathered::new(function, &expression.frame, input)?,
                     frame,
                 })
             }
