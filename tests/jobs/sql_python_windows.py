@@ -207,8 +207,10 @@ def left(table):
     yield "raises for a frame", answer_or_error(lambda: rows(table.select("id", raising("")("id").over(ordered("id").rowsBetween(-1, 1)))))
     yield "of another type", answer_or_error(lambda: rows(table.select("id", F.pandas_udf(lambda values: "x", "int", F.PandasUDFType.GROUPED_AGG)("id").over(keys))))
     between = "range between interval 3 days preceding and interval 1 day following"
-    calendar = "range between make_interval(0, 0, 0, 3) preceding and current row"
-    yield "range of calendar intervals", answer_or_error(lambda: rows(table.selectExpr("id", f"members_of(id) over (partition by k order by t {calendar}) AS l")))
+    spark.conf.set("spark.sql.legacy.interval.enabled", "true")
+    calendar = "range between interval 1 month 3 days preceding and current row"
+    yield "range of calendar intervals", rows(table.selectExpr("id", f"members_of(id) over (partition by k order by t {calendar}) AS l"))
+    spark.conf.unset("spark.sql.legacy.interval.enabled")
     yield "range of timestamps", rows(table.selectExpr("id", f"members_of(id) over (partition by k order by t {between}) AS l"))
     yield "range of intervals and dates", answer_or_error(lambda: rows(table.selectExpr("id", f"members_of(id) over (partition by k order by d {between}) AS l")))
 

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use catalyst::{Attribute, DataType, Decimal, ExprId, StructField};
 
-use super::results::{columns, rows};
+use super::results::{columns, rows, tables};
 use super::stream::ArrowDecoder;
 
-/// A frame of results, of one function or of several, or of rows.
+/// A frame of results, of one function or of several, or of rows; or two of a class that makes rows.
 pub fn python_results(data: &[u8]) {
     let map = DataType::Map {
         key: Box::new(DataType::String),
@@ -19,6 +19,18 @@ pub fn python_results(data: &[u8]) {
         let columns = of.iter().enumerate().skip(of.len() / 2);
         if let Ok((columns, rows)) = rows(data, of.len(), columns, 0) {
             assert_eq!(columns.len(), of.len() - of.len() / 2);
+            assert!(columns.iter().all(|column| column.len() == rows));
+        }
+    }
+    let frames = Bytes::copy_from_slice(data);
+    let frames = [
+        frames.slice(..data.len() / 2),
+        frames.slice(data.len() / 2..),
+    ];
+    let all: Vec<_> = types.iter().collect();
+    for frames in [&frames[..], &[Bytes::copy_from_slice(data)]] {
+        if let Ok((columns, counts)) = tables(frames, &all, 17) {
+            let rows: usize = counts.iter().sum();
             assert!(columns.iter().all(|column| column.len() == rows));
         }
     }
@@ -37,6 +49,8 @@ pub fn python_stream(data: &[u8]) {
         let decoder = ArrowDecoder::new(of).expect("types of columns");
         read_stream(data, decoder, of.len());
     }
+    let decoder = ArrowDecoder::of_fields(&types).expect("types of columns");
+    read_stream(data, decoder, types.len());
     let columns = types.iter().zip(0..).map(|(of, id)| Attribute {
         name: "f".to_owned(),
         data_type: of.clone(),
