@@ -6,6 +6,7 @@ use catalyst::{Decimal, ExprId, Literal};
 use rows::array_of;
 
 use super::*;
+use crate::testing::divided;
 
 fn session(batch_size: i32, zone: Option<&str>) -> ArrowSession {
     ArrowSession {
@@ -33,16 +34,6 @@ fn parts(mut encoder: ArrowEncoder, batches: Vec<Vec<ArrayRef>>) -> Vec<Vec<u8>>
             Part::End => return parts,
         }
     }
-}
-
-/// A message as workers' streams are divided: what is before its description, that, and its body.
-fn divided(message: Vec<u8>) -> Vec<Bytes> {
-    let mut rest = Bytes::from(message);
-    let start = rest.split_to(8);
-    let length = u32::from_le_bytes(*start[4..].first_chunk().unwrap());
-    let description = rest.split_to(length as usize);
-    let parts = [start, description, rest].into_iter();
-    parts.filter(|part| !part.is_empty()).collect()
 }
 
 fn read(stream: &[u8]) -> Vec<RecordBatch> {
