@@ -130,8 +130,11 @@ fn a_task_can_be_killed_while_it_waits() {
     let context = context(&bench);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            play(&bench.driver, 1, |_| None);
-            context.cancellation.cancel("another task failed");
+            // While the driver is still there: that it goes ends the wait, too.
+            play(&bench.driver, 1, |_| {
+                context.cancellation.cancel("another task failed");
+                None
+            });
         });
         let output = bench
             .workers
