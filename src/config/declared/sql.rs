@@ -104,9 +104,10 @@ declarations! { Sql:
         Family::new("spark.sql.execution.python.", "", &[], Text, Unset)
             .effect(Effect::Jvm(FUNCTIONS_DELEGATED));
 
-    /// The time zone in which functions of Python see timestamps; of the query's session.
+    /// The time zone in which functions of Python see timestamps, and ranges of windows add intervals to them; of the
+    /// query's session.
     SESSION_TIME_ZONE: Property<Text> =
-        Property::new("spark.sql.session.timeZone", Text, Unset);
+        Property::new(catalyst::Settings::SESSION_ZONE, Text, Unset);
 
     /// Whether operations fail where they would otherwise give null; of the query's session. Expressions say it
     /// themselves, native functions are told. `true` from Spark 4.0 on.

@@ -49,9 +49,9 @@ pub(crate) trait Accumulator: Send {
         self.update(buffers, groups, None, total)
     }
 
-    /// The same with what it has so far, if that is little however many rows there were. What it goes on with is what
-    /// Spark goes on with that has been asked for a result.
-    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
+    /// The results of all groups so far, which stay, if what it has is little however many rows there were. What it
+    /// goes on with is what Spark goes on with that has been asked for a result.
+    fn so_far(&mut self) -> Option<Result<ArrayRef>> {
         None
     }
 

@@ -67,8 +67,8 @@ impl Accumulator for Bits {
         Ok(())
     }
 
-    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
-        Some(Box::new(self.clone()))
+    fn so_far(&mut self) -> Option<Result<ArrayRef>> {
+        Some(self.clone().evaluate())
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {

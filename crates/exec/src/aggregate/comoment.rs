@@ -203,8 +203,8 @@ impl Accumulator for Comoments {
         Ok((0..of.buffer_len()).map(column).collect())
     }
 
-    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
-        Some(Box::new(self.clone()))
+    fn so_far(&mut self) -> Option<Result<ArrayRef>> {
+        Some(self.clone().evaluate())
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {

@@ -386,12 +386,12 @@ impl Accumulator for ApproxPercentiles {
         Ok(vec![Arc::new(builder.finish())])
     }
 
-    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
+    fn so_far(&mut self) -> Option<Result<ArrayRef>> {
         // Spark compresses what it is asked for, and goes on with that.
         for digest in &mut self.digests {
             digest.close(self.error);
         }
-        Some(Box::new(self.clone()))
+        Some(self.clone().evaluate())
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {

@@ -102,15 +102,11 @@ impl Accumulator for ExtremumBy {
         Ok(self.columns()?.to_vec())
     }
 
-    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
-        // Nobody gives it rows.
-        let key = key_type(&self.nulls[1].data_type());
-        Some(Box::new(Self {
-            wanted: self.wanted,
-            nulls: self.nulls.clone(),
-            converter: RowConverter::new(vec![SortField::new(key)]).ok()?,
-            kept: self.kept.clone(),
-        }))
+    fn so_far(&mut self) -> Option<Result<ArrayRef>> {
+        let kept = self.kept.clone();
+        let results = self.evaluate();
+        self.kept = kept;
+        Some(results)
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {

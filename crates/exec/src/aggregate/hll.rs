@@ -121,8 +121,8 @@ impl Accumulator for ApproxCountDistinct {
         Ok((0..self.per_group).map(of).collect())
     }
 
-    fn so_far(&mut self) -> Option<Box<dyn Accumulator>> {
-        Some(Box::new(self.clone()))
+    fn so_far(&mut self) -> Option<Result<ArrayRef>> {
+        Some(self.clone().evaluate())
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {

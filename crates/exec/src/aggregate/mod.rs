@@ -36,7 +36,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
 
-pub(super) use self::accumulator::{Accumulator, Factory};
+pub(super) use self::accumulator::Factory;
 pub(super) use self::decimal::average;
 pub(super) use self::moment::{Buffer as MomentBuffer, moment_of};
 

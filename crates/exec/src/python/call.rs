@@ -9,10 +9,9 @@ use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 use rows::error::bail_out;
 
-use super::conversion::type_for_python;
 use super::pickle::RowPickler;
 use super::stream::{self, ArrowDecoder, ArrowEncoder};
-use super::{Plan, check, results, schema};
+use super::{Plan, check, conversion, results, schema};
 use crate::lower::Result;
 use crate::sources::{PythonCall, PythonCallee, PythonRows, PythonTable, Sources};
 
@@ -58,10 +57,7 @@ impl Format {
             TableForm::Values(session) => (session, true),
             TableForm::Batches(session) => (session, false),
         };
-        let zone = stream::known_zone(session.time_zone.as_deref(), &types);
-        let zone = zone.unwrap_or_else(|| Arc::from("UTC"));
-        let mut all = types.iter();
-        all.try_for_each(|of| type_for_python(of, &zone).map(drop))?;
+        types.iter().try_for_each(conversion::check)?;
         Ok(Self::Arrow {
             eval_type: form.eval_type(),
             divides,

@@ -72,6 +72,11 @@ pub(super) fn type_for_python(
     })
 }
 
+/// Fails for types whose values do not go to Python natively, whatever the time zone.
+pub(super) fn check(of: &DataType) -> std::result::Result<(), Unsupported> {
+    type_for_python(of, &Arc::from("UTC")).map(drop)
+}
+
 /// Whether there are timestamps in a type whose fields depend on the time zone.
 pub(super) fn has_timestamps(of: &DataType) -> bool {
     TimeTypes::of(std::iter::once(of)).timestamp

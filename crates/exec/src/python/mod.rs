@@ -172,7 +172,7 @@ pub(super) fn eval_python(
 fn check(form: &PythonForm, of: &DataType) -> Result<()> {
     match form {
         PythonForm::Pickled { .. } => results::check(of),
-        PythonForm::Arrow { .. } => conversion::type_for_python(of, &Arc::from("UTC")).map(drop),
+        PythonForm::Arrow { .. } => conversion::check(of),
     }
 }
 

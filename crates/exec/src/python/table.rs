@@ -7,10 +7,9 @@ use catalyst::{Attribute, DataType, Expr, Inputs, Operator, TableForm, TablePyth
 use futures::stream::StreamExt as _;
 
 use super::call::{Format, WorkerCall};
-use super::conversion::type_for_python;
 use super::schema::json_of_columns;
 use super::tables::Tables;
-use super::{Column, places_of, results};
+use super::{Column, conversion, places_of, results};
 use crate::exec::{OperatorExec, Start};
 use crate::expr::lower;
 use crate::lower::{Build, Demand, Lowered, Lowering, Result, needed};
@@ -95,8 +94,7 @@ fn check(table: &TablePython) -> Result<()> {
     match &table.form {
         TableForm::Pickled { .. } => types.try_for_each(results::check),
         TableForm::Values(_) | TableForm::Batches(_) => {
-            let zone = Arc::from("UTC");
-            types.try_for_each(|of| type_for_python(of, &zone).map(drop))?;
+            types.try_for_each(conversion::check)?;
             match table.form {
                 // How many batches it makes of one is not said, and Spark takes a row for each.
                 TableForm::Batches(_) if !table.required.is_empty() => Err(Unsupported::of_use(

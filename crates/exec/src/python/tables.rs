@@ -170,7 +170,7 @@ impl Tables {
                 let rows = counts.iter().sum();
                 return match rows > 0 && !any.load(Ordering::Acquire) {
                     true => Err(beside_nothing()),
-                    false => self.push(&[], columns, 0..rows),
+                    false => self.push(Vec::new(), columns, 0..rows),
                 };
             }
         };
@@ -180,7 +180,7 @@ impl Tables {
             if !self.left.is_last() {
                 self.left.row += 1;
             } else if let Some(batch) = waiting.pop() {
-                self.push(&take(&mut made_of), columns, begin..end)?;
+                self.push(take(&mut made_of), columns, begin..end)?;
                 begin = end;
                 self.left = Left {
                     batch: Some(batch),
@@ -191,18 +191,18 @@ impl Tables {
             made_of.extend(repeat_n(self.left.row as u64, *count));
             end += count;
         }
-        self.push(&made_of, columns, begin..end)
+        self.push(made_of, columns, begin..end)
     }
 
     /// Makes batches of these rows, which were made of rows of the batch at hand.
-    fn push(&mut self, made_of: &[u64], columns: &[ArrayRef], rows: Range<usize>) -> Result<()> {
+    fn push(&mut self, made_of: Vec<u64>, columns: &[ArrayRef], rows: Range<usize>) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
         }
         if self.plan.beside && self.left.batch.is_none() {
             return Err(beside_nothing());
         }
-        let made_of = UInt64Array::from(made_of.to_vec());
+        let made_of = UInt64Array::from(made_of);
         let missing = || bail_out("columns that are missing");
         let output = self.plan.output.iter().map(|column| match column {
             Column::Input(place) => {

@@ -6,14 +6,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow::compute::{concat, take};
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::column::{Column, Memory};
 use super::value;
-use crate::aggregate::{Accumulator, Factory, rows_args};
+use crate::aggregate::{Factory, rows_args};
 use crate::expr::lower;
 use catalyst::{AggregateFunction, Attribute, Bound, Frame, Unsupported};
 use rows::error::bail_out;
@@ -125,32 +125,22 @@ impl Gathered {
         memory: &mut Memory<'_>,
     ) -> Result<ArrayRef> {
         let mut accumulator = self.factory.accumulator()?;
-        let (mut rows, mut groups) = (Vec::with_capacity(ROWS), Vec::with_capacity(ROWS));
-        for (group, frame) in frames.iter().enumerate() {
-            for row in frame.clone() {
-                rows.push(u32::try_from(row).map_err(|_| bail_out("too many rows"))?);
-                groups.push(group);
-                if rows.len() == ROWS {
-                    give(
-                        &mut *accumulator,
-                        args,
-                        &mut rows,
-                        &mut groups,
-                        frames.len(),
-                    )?;
-                    memory.need(accumulator.size())?;
-                }
+        let mut given = frames
+            .iter()
+            .enumerate()
+            .flat_map(|(group, frame)| frame.clone().map(move |row| (row as u64, group)));
+        loop {
+            let (rows, groups): (Vec<_>, Vec<_>) = given.by_ref().take(ROWS).unzip();
+            let rows = UInt64Array::from(rows);
+            let args = args.iter().map(|arg| Ok(take(arg, &rows, None)?));
+            let args = args.collect::<Result<Vec<_>>>()?;
+            // Frames without rows are groups, too.
+            accumulator.update(&args, &groups, None, frames.len())?;
+            memory.need(accumulator.size())?;
+            if groups.len() < ROWS {
+                return accumulator.evaluate();
             }
         }
-        give(
-            &mut *accumulator,
-            args,
-            &mut rows,
-            &mut groups,
-            frames.len(),
-        )?;
-        memory.need(accumulator.size())?;
-        accumulator.evaluate()
     }
 
     /// The values of frames that only grow in their partitions.
@@ -172,9 +162,9 @@ impl Gathered {
                     .map(|arg| arg.slice(new.start, new.len()))
                     .collect();
                 accumulator.update(&args, &vec![0; new.len()], None, 1)?;
-                let so_far = accumulator.so_far();
-                let mut so_far = so_far.ok_or_else(|| bail_out("a function without copies"))?;
-                let value = so_far.evaluate()?;
+                let value = accumulator.so_far();
+                let value =
+                    value.ok_or_else(|| bail_out("a function without results so far"))??;
                 bytes += value.get_array_memory_size();
                 values.push(value);
                 seen = Some(frame.end);
@@ -186,21 +176,6 @@ impl Gathered {
         let values: Vec<_> = values.iter().map(AsRef::as_ref).collect();
         Ok(concat(&values)?)
     }
-}
-
-/// Gives rows to a function, each to its group.
-fn give(
-    accumulator: &mut dyn Accumulator,
-    args: &[ArrayRef],
-    rows: &mut Vec<u32>,
-    groups: &mut Vec<usize>,
-    total: usize,
-) -> Result<()> {
-    let places = UInt32Array::from(std::mem::take(rows));
-    let args = args.iter().map(|arg| Ok(take(arg, &places, None)?));
-    accumulator.update(&args.collect::<Result<Vec<_>>>()?, groups, None, total)?;
-    groups.clear();
-    Ok(())
 }
 
 #[cfg(test)]
