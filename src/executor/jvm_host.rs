@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 use super::events::{Input, JvmMessage};
+use super::jvm_link::DriverFile;
 use super::jvm_messages::classify;
 use super::registered::RegisteredExecutor;
 use super::verified::verified;
@@ -61,16 +62,20 @@ impl JvmHost for Host {
     }
 
     fn open_stream(&self, uri: &str) -> Result<i64, String> {
-        let stream =
-            self.0
-                .runtime
-                .block_on(self.0.files.open(uri))
-                .map_err(|error| match error {
-                    // Spark's class loader for REPL classes matches the driver's whole text.
-                    FetchError::Stream { error, .. } => error.to_string(),
-                    other => other.to_string(),
-                })?;
-        Ok(self.0.jvm.keep_stream(stream))
+        let opened = self.0.runtime.block_on(self.0.files.open(uri));
+        let file = match opened {
+            Ok(stream) => DriverFile::Arriving(stream),
+            // Spark's class loader for REPL classes matches the driver's whole text.
+            Err(FetchError::Stream { error, .. }) => self
+                .0
+                .native
+                .dependencies
+                .open_fetched(uri)
+                .map(DriverFile::Fetched)
+                .ok_or_else(|| error.to_string())?,
+            Err(other) => return Err(other.to_string()),
+        };
+        Ok(self.0.jvm.keep_stream(file))
     }
 
     fn read_stream(&self, handle: i64, buf: &mut [u8]) -> Result<usize, String> {

@@ -1,6 +1,8 @@
 //! The executor's JVM, once there is one, and what is asked of it.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,6 +18,23 @@ use super::jvm_start::JvmLaunch;
 use crate::rpc::FileStream;
 use crate::task::jvm::{Jvm, JvmBlock};
 
+/// A file of the driver's file server, for the JVM.
+pub(super) enum DriverFile {
+    /// It comes from the driver.
+    Arriving(FileStream),
+    /// The driver has it no more, but it was fetched before.
+    Fetched(File),
+}
+
+impl DriverFile {
+    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Arriving(stream) => stream.read(buf),
+            Self::Fetched(file) => (&mut &*file).read(buf),
+        }
+    }
+}
+
 /// The JVM's answer to an upload: the response body, or a stack trace.
 type UploadAnswer = Result<Vec<u8>, String>;
 
@@ -30,7 +49,7 @@ pub(super) struct JvmLink {
     blocks: Mutex<HashMap<i64, oneshot::Sender<JvmBlock>>>,
     uploads: Mutex<HashMap<i64, oneshot::Sender<UploadAnswer>>>,
     /// Files of the driver that the JVM reads.
-    streams: Mutex<HashMap<i64, Arc<FileStream>>>,
+    streams: Mutex<HashMap<i64, Arc<DriverFile>>>,
 }
 
 impl JvmLink {
@@ -137,7 +156,7 @@ impl JvmLink {
     }
 
     /// Keeps a file of the driver for the JVM, which reads it by the number that this gives.
-    pub(super) fn keep_stream(&self, stream: FileStream) -> i64 {
+    pub(super) fn keep_stream(&self, stream: DriverFile) -> i64 {
         let id = self.next_id();
         self.streams.lock().insert(id, Arc::new(stream));
         id

@@ -279,9 +279,27 @@ def provider(run, _):
     return run.sc.textFile(f"{root}/x.txt").collect()
 
 
+def removed(run, _):
+    """A file of addFile that all executors have fetched when the driver's is removed: later tasks, in JVMs that begin with them, must not need it."""
+    sc = run.sc
+    path = f"{run.scratch}/removed.txt"
+    with open(path, "w") as out:
+        out.write("fetched before it was removed")
+    sc.addFile(path)
+
+    def read(_):
+        with open(SparkFiles.get("removed.txt")) as source:
+            yield source.read()
+
+    everywhere = sc.parallelize(range(sc.defaultParallelism), sc.defaultParallelism)
+    found = everywhere.barrier().mapPartitions(read).collect()
+    os.remove(path)
+    return found
+
+
 NATIVE = [("text", text), ("packed", packed), ("whole", whole), ("splits", splits), ("cached", cached),
           ("delimited", delimited), ("dependencies", dependencies), ("parquet", parquet), ("sql text", sql_text)]
-LEFT = [("gone", gone), ("checkpoint", checkpoint), ("provider", provider), ("sql provider", sql_provider)]
+LEFT = [("removed", removed), ("gone", gone), ("checkpoint", checkpoint), ("provider", provider), ("sql provider", sql_provider)]
 
 
 def main(result, scratch, services, class_path, kind, *only):
@@ -321,7 +339,7 @@ def main(result, scratch, services, class_path, kind, *only):
                 if scheme == "file" and body is not sql_text:
                     continue
                 # Both roots' dependencies would have the same names; the bucket is one for S3A only.
-                if (name, scheme) in [("dependencies", "s3a"), ("provider", "hdfs"), ("sql provider", "hdfs")]:
+                if (name, scheme) in [("dependencies", "s3a"), ("removed", "s3a"), ("provider", "hdfs"), ("sql provider", "hdfs")]:
                     continue
                 name = f"{scheme} {name}"
                 if not only or name in only:

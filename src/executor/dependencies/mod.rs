@@ -10,8 +10,8 @@
 //! ```
 //!
 //! An embedded JVM keeps its own account and fetches into the same directory. Equal files are left alone by both sides;
-//! archives are unpacked again by the JVM, which first removes what is there. Jars are for JVM code only and are not
-//! looked at.
+//! archives are unpacked again by the JVM, which first removes what is there. A file that the driver has no more is
+//! given to the JVM from there. Jars are for JVM code only and are not looked at.
 
 mod fetch;
 #[cfg(fuzzing)]
@@ -121,6 +121,15 @@ impl Sessions {
                 .get_or_insert_mut(id.to_owned(), Session::default),
         }
     }
+
+    /// Where the file of a URL was put, for any session.
+    fn files_of(&self, url: &str) -> Vec<PathBuf> {
+        let others = self.by_id.iter().map(|(_, session)| session);
+        let sessions = std::iter::once(&self.default).chain(others);
+        sessions
+            .filter_map(|session| Some(session.files.get(url)?.path.clone()))
+            .collect()
+    }
 }
 
 /// What is here: URLs with their timestamps.
@@ -225,6 +234,17 @@ impl Dependencies {
                 "Fetching dependencies failed: {error}"
             ))),
         }
+    }
+
+    /// A file that native tasks have fetched from this URL, for the embedded JVM: it begins later, when the driver's
+    /// copy may be gone, which Spark's own executor has fetched by then.
+    pub fn open_fetched(&self, url: &str) -> Option<fs::File> {
+        let mut paths = self.shared.sessions.lock().files_of(url).into_iter();
+        paths.find_map(|path| {
+            fs::File::open(path)
+                .ok()
+                .filter(|file| file.metadata().is_ok_and(|found| found.is_file()))
+        })
     }
 
     /// What has been fetched for the tasks that belong to no session.

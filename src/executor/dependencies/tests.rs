@@ -294,6 +294,11 @@ async fn what_the_server_does_not_have_fails_the_task() {
         "what came before the failure stays"
     );
     assert_eq!(place.dependencies.held().files.len(), 1);
+    let mut again = String::new();
+    let here = place.dependencies.open_fetched(&place.url("here"));
+    here.unwrap().read_to_string(&mut again).unwrap();
+    assert_eq!(again, "1");
+    assert!(place.dependencies.open_fetched(&gone).is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -522,6 +527,8 @@ async fn sessions_have_directories_of_their_own() {
     );
     // The JVM forgot the session and removed its directory.
     fs::remove_dir_all(place.dir.path().join("s1")).unwrap();
+    // Another session's is the same file.
+    assert!(place.dependencies.open_fetched(&place.url("a")).is_some());
     place.update(&session("s1")).await.unwrap();
     assert_eq!(place.read("s1/a"), "1");
     assert_eq!(
