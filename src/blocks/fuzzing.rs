@@ -13,12 +13,13 @@ use wire::ids::BlockId;
 use super::broadcast::{PythonBroadcastReader, TorrentBroadcastRef, java_byte_array};
 use super::codec::Codec;
 use super::disk_wait::DiskWait;
-use super::kryo::{Kryo, KryoValue};
+use super::kryo::{KryoReader, KryoValue};
 use super::shuffle_index::Index;
 use super::{FileName, LocalDirs, ShuffleFiles};
 use crate::config::{SparkProperties, declared};
 use crate::fuzzing::Trickle;
 use crate::transport::Body;
+use javaser::kryo::KryoForm;
 
 /// Bytes that are unpacked at most: zeros shrink by any factor.
 const MOST_UNPACKED: u64 = 1 << 20;
@@ -110,11 +111,11 @@ fn codec(name: &str, data: &[u8]) {
 /// Kryo's values: what can be written is read back.
 pub fn kryo(data: &[u8]) {
     for (fixed_width, references) in [(true, true), (true, false), (false, true), (false, false)] {
-        let kryo = Kryo {
+        let kryo = KryoForm {
             fixed_width,
             references,
         };
-        let reader = |step| kryo.reader(Trickle { bytes: data, step }, 1 << 20);
+        let reader = |step| KryoReader::new(kryo, Trickle { bytes: data, step }, 1 << 20);
         let mut slow = reader(3);
         let mut fast = reader(usize::MAX);
         while let Ok(Some(value)) = fast.read() {
@@ -129,7 +130,7 @@ pub fn kryo(data: &[u8]) {
     }
 }
 
-fn rewritten(kryo: Kryo, value: &KryoValue) {
+fn rewritten(kryo: KryoForm, value: &KryoValue) {
     let mut out = Vec::new();
     match value {
         KryoValue::Null => kryo.write_null(&mut out),
@@ -139,7 +140,7 @@ fn rewritten(kryo: Kryo, value: &KryoValue) {
         KryoValue::Text(text) => kryo.write_text(&mut out, text.as_bytes()),
         _ => return,
     }
-    let mut reader = kryo.reader(&out[..], 1 << 20);
+    let mut reader = KryoReader::new(kryo, &out[..], 1 << 20);
     let read = reader.read().expect("it was written here");
     assert_eq!(read.as_ref(), Some(value));
     assert!(matches!(reader.read(), Ok(None)));
@@ -199,11 +200,11 @@ pub fn shuffle_index(data: &[u8]) {
 /// Values of broadcasts.
 pub fn broadcast_value(data: &[u8]) {
     let bytes = Bytes::copy_from_slice(data);
-    let safe = Kryo {
+    let safe = KryoForm {
         fixed_width: false,
         references: false,
     };
-    for kryo in [None, Some(Kryo::default()), Some(safe)] {
+    for kryo in [None, Some(KryoForm::default()), Some(safe)] {
         if let Ok(content) = java_byte_array(&bytes, kryo) {
             assert!(content.len() <= data.len());
         }

@@ -5,13 +5,13 @@ use firesteel::blocks::broadcast::{
     Broadcasts, PieceStore, PythonBroadcastReader, TorrentBroadcastRef, java_byte_array,
 };
 use firesteel::blocks::fetch::BlockFetcher;
-use firesteel::blocks::kryo::Kryo;
 use firesteel::blocks::master::BlockManagerMaster;
 use firesteel::blocks::{BlockEnv, LocalDirs};
 use firesteel::cancel::Cancellation;
 use firesteel::config::SparkProperties;
 use firesteel::rpc::{DriverEndpoint, RpcConf};
 use javaser::arena::{Graph, NodeId};
+use javaser::kryo::KryoForm;
 use javaser::{Catalog, Limits};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -131,7 +131,7 @@ async fn env(version: &str, driver: &Driver, settings: &[String], root: &Path) -
 async fn broadcasts_of_real_drivers_are_read() {
     let codecs = ["lz4", "zstd", "snappy", "lzf"];
     for (version, codec) in VERSIONS.into_iter().zip(codecs.into_iter().cycle()) {
-        let kryo = (version == NEWEST).then(Kryo::default);
+        let kryo = (version == NEWEST).then(KryoForm::default);
         let mut settings = vec![
             format!("spark.io.compression.codec={codec}"),
             format!("spark.broadcast.compress={}", version != of_series("4.2")),

@@ -1,6 +1,6 @@
 use super::*;
-use crate::blocks::kryo::Kryo;
 use bytes::Bytes;
+use javaser::kryo::KryoForm;
 use std::io::{self, Read};
 
 /// A Java stream with a `PythonBroadcast` whose payload is cut into these blocks.
@@ -62,7 +62,7 @@ fn byte_arrays_of_both_serializers_are_taken_out() {
     for len in 0..java.len() {
         assert!(java_byte_array(&value.slice(..len), None).is_err(), "{len}");
     }
-    let kryo = Kryo::default();
+    let kryo = KryoForm::default();
     let mut bytes = Vec::new();
     kryo.write_bytes(&mut bytes, b"abc");
     assert_eq!(

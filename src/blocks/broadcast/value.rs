@@ -1,7 +1,8 @@
 //! Values of broadcasts that native lanes look into: `byte[]` and `PythonBroadcast`.
 
-use super::super::kryo::{Kryo, KryoValue};
+use super::super::kryo::{KryoReader, KryoValue};
 use bytes::{Buf, Bytes};
+use javaser::kryo::KryoForm;
 use javaser::stream::HEADER;
 use std::io::{self, Read};
 
@@ -21,9 +22,9 @@ fn malformed(what: &str) -> io::Error {
 ///
 /// # Errors
 /// The value is something else.
-pub fn java_byte_array(value: &Bytes, kryo: Option<Kryo>) -> io::Result<Bytes> {
+pub fn java_byte_array(value: &Bytes, kryo: Option<KryoForm>) -> io::Result<Bytes> {
     if let Some(kryo) = kryo {
-        return match kryo.reader(&value[..], value.len()).read()? {
+        return match KryoReader::new(kryo, &value[..], value.len()).read()? {
             Some(KryoValue::Bytes(bytes)) => Ok(bytes),
             _ => Err(malformed("is no byte[] of Kryo")),
         };

@@ -1,11 +1,9 @@
 //! `MapStatus` as a result under `spark.serializer=KryoSerializer`: field by field, in the order of the fields' names.
 
+use javaser::kryo::{KryoForm, KryoGraph, tag};
 use wire::ids::BlockManagerId;
 use wire::map_status::MapStatus;
 use wire::version::WireVersion;
-
-use super::graph::KryoGraph;
-use super::{Kryo, tag};
 
 /// Beginning of a bitmap in the RoaringBitmap interchange format that has no runs.
 const NO_RUNS: u32 = 0x303a;
@@ -13,43 +11,41 @@ const NO_RUNS: u32 = 0x303a;
 const LARGEST_ARRAY: usize = 4096;
 const BITMAP_WORDS: usize = 1024;
 
-impl Kryo {
-    /// The value of a shuffle map task.
-    pub fn map_status(self, status: &MapStatus, version: &WireVersion) -> Vec<u8> {
-        let mut graph = KryoGraph::new(self);
-        match status {
-            MapStatus::Compressed(status) => {
-                graph.registered(tag::COMPRESSED_MAP_STATUS);
-                if version.map_status_checksum {
-                    graph.long(status.checksum);
-                }
-                graph.long(status.map_task_id);
-                graph.bytes(&status.compressed_sizes);
-                location(&mut graph, &status.location);
+/// The value of a shuffle map task.
+pub fn map_status(form: KryoForm, status: &MapStatus, version: &WireVersion) -> Vec<u8> {
+    let mut graph = KryoGraph::new(form);
+    match status {
+        MapStatus::Compressed(status) => {
+            graph.registered(tag::COMPRESSED_MAP_STATUS);
+            if version.map_status_checksum {
+                graph.long(status.checksum);
             }
-            MapStatus::HighlyCompressed(status) => {
-                graph.registered(tag::HIGHLY_COMPRESSED_MAP_STATUS);
-                if version.map_status_checksum {
-                    graph.long(status.checksum);
-                }
-                graph.long(status.map_task_id);
-                graph.long(status.avg_size);
-                bitmap(&mut graph, status.empty_blocks.iter());
-                graph.object("scala.collection.mutable.HashMap");
-                // There are fewer than reducers.
-                graph.count(u32::try_from(status.huge_block_sizes.len()).unwrap_or(u32::MAX));
-                for (reducer, size) in &status.huge_block_sizes {
-                    graph.object("scala.Tuple2");
-                    graph.any_int(*reducer);
-                    graph.any_byte(*size);
-                }
-                location(&mut graph, &status.location);
-                // `numNonEmptyBlocks`, which only its maker knows: so it is after Java's serialization.
-                graph.int(-1);
-            }
+            graph.long(status.map_task_id);
+            graph.bytes(&status.compressed_sizes);
+            location(&mut graph, &status.location);
         }
-        graph.finish()
+        MapStatus::HighlyCompressed(status) => {
+            graph.registered(tag::HIGHLY_COMPRESSED_MAP_STATUS);
+            if version.map_status_checksum {
+                graph.long(status.checksum);
+            }
+            graph.long(status.map_task_id);
+            graph.long(status.avg_size);
+            bitmap(&mut graph, status.empty_blocks.iter());
+            graph.object("scala.collection.mutable.HashMap");
+            // There are fewer than reducers.
+            graph.count(u32::try_from(status.huge_block_sizes.len()).unwrap_or(u32::MAX));
+            for (reducer, size) in &status.huge_block_sizes {
+                graph.object("scala.Tuple2");
+                graph.any_int(*reducer);
+                graph.any_byte(*size);
+            }
+            location(&mut graph, &status.location);
+            // `numNonEmptyBlocks`, which only its maker knows: so it is after Java's serialization.
+            graph.int(-1);
+        }
     }
+    graph.finish()
 }
 
 fn location(graph: &mut KryoGraph, location: &BlockManagerId) {
@@ -120,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    const SAFE: Kryo = Kryo {
+    const SAFE: KryoForm = KryoForm {
         fixed_width: false,
         references: true,
     };
@@ -152,10 +148,10 @@ mod tests {
             })
         };
         let expected = "0f014d00000000000000010500193149130101823701686f73f4d2040000";
-        let written = hex(&Kryo::default().map_status(&status(0), &old));
+        let written = hex(&map_status(KryoForm::default(), &status(0), &old));
         assert_eq!(written, format!("{expected}{none}"));
         let expected = "0f0190deb3d68ad199a2229a01010500193149130101823701686f73f4a413";
-        let written = hex(&SAFE.map_status(&status(0x1122_3344_5566_7788), &new));
+        let written = hex(&map_status(SAFE, &status(0x1122_3344_5566_7788), &new));
         assert_eq!(written, format!("{expected}{none}"));
     }
 
@@ -186,11 +182,11 @@ mod tests {
             map_task_id: 77,
             checksum: 0,
         });
-        let kryo = Kryo {
+        let kryo = KryoForm {
             references: false,
-            ..Kryo::default()
+            ..KryoForm::default()
         };
-        let written = hex(&kryo.map_status(&status, &WireVersion::oldest()));
+        let written = hex(&map_status(kryo, &status, &WireVersion::oldest()));
         let start = "104d0000000000000003000000000000002300003";
         assert!(written.starts_with(start), "{written}");
         // Map, its size, two pairs of which the second refers to the name of the class.

@@ -6,62 +6,19 @@
 //! tracking, `byte[]` and `String` have one more byte, 1 for "not seen before": every record is an object graph of its
 //! own, so nothing else can be there.
 
-mod graph;
 mod map_status;
 
 use std::io::{self, Read};
 
 use bytes::{Buf, Bytes, BytesMut};
+use javaser::kryo::{KryoForm, NEW_OBJECT, tag};
 
 use crate::config::{SettingError, SparkProperties, declared};
 
-pub use graph::{ArrayLength, KryoGraph};
+pub use map_status::map_status;
 
 /// Bytes read at a time.
 const READ_SIZE: usize = 64 << 10;
-
-/// Class ids plus two, as Kryo and Spark's `KryoSerializer` register them, the same in Spark 3.5 to 4.3.
-mod tag {
-    pub(super) const NULL: u8 = 0;
-    pub(super) const INT: u8 = 0x02;
-    pub(super) const STRING: u8 = 0x03;
-    pub(super) const FLOAT: u8 = 0x04;
-    pub(super) const BOOLEAN: u8 = 0x05;
-    pub(super) const BYTE: u8 = 0x06;
-    pub(super) const CHAR: u8 = 0x07;
-    pub(super) const SHORT: u8 = 0x08;
-    pub(super) const LONG: u8 = 0x09;
-    pub(super) const DOUBLE: u8 = 0x0a;
-    pub(super) const HEAP_BYTE_BUFFER: u8 = 0x0c;
-    pub(super) const BYTE_BUFFERS: u8 = 0x0d;
-    pub(super) const COMPRESSED_MAP_STATUS: u8 = 0x0f;
-    pub(super) const HIGHLY_COMPRESSED_MAP_STATUS: u8 = 0x10;
-    pub(super) const CHUNKED_BYTE_BUFFER: u8 = 0x11;
-    pub(super) const BLOCK_MANAGER_ID: u8 = 0x13;
-    pub(super) const BYTES: u8 = 0x15;
-    pub(super) const ROARING_BITMAP: u8 = 0x23;
-}
-
-/// What stands before a value that may be referred to again.
-const NEW_OBJECT: u8 = 1;
-
-/// The settings that change the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kryo {
-    /// `spark.kryo.unsafe`: `int` and `long` have their fixed width, little-endian, instead of a variable one.
-    pub fixed_width: bool,
-    /// `spark.kryo.referenceTracking`
-    pub references: bool,
-}
-
-impl Default for Kryo {
-    fn default() -> Self {
-        Self {
-            fixed_width: true,
-            references: true,
-        }
-    }
-}
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,158 +82,32 @@ impl From<KryoError> for io::Error {
     }
 }
 
-impl Kryo {
-    /// The settings of an application.
-    ///
-    /// # Errors
-    /// A switch is neither `true` nor `false`.
-    pub fn from_conf(properties: &SparkProperties) -> Result<Self, SettingError> {
-        Ok(Self {
-            fixed_width: properties.switch(&declared::KRYO_UNSAFE)?,
-            references: properties.switch(&declared::KRYO_REFERENCE_TRACKING)?,
-        })
-    }
-
-    /// The settings of an application whose `spark.serializer` is Kryo; `None` if it is another one.
-    ///
-    /// # Errors
-    /// A switch is neither `true` nor `false`.
-    pub fn of_serializer(properties: &SparkProperties) -> Result<Option<Self>, SettingError> {
-        match properties.text(&declared::SERIALIZER).as_str() {
-            declared::KRYO_SERIALIZER => Self::from_conf(properties).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// Appends `null`.
-    pub fn write_null(self, out: &mut Vec<u8>) {
-        out.push(tag::NULL);
-    }
-
-    /// Appends a `java.lang.Long`.
-    pub fn write_long(self, out: &mut Vec<u8>, value: i64) {
-        out.push(tag::LONG);
-        self.put_long(out, value);
-    }
-
-    /// Appends a `java.lang.Integer`.
-    pub fn write_int(self, out: &mut Vec<u8>, value: i32) {
-        out.push(tag::INT);
-        self.put_int(out, value);
-    }
-
-    /// Appends a `byte[]`.
-    pub fn write_bytes(self, out: &mut Vec<u8>, value: &[u8]) {
-        out.push(tag::BYTES);
-        self.put_new(out);
-        // Arrays of more than i32::MAX - 1 elements do not exist in Java, and u64 cannot overflow here.
-        put_var(out, value.len() as u64 + 1);
-        out.extend_from_slice(value);
-    }
-
-    /// Appends a `java.lang.String`. What is not UTF-8 becomes U+FFFD, as when Java decodes it.
-    pub fn write_text(self, out: &mut Vec<u8>, value: &[u8]) {
-        out.push(tag::STRING);
-        self.put_new(out);
-        put_text(out, value);
-    }
-
-    /// Reads values from `input`, of at most `max_len` bytes each. A reader of its own buffers what it reads.
-    pub fn reader<R: Read>(self, input: R, max_len: usize) -> KryoReader<R> {
-        KryoReader {
-            kryo: self,
-            input,
-            buffer: BytesMut::new(),
-            scratch: Vec::new(),
-            max_len,
-        }
-    }
-
-    fn put_long(self, out: &mut Vec<u8>, value: i64) {
-        if self.fixed_width {
-            out.extend_from_slice(&value.to_le_bytes());
-        } else {
-            put_var_long(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
-        }
-    }
-
-    fn put_int(self, out: &mut Vec<u8>, value: i32) {
-        if self.fixed_width {
-            out.extend_from_slice(&value.to_le_bytes());
-        } else {
-            put_var(out, ((value << 1) ^ (value >> 31)).cast_unsigned().into());
-        }
-    }
-
-    fn put_new(self, out: &mut Vec<u8>) {
-        if self.references {
-            out.push(NEW_OBJECT);
-        }
-    }
+/// How the Kryo of an application writes.
+///
+/// # Errors
+/// A switch is neither `true` nor `false`.
+pub fn form_of_conf(properties: &SparkProperties) -> Result<KryoForm, SettingError> {
+    Ok(KryoForm {
+        fixed_width: properties.switch(&declared::KRYO_UNSAFE)?,
+        references: properties.switch(&declared::KRYO_REFERENCE_TRACKING)?,
+    })
 }
 
-/// Seven bits to a byte, lowest first; the highest bit says that more follow.
-fn put_var(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// As [`put_var`], but a ninth byte has eight bits and is the last.
-fn put_var_long(out: &mut Vec<u8>, mut value: u64) {
-    for _ in 0..8 {
-        if value < 0x80 {
-            out.push(value as u8);
-            return;
-        }
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// Short ASCII ends with a byte whose highest bit is set. Everything else has the number of UTF-16 units plus one
-/// before it, whose first byte has the highest bit set and six bits of the number; each unit follows as one to three
-/// bytes.
-fn put_text(out: &mut Vec<u8>, value: &[u8]) {
-    if (2..=32).contains(&value.len()) && value.is_ascii() {
-        out.extend_from_slice(value);
-        if let Some(last) = out.last_mut() {
-            *last |= 0x80;
-        }
-        return;
-    }
-    let text = String::from_utf8_lossy(value);
-    let units = text.encode_utf16().count() as u64 + 1;
-    if units < 0x40 {
-        out.push(units as u8 | 0x80);
-    } else {
-        out.push((units & 0x3f) as u8 | 0xc0);
-        put_var(out, units >> 6);
-    }
-    if text.is_ascii() {
-        out.extend_from_slice(text.as_bytes());
-        return;
-    }
-    for unit in text.encode_utf16() {
-        match unit {
-            0..0x80 => out.push(unit as u8),
-            0x80..0x800 => out.extend([0xc0 | (unit >> 6) as u8, 0x80 | (unit & 0x3f) as u8]),
-            _ => out.extend([
-                0xe0 | (unit >> 12) as u8,
-                0x80 | (unit >> 6 & 0x3f) as u8,
-                0x80 | (unit & 0x3f) as u8,
-            ]),
-        }
+/// The same if `spark.serializer` is Kryo; `None` if it is another one.
+///
+/// # Errors
+/// A switch is neither `true` nor `false`.
+pub fn form_of_serializer(properties: &SparkProperties) -> Result<Option<KryoForm>, SettingError> {
+    match properties.text(&declared::SERIALIZER).as_str() {
+        declared::KRYO_SERIALIZER => form_of_conf(properties).map(Some),
+        _ => Ok(None),
     }
 }
 
 /// Reads values one by one.
 #[derive(Debug)]
 pub struct KryoReader<R> {
-    kryo: Kryo,
+    form: KryoForm,
     input: R,
     buffer: BytesMut,
     /// What one read gives. Values are cut out of `buffer` without a copy, which a read cannot go into without clearing
@@ -286,6 +117,17 @@ pub struct KryoReader<R> {
 }
 
 impl<R: Read> KryoReader<R> {
+    /// Reads values from `input`, of at most `max_len` bytes each. It buffers what it reads.
+    pub fn new(form: KryoForm, input: R, max_len: usize) -> Self {
+        Self {
+            form,
+            input,
+            buffer: BytesMut::new(),
+            scratch: Vec::new(),
+            max_len,
+        }
+    }
+
     /// The next value, or `None` at the end.
     ///
     /// # Errors
@@ -363,7 +205,7 @@ impl<R: Read> KryoReader<R> {
         self.new_object()?;
         // A reference to a new object where a class would be, or the class of the elements where that of the array
         // would be.
-        let class_first = match self.kryo.references {
+        let class_first = match self.form.references {
             true => NEW_OBJECT,
             false => tag::BYTES,
         };
@@ -444,14 +286,14 @@ impl<R: Read> KryoReader<R> {
     }
 
     fn new_object(&mut self) -> Result<(), KryoError> {
-        if self.kryo.references && self.byte()? != NEW_OBJECT {
+        if self.form.references && self.byte()? != NEW_OBJECT {
             return Err(KryoError::Malformed("a reference to an earlier object"));
         }
         Ok(())
     }
 
     fn long(&mut self) -> Result<i64, KryoError> {
-        if self.kryo.fixed_width {
+        if self.form.fixed_width {
             return Ok(self.fixed_u64()?.cast_signed());
         }
         let mut value = 0;
@@ -470,7 +312,7 @@ impl<R: Read> KryoReader<R> {
     }
 
     fn int(&mut self) -> Result<i32, KryoError> {
-        if self.kryo.fixed_width {
+        if self.form.fixed_width {
             return Ok(self.fixed_u32()?.cast_signed());
         }
         let value = u32::try_from(self.var()?).map_err(|_| KryoError::Malformed("an int"))?;
@@ -508,7 +350,7 @@ impl<R: Read> KryoReader<R> {
 
     fn fixed_u16(&mut self) -> Result<u16, KryoError> {
         self.need(2)?;
-        Ok(if self.kryo.fixed_width {
+        Ok(if self.form.fixed_width {
             self.buffer.get_u16_le()
         } else {
             self.buffer.get_u16()
@@ -517,7 +359,7 @@ impl<R: Read> KryoReader<R> {
 
     fn fixed_u32(&mut self) -> Result<u32, KryoError> {
         self.need(4)?;
-        Ok(if self.kryo.fixed_width {
+        Ok(if self.form.fixed_width {
             self.buffer.get_u32_le()
         } else {
             self.buffer.get_u32()
@@ -526,7 +368,7 @@ impl<R: Read> KryoReader<R> {
 
     fn fixed_u64(&mut self) -> Result<u64, KryoError> {
         self.need(8)?;
-        Ok(if self.kryo.fixed_width {
+        Ok(if self.form.fixed_width {
             self.buffer.get_u64_le()
         } else {
             self.buffer.get_u64()

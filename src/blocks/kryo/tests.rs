@@ -1,20 +1,20 @@
 use super::*;
 use proptest::prelude::*;
 
-const ALL: [Kryo; 4] = [
-    Kryo {
+const ALL: [KryoForm; 4] = [
+    KryoForm {
         fixed_width: true,
         references: true,
     },
-    Kryo {
+    KryoForm {
         fixed_width: true,
         references: false,
     },
-    Kryo {
+    KryoForm {
         fixed_width: false,
         references: true,
     },
-    Kryo {
+    KryoForm {
         fixed_width: false,
         references: false,
     },
@@ -30,8 +30,8 @@ impl Read for Trickle<'_> {
     }
 }
 
-fn all(kryo: Kryo, bytes: &[u8]) -> Result<Vec<KryoValue>, KryoError> {
-    let mut reader = kryo.reader(Trickle(bytes), 1 << 20);
+fn all(kryo: KryoForm, bytes: &[u8]) -> Result<Vec<KryoValue>, KryoError> {
+    let mut reader = KryoReader::new(kryo, Trickle(bytes), 1 << 20);
     let mut values = Vec::new();
     while let Some(value) = reader.read()? {
         values.push(value);
@@ -45,11 +45,11 @@ fn all(kryo: Kryo, bytes: &[u8]) -> Result<Vec<KryoValue>, KryoError> {
 fn slices_of_collections_are_read() {
     let read = |hex: &str, references| {
         let bytes = testkit::from_hex(hex);
-        let kryo = Kryo {
+        let kryo = KryoForm {
             references,
-            ..Kryo::default()
+            ..KryoForm::default()
         };
-        kryo.reader(&bytes[..], 100).read_wrapped_byte_arrays()
+        KryoReader::new(kryo, &bytes[..], 100).read_wrapped_byte_arrays()
     };
     let two = [&[1, 2, 3][..], &[9, 9]];
     for (hex, references) in [
@@ -70,11 +70,11 @@ fn slices_of_collections_are_read() {
 #[test]
 fn arrays_of_byte_arrays_are_read_whatever_their_class_id() {
     let read = |bytes: &[u8], references| {
-        let kryo = Kryo {
+        let kryo = KryoForm {
             references,
-            ..Kryo::default()
+            ..KryoForm::default()
         };
-        kryo.reader(bytes, 100).read_byte_arrays()
+        KryoReader::new(kryo, bytes, 100).read_byte_arrays()
     };
     let two = [0xc8, 1, 1, 3, 1, 2, 1, 1, 4, 1, 2, 3];
     assert_eq!(read(&two, true).unwrap(), [&[1][..], &[1, 2, 3]]);
@@ -86,7 +86,7 @@ fn arrays_of_byte_arrays_are_read_whatever_their_class_id() {
 
 #[test]
 fn records_are_those_of_a_jvm() {
-    let kryo = Kryo::default();
+    let kryo = KryoForm::default();
     let mut out = Vec::new();
     kryo.write_long(&mut out, -2);
     kryo.write_bytes(&mut out, b"abc");
@@ -135,7 +135,7 @@ fn variable_widths() {
 
 #[test]
 fn damage_is_an_error_and_takes_no_memory() {
-    let read = |bytes: &[u8]| all(Kryo::default(), bytes).unwrap_err().to_string();
+    let read = |bytes: &[u8]| all(KryoForm::default(), bytes).unwrap_err().to_string();
     assert_eq!(read(b"\x09\0"), KryoError::Truncated.to_string());
     assert_eq!(
         read(b"\x48\x01"),
@@ -154,7 +154,7 @@ fn damage_is_an_error_and_takes_no_memory() {
         read(b"\x15\x01\x90\x80\x20abc"),
         KryoError::Truncated.to_string()
     );
-    let mut pair = Kryo::default().reader(&b"\0"[..], 1);
+    let mut pair = KryoReader::new(KryoForm::default(), &b"\0"[..], 1);
     assert!(matches!(pair.read_pair(), Err(KryoError::Truncated)));
 }
 
@@ -196,12 +196,12 @@ proptest! {
 
 #[test]
 fn large_values_pass_the_buffer() {
-    let kryo = Kryo::default();
+    let kryo = KryoForm::default();
     let large: Vec<u8> = (0..READ_SIZE * 3).map(|i| i as u8).collect();
     let mut out = Vec::new();
     kryo.write_bytes(&mut out, &large);
     kryo.write_long(&mut out, 7);
-    let mut reader = kryo.reader(&out[..], 1 << 30);
+    let mut reader = KryoReader::new(kryo, &out[..], 1 << 30);
     assert_eq!(reader.read().unwrap(), Some(KryoValue::Bytes(large.into())));
     assert_eq!(reader.read().unwrap(), Some(KryoValue::Long(7)));
     assert_eq!(reader.read().unwrap(), None);

@@ -3,10 +3,11 @@
 use super::error::{FetchFailure, ShuffleError};
 use crate::blocks::BlockEnv;
 use crate::blocks::codec::Codec;
-use crate::blocks::kryo::Kryo;
+use crate::blocks::kryo::{self, KryoReader};
 use crate::config::{SettingError, declared};
 use bytes::Bytes;
 use javaser::arena::{Graph, NodeId};
+use javaser::kryo::KryoForm;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::future::Future;
@@ -40,7 +41,7 @@ pub struct MapOutputTracker {
     broadcasts: Arc<dyn BroadcastValues>,
     codec: Codec,
     /// Set if `spark.serializer` is Kryo.
-    kryo: Option<Kryo>,
+    kryo: Option<KryoForm>,
     known: Mutex<Outputs>,
 }
 
@@ -69,7 +70,7 @@ impl MapOutputTracker {
         env: Arc<BlockEnv>,
         broadcasts: Arc<dyn BroadcastValues>,
     ) -> Result<Self, SettingError> {
-        let kryo = Kryo::of_serializer(&env.properties)?;
+        let kryo = kryo::form_of_serializer(&env.properties)?;
         Ok(Self {
             codec: Codec::of(&declared::MAP_STATUS_CODEC, &env.properties)?,
             env,
@@ -171,8 +172,7 @@ impl MapOutputTracker {
                     ShuffleError::from(FetchFailure::metadata(shuffle_id, -1, &why))
                 })?;
                 let joined = match self.kryo {
-                    Some(kryo) => kryo
-                        .reader(&value[..], value.len())
+                    Some(kryo) => KryoReader::new(kryo, &value[..], value.len())
                         .read_byte_arrays()
                         .map(|chunks| chunks.concat().into())
                         .map_err(|error| damaged(&error))?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{MAX_LINE_CHARS, printable};
 use crate::blocks::codec::Codec;
-use crate::blocks::kryo::Kryo;
+use crate::blocks::kryo;
 use crate::blocks::serializer_manager::SerializerManager;
 use crate::blocks::shuffle::ShuffleConf;
 use crate::blocks::store::StoreSettings;
@@ -101,7 +101,7 @@ const CHECKS: [Check; 9] = [
     },
     |conf| {
         Codec::of(&declared::MAP_STATUS_CODEC, conf)?;
-        Kryo::of_serializer(conf)?;
+        kryo::form_of_serializer(conf)?;
         Ok(())
     },
     |conf| {

@@ -16,6 +16,7 @@ use wire::task_description::TaskDescription;
 use super::super::events::{Input, TaskHeader};
 use super::super::registered::RegisteredExecutor;
 use super::LOG;
+use crate::blocks::kryo::map_status;
 use crate::cancel::Cancellation;
 use crate::config::LaneName;
 use crate::task::accumulators::{MetricIds, python_accumulator};
@@ -302,7 +303,7 @@ impl Work {
             let value = match finished.value {
                 TaskValue::Result(bytes) => bytes,
                 TaskValue::MapStatus(status) => match native.kryo {
-                    Some(kryo) => kryo.map_status(&status, &executor.driver.version),
+                    Some(form) => map_status(form, &status, &executor.driver.version),
                     None => status
                         .encode(catalog, &executor.driver.version)
                         .map_err(TaskError::spark)?,

@@ -25,7 +25,7 @@ use super::inbound::no_lane_for;
 use super::metrics_peaks::{MetricsPeaks, PoolMemory};
 use super::registered::RegisteredExecutor;
 use crate::blocks::broadcast::{TorrentBroadcastRef, java_byte_array};
-use crate::blocks::kryo::Kryo;
+use crate::blocks::kryo;
 use crate::blocks::{BlockEnv, BlockPlane};
 use crate::cancel::Cancellation;
 use crate::config::{LaneName, MemorySettings, SettingError, Settings, declared};
@@ -38,6 +38,7 @@ use crate::task::{
     Assembly, DecodedTask, Lane, LaneParts, StageBinary, TaskContext, TaskMetrics, TaskObject,
     Verifier,
 };
+use javaser::kryo::KryoForm;
 
 pub(super) use attempt::NativeAttempt;
 
@@ -74,7 +75,7 @@ pub(super) struct NativeTasks {
     memory: MemorySettings,
     pub(super) limits: ResultLimits,
     /// Set if `spark.serializer` is Kryo.
-    pub(super) kryo: Option<Kryo>,
+    pub(super) kryo: Option<KryoForm>,
     /// Decoded stages by the id of their broadcast.
     pub(super) stages: Mutex<LruCache<i64, StageCell>>,
 }
@@ -94,7 +95,7 @@ impl NativeTasks {
         let properties = Arc::clone(&env.properties);
         let runtime = env.runtime.clone();
         let count = env.version.executor_metrics;
-        let kryo = Kryo::of_serializer(&properties)?;
+        let kryo = kryo::form_of_serializer(&properties)?;
         let systems = Arc::new(FileSystems::new(
             runtime.clone(),
             Arc::clone(&properties),

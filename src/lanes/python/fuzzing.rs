@@ -8,10 +8,10 @@ use std::sync::Arc;
 use javaser::Limits;
 
 use super::plan::{RddKind, StagePlan, bind};
-use crate::blocks::kryo::Kryo;
 use crate::python::BroadcastFile;
 use crate::python::function_of_rdd;
 use crate::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskObject};
+use javaser::kryo::KryoForm;
 
 #[derive(Debug)]
 struct NoFile;
@@ -45,7 +45,7 @@ pub fn python_stage(data: &[u8]) {
         let _ = task.serialized_task_metrics();
         let stage = Arc::new(stage);
         let task = DecodedTask { task, stage };
-        for kryo in [None, Some(Kryo::default())] {
+        for kryo in [None, Some(KryoForm::default())] {
             let _ = bind(&plan.rdd, &task, task.task.partition, kryo);
         }
     }

@@ -13,13 +13,14 @@ use super::result::ResultFormat;
 use super::services::{ExecutorServices, PythonParts};
 use crate::blocks::LocalDirs;
 use crate::blocks::codec::Codec;
-use crate::blocks::kryo::Kryo;
+use crate::blocks::kryo;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
 use crate::python::worker::PythonWorkers;
 use crate::task::{
     DecodedTask, OtherLane, PickledRdd, PickledSource, StageBinary, TaskContext, TaskError,
     TaskValue,
 };
+use javaser::kryo::KryoForm;
 
 /// The lane of PySpark's RDDs.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub(super) struct PythonRules {
     /// Python's processes; tests of plans have none.
     pub(super) workers: Option<PythonWorkers>,
     /// Set if `spark.serializer` is Kryo.
-    pub(super) kryo: Option<Kryo>,
+    pub(super) kryo: Option<KryoForm>,
 }
 
 impl PythonRules {
@@ -105,7 +106,7 @@ impl PythonLane {
     ) -> Result<Self, SettingError> {
         let workers = Some(parts.workers.clone());
         let local_dirs = Some(Arc::clone(&parts.local_dirs));
-        let kryo = Kryo::from_conf(properties)?;
+        let kryo = kryo::form_of_conf(properties)?;
         let checkpoints = match properties.switch(&declared::CHECKPOINT_COMPRESS)? {
             true => Some(Codec::from_conf(properties)?),
             false => None,
@@ -120,7 +121,7 @@ impl PythonLane {
     fn with_services(
         services: Arc<dyn Services>,
         properties: &SparkProperties,
-        kryo: Kryo,
+        kryo: KryoForm,
     ) -> Self {
         let serializer = properties.text(&declared::SERIALIZER);
         let results = match serializer.as_str() {

@@ -16,7 +16,7 @@ use super::plan::{Key, ShuffleInput, ShuffleOutput};
 use crate::blocks::LocalDirs;
 use crate::blocks::broadcast::{Broadcasts, TorrentBroadcastRef};
 use crate::blocks::codec::Codec;
-use crate::blocks::kryo::{Kryo, KryoError, KryoReader, KryoValue};
+use crate::blocks::kryo::{KryoError, KryoReader, KryoValue};
 use crate::blocks::metrics::ShuffleReadMetrics;
 use crate::blocks::shuffle::{ReadRange, Shuffle};
 use crate::blocks::store::{BlockManager, CacheRequest, Cached};
@@ -24,6 +24,7 @@ use crate::files::{FileSystems, HadoopConf};
 use crate::python::worker::PythonWorkers;
 use crate::python::{Element, Elements, FetchedFile, PythonFunction, function_of_rdd};
 use crate::task::{StageBinary, TaskContext, TaskError, TaskMetrics};
+use javaser::kryo::KryoForm;
 
 /// Longest value in a shuffle or cached block that is believed.
 const MAX_VALUE: usize = i32::MAX as usize;
@@ -52,7 +53,7 @@ pub struct PythonParts {
 #[derive(Debug)]
 pub(super) struct ExecutorServices {
     parts: PythonParts,
-    kryo: Kryo,
+    kryo: KryoForm,
     checkpoints: Option<Codec>,
     limits: Limits,
     confs: Mutex<HashMap<i64, Arc<HadoopConf>>>,
@@ -65,7 +66,7 @@ struct Functions(Mutex<HashMap<NodeId, Arc<PythonFunction>>>);
 impl ExecutorServices {
     pub(super) fn new(
         parts: PythonParts,
-        kryo: Kryo,
+        kryo: KryoForm,
         checkpoints: Option<Codec>,
         limits: Limits,
     ) -> Self {
@@ -139,7 +140,7 @@ impl Services for ExecutorServices {
                 let reader = match &mut records {
                     Some(reader) => reader,
                     None => match blocks.next()? {
-                        Ok(stream) => records.insert(kryo.reader(stream, MAX_VALUE)),
+                        Ok(stream) => records.insert(KryoReader::new(kryo, stream, MAX_VALUE)),
                         Err(error) => return Some(Err(error.into())),
                     },
                 };
@@ -299,11 +300,11 @@ fn record<R: Read>(reader: &mut KryoReader<R>) -> Result<Option<Element>, TaskEr
 
 /// The elements in a cached block, counted as the task's input if they are.
 fn elements(
-    kryo: Kryo,
+    kryo: KryoForm,
     block: impl Read + Send + 'static,
     count: Option<Arc<TaskMetrics>>,
 ) -> Elements<'static> {
-    let mut reader = kryo.reader(block, MAX_VALUE);
+    let mut reader = KryoReader::new(kryo, block, MAX_VALUE);
     let mut done = false;
     Box::new(std::iter::from_fn(move || {
         if done {

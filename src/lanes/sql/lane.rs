@@ -28,7 +28,7 @@ use super::sql_metrics::SqlMetrics;
 use super::verify::{Attempts, Rules};
 use crate::blocks::broadcast::Broadcasts;
 use crate::blocks::codec::Codec;
-use crate::blocks::kryo::Kryo;
+use crate::blocks::kryo;
 use crate::blocks::shuffle::Shuffle;
 use crate::blocks::store::BlockManager;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
@@ -166,7 +166,7 @@ impl SqlLane {
             engine: OnceLock::new(),
             verifier,
             codec: Codec::from_conf(properties)?,
-            format: match Kryo::of_serializer(properties)? {
+            format: match kryo::form_of_serializer(properties)? {
                 Some(kryo) => ResultFormat::Kryo(kryo),
                 None => ResultFormat::Java,
             },

@@ -4,11 +4,10 @@ use catalyst::CollectResult;
 use datafusion_common::Result;
 use exec::KeySample;
 use javaser::Catalog;
+use javaser::kryo::KryoGraph;
 use rows::error::bail_out;
 use rows::written::Written;
 use rows::{KryoForm, Serializer, result};
-
-use crate::blocks::kryo::{Kryo, KryoGraph};
 
 const INTERNAL_ROWS: &str = "[Lorg.apache.spark.sql.catalyst.InternalRow;";
 const LIST: &str = "scala.collection.immutable.$colon$colon";
@@ -21,7 +20,7 @@ pub(super) enum ResultFormat {
     /// `JavaSerializer`
     Java,
     /// `KryoSerializer`
-    Kryo(Kryo),
+    Kryo(KryoForm),
 }
 
 impl ResultFormat {
@@ -29,10 +28,7 @@ impl ResultFormat {
     pub(super) fn serializer(self) -> Serializer {
         match self {
             Self::Java => Serializer::Java,
-            Self::Kryo(kryo) => Serializer::Kryo(KryoForm {
-                fixed_width: kryo.fixed_width,
-                references: kryo.references,
-            }),
+            Self::Kryo(kryo) => Serializer::Kryo(kryo),
         }
     }
 
@@ -243,7 +239,7 @@ mod tests {
         .concat();
         let expected = include_str!("fixtures/kryo-results.txt");
         for (name, fixed_width, references) in FORMS {
-            let format = ResultFormat::Kryo(Kryo {
+            let format = ResultFormat::Kryo(KryoForm {
                 fixed_width,
                 references,
             });

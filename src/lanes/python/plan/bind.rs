@@ -6,9 +6,10 @@ use std::sync::Arc;
 use javaser::arena::{Graph, NodeId, Value};
 
 use super::{RddIndex, RddKind, RddPlan, Shape, Step, bytes_of, hadoop, simple};
-use crate::blocks::kryo::Kryo;
+use crate::blocks::kryo::KryoReader;
 use crate::python::Element;
 use crate::task::DecodedTask;
+use javaser::kryo::KryoForm;
 
 /// Bytes before the elements in [`Binder::own_data`].
 const OWN_HEADER: usize = 12;
@@ -19,7 +20,7 @@ pub(in super::super) fn bind(
     plan: &RddPlan,
     task: &DecodedTask,
     partition: NodeId,
-    kryo: Option<Kryo>,
+    kryo: Option<KryoForm>,
 ) -> Result<Arc<Step>, String> {
     let binder = Binder {
         plan,
@@ -34,7 +35,7 @@ struct Binder<'a> {
     plan: &'a RddPlan,
     task: &'a DecodedTask,
     graph: &'a Graph,
-    kryo: Option<Kryo>,
+    kryo: Option<KryoForm>,
 }
 
 impl Binder<'_> {
@@ -148,8 +149,7 @@ impl Binder<'_> {
         self.expect(partition, "ParallelCollectionPartition")?;
         if let (Some(kryo), Some(own)) = (self.kryo, self.own_data(partition)) {
             let values = own.get(OWN_HEADER..).unwrap_or_default();
-            let values = kryo
-                .reader(values, values.len())
+            let values = KryoReader::new(kryo, values, values.len())
                 .read_wrapped_byte_arrays()
                 .map_err(|_| "a collection of other elements")?;
             return Ok(values.into_iter().map(Element::Bytes).collect());

@@ -1,20 +1,20 @@
 //! Result values as `KryoSerializer` writes them.
 
 use super::take;
-use crate::blocks::kryo::{Kryo, KryoGraph};
 use crate::cancel::Cancellation;
 use crate::python::{Element, Elements};
 use crate::task::TaskError;
+use javaser::kryo::{KryoForm, KryoGraph};
 
 /// A `java.lang.Long`.
-pub(super) fn long(kryo: Kryo, value: i64) -> Vec<u8> {
+pub(super) fn long(kryo: KryoForm, value: i64) -> Vec<u8> {
     let mut out = Vec::new();
     kryo.write_long(&mut out, value);
     out
 }
 
 /// `()`, a `scala.runtime.BoxedUnit`.
-pub(super) fn unit(kryo: Kryo) -> Vec<u8> {
+pub(super) fn unit(kryo: KryoForm) -> Vec<u8> {
     let mut graph = KryoGraph::new(kryo);
     graph.object("scala.runtime.BoxedUnit");
     graph.finish()
@@ -39,7 +39,7 @@ const ARRAYS: [(&str, Of); 4] = [
 
 /// See [`super::ResultFormat::array`].
 pub(super) fn array(
-    kryo: Kryo,
+    kryo: KryoForm,
     class: &str,
     limit: Option<usize>,
     elements: Elements<'_>,
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Kryo = Kryo {
+    const PLAIN: KryoForm = KryoForm {
         fixed_width: true,
         references: false,
     };
@@ -105,7 +105,7 @@ mod tests {
         Element::Text(Bytes::from_static(value.as_bytes()))
     }
 
-    fn written(kryo: Kryo, class: &str, elements: Vec<Element>) -> Result<String, TaskError> {
+    fn written(kryo: KryoForm, class: &str, elements: Vec<Element>) -> Result<String, TaskError> {
         let elements: Elements<'_> = Box::new(elements.into_iter().map(Ok));
         let out = array(kryo, class, None, elements, &Cancellation::default())?;
         // Behind the class's name and the number of elements, all of five bytes.
@@ -119,7 +119,7 @@ mod tests {
     /// Element by element what Spark's own serializer writes.
     #[test]
     fn arrays_are_as_spark_writes_them() {
-        let with = Kryo::default();
+        let with = KryoForm::default();
         let batches = || vec![bytes(&[1]), Element::Null, bytes(&[1, 2, 3])];
         assert_eq!(
             written(with, "[[B", batches()).unwrap(),
@@ -179,7 +179,7 @@ mod tests {
             ]
         );
         assert_eq!(out.len(), 10 + 200);
-        assert_eq!(long(Kryo::default(), 5), [9, 5, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(long(KryoForm::default(), 5), [9, 5, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(unit(PLAIN), *b"\x01\0scala.runtime.BoxedUni\xf4");
     }
 

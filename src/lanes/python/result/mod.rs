@@ -5,10 +5,10 @@ mod kryo;
 
 use javaser::Catalog;
 
-use crate::blocks::kryo::Kryo;
 use crate::cancel::Cancellation;
 use crate::python::{Element, Elements};
 use crate::task::TaskError;
+use javaser::kryo::KryoForm;
 
 /// Longest array that Java can have.
 const MAX_ELEMENTS: i32 = i32::MAX - 8;
@@ -19,7 +19,7 @@ pub(super) enum ResultFormat {
     /// `JavaSerializer`
     Java,
     /// `KryoSerializer`
-    Kryo(Kryo),
+    Kryo(KryoForm),
 }
 
 impl ResultFormat {
