@@ -356,9 +356,10 @@ def record_lines():
 
 
 def cached_batches():
+    forms = {"kryo-3.5.9-fixed": 0, "kryo-3.5.9-least": 1, "kryo-4.3.0-fixed": 2, "kryo-4.3.0-variable": 3}
     for block in (fuzz.parent / "crates/rows/src/cached/fixtures").glob("*.bin"):
         for first in range(12):
-            seed("cached_batches", bytes([first]) + block.read_bytes(), largest=32768)
+            seed("cached_batches", bytes([forms.get(block.stem, 4) << 4 | first]) + block.read_bytes(), largest=32768)
 
 
 def kryo_rows():

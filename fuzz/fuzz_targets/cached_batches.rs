@@ -2,7 +2,8 @@
 #![no_main]
 
 use catalyst::{DataType, Decimal};
-use rows::cached::{CachedBatchDecoder, CachedBatchReader};
+use rows::KryoForm;
+use rows::cached::{CachedBatchDecoder, CachedBatchFormat, CachedBatchReader};
 
 firesteel_fuzz::target!(|data: &[u8]| {
     let decimal = |precision| DataType::Decimal(Decimal { precision, scale: 2 });
@@ -30,7 +31,19 @@ firesteel_fuzz::target!(|data: &[u8]| {
     ];
     let mut types = all.to_vec();
     types.rotate_left(usize::from(*first) % all.len());
-    let mut reader = CachedBatchReader::new(stream, Some(&types));
+    let form = |fixed_width, references| KryoForm {
+        fixed_width,
+        references,
+    };
+    // And how its batches are kept.
+    let format = match first >> 4 {
+        0 => CachedBatchFormat::kryo(form(true, true), false),
+        1 => CachedBatchFormat::kryo(form(false, false), false),
+        2 => CachedBatchFormat::kryo(form(true, true), true),
+        3 => CachedBatchFormat::kryo(form(false, true), true),
+        _ => CachedBatchFormat::java(),
+    };
+    let mut reader = CachedBatchReader::new(format, stream, &types, true);
     let places: Vec<_> = (0..types.len()).collect();
     let decoder = CachedBatchDecoder::new(&types, &places, 10_000).expect("known types");
     while let Ok(Some(batch)) = reader.next_batch() {

@@ -63,6 +63,7 @@ fn kryo(version: &'static str) {
     let settings = [
         "spark.serializer=org.apache.spark.serializer.KryoSerializer",
         "spark.task.maxDirectResultSize=64k",
+        "spark.locality.wait=0",
         // Statuses of both forms, some in broadcasts.
         "spark.shuffle.minNumPartitionsToHighlyCompress=5",
         "spark.shuffle.accurateBlockThreshold=2k",
@@ -87,7 +88,11 @@ fn kryo(version: &'static str) {
     );
     let mut native = hold.add_executor(&distribution, &testkit::firesteel(), "1", &[]);
     assert_eq!(vec![hold.ask(json!({"do": "results"}))], expected);
-    assert_eq!(hold.ask(json!({"do": "exchange"})), json!([]));
+    let nothing_wrong = json!([]);
+    assert_eq!(hold.ask(json!({"do": "exchange"})), nothing_wrong);
+    // Each keeps batches that the other one reads.
+    let _plain = hold.add_executor(&distribution, &testkit::jdk(), "2", &["1"]);
+    assert_eq!(hold.ask(json!({"do": "cached_table"})), nothing_wrong);
     let counted = hold.executor("1");
     hold.ask(json!({"do": "stop"}));
     assert_eq!(native.exit_code(20), 0, "{}", native.log());

@@ -38,6 +38,22 @@ const VERIFIED: Application = Application {
     ..CACHED
 };
 
+/// Whose batches `KryoSerializer` writes.
+const KRYO: Application = Application {
+    name: "sql-cached-kryo",
+    arguments: |_, work| [interpreted(), kryo(), job(work)].concat(),
+    ..CACHED
+};
+
+fn kryo() -> Vec<String> {
+    [
+        "--conf",
+        "spark.serializer=org.apache.spark.serializer.KryoSerializer",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
 fn verified() -> Vec<String> {
     ["--conf", "spark.firesteel.verify=both"]
         .map(str::to_owned)
@@ -78,6 +94,18 @@ fn generated(version: &'static str) {
 }
 
 each_version!(so_they_do_as_columns_of_generated_code, super::generated);
+
+fn with_kryo(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST]) {
+        return;
+    }
+    let Some(outcome) = equal_sides(&CACHED, &KRYO, version) else {
+        return;
+    };
+    check(&outcome, version, 450);
+}
+
+each_version!(so_they_do_with_kryo, super::with_kryo);
 
 fn both_lanes(version: &'static str) {
     if !places::asked_for(version, &[OLDEST]) {

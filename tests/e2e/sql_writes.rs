@@ -83,10 +83,9 @@ fn job(work: &Path) -> Vec<String> {
 }
 
 /// What else is left to the JVM under Kryo.
-const OF_KRYO: [&str; 3] = [
+const OF_KRYO: [&str; 2] = [
     "ParallelCollectionPartition without values",
     "SchemaMergeUtils$::mergeSchemasInParallel",
-    "cached tables with spark.serializer",
 ];
 
 fn check(outcome: &Outcome, version: &str, also: &[&str], least: u64) {

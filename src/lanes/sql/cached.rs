@@ -6,11 +6,11 @@ use catalyst::{CachedTable, CachedTableCounters, DataType};
 use datafusion_common::{DataFusionError, Result};
 use exec::{CachedBatches, MakeBatches};
 use javaser::arena::{Graph, NodeId, Value};
-use javaser::stream::HEADER;
 use javaser::types::Raw;
 use javaser::{Catalog, Error};
 use parking_lot::Mutex;
-use rows::cached::{CachedBatch, CachedBatchReader, write_batch};
+use rows::Serializer;
+use rows::cached::{CachedBatch, CachedBatchFormat, CachedBatchReader};
 use rows::error::{RunError, bail_out};
 use rows::result::keyed_pair;
 use wire::ids::{BlockId, StorageLevel};
@@ -51,7 +51,7 @@ impl From<StoreError> for TableError {
 #[derive(Debug)]
 struct TableError(DataFusionError);
 
-/// A batch with its bytes as a Java object.
+/// A batch with its bytes as an object.
 type Record = (CachedBatch, Vec<u8>);
 
 /// Gives the batches of a partition, and keeps them if they are made here and `kept` says so.
@@ -59,6 +59,7 @@ pub(super) fn batches(
     store: &BlockManager,
     (table, types, partition): (&CachedTable, &[DataType], i32),
     statistics: bool,
+    serializer: Serializer,
     made: Option<&MadeTables>,
     make: MakeBatches,
     context: &Arc<TaskContext>,
@@ -68,9 +69,10 @@ pub(super) fn batches(
         split_index: partition,
     };
     let types: Arc<[DataType]> = types.into();
+    let catalog = Arc::clone(&context.blocks.catalog);
+    let format = CachedBatchFormat::new(serializer, &catalog);
     let read = |block: BlockReader| {
-        let types = statistics.then_some(&*types);
-        let mut reader = CachedBatchReader::new(block, types);
+        let mut reader = CachedBatchReader::new(format, block, &types, statistics);
         std::iter::from_fn(move || reader.next_batch().transpose())
     };
     let found = |block: BlockReader| {
@@ -92,11 +94,10 @@ pub(super) fn batches(
         id,
         level: StorageLevel { flags, replication },
         class_tag: CLASS_TAG,
-        header: &HEADER,
+        header: format.header(),
         task_id: context.task_attempt_id,
         cancellation: &context.cancellation,
     };
-    let catalog = Arc::clone(&context.blocks.catalog);
     let written = {
         let types = Arc::clone(&types);
         let counted = made.new_of(table, partition);
@@ -110,7 +111,7 @@ pub(super) fn batches(
                 let record = batch.and_then(|batch| {
                     counted.lock().count(&batch);
                     let mut bytes = Vec::new();
-                    write_batch(&catalog, &batch, &types, &mut bytes)?;
+                    format.write(&catalog, &batch, &types, &mut bytes)?;
                     Ok((batch, bytes))
                 });
                 Some(record.map_err(TableError))

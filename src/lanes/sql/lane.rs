@@ -338,9 +338,6 @@ impl Shared {
     ) -> Result<JudgedStage, String> {
         let native = NativeStage::new(Arc::new(stage)).map_err(|why| why.to_string())?;
         let stage = native.stage();
-        if has_cached(&stage.root) {
-            self.check_format("cached tables")?;
-        }
         let python = Functions::read(&stage.root, &binary.graph, &self.parts)?;
         python.check(description, &self.parts)?;
         let mut pickled = HashMap::new();
@@ -359,11 +356,4 @@ impl Shared {
             pickled,
         })
     }
-}
-
-/// Whether a cached table is read or made.
-fn has_cached(operator: &Operator) -> bool {
-    // The operators are as deep as the decoder lets them be.
-    matches!(operator.kind, OperatorKind::InMemoryTableScan(_))
-        || operator.children().any(has_cached)
 }

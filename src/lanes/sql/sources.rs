@@ -269,7 +269,8 @@ impl Sources for TaskSources {
         };
         let store = &self.lane.parts.store;
         let of = (table, types, partition);
-        cached::batches(store, of, statistics, made, make, &self.context)
+        let serializer = self.lane.format.serializer();
+        cached::batches(store, of, statistics, serializer, made, make, &self.context)
     }
 
     fn arrow_session(&self) -> Result<ArrowSession> {

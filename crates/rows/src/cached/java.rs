@@ -1,35 +1,28 @@
 //! Batches as Java objects: what `JavaSerializer` makes of a partition of a cached table.
 
-use std::io::Read;
-
 use catalyst::{DataType, Decimal, Literal, MAX_LONG_DIGITS, literals_of_row};
 use datafusion_common::Result;
 use javaser::arena::{Graph, NodeId, Value};
 use javaser::stream::{HEADER, TC_RESET};
 use javaser::{Catalog, Error, Limits};
 
+use super::stream::MAX_TOGETHER;
 use super::{CachedBatch, ColumnStatistics};
-use crate::error::{bail_out, source_error};
+use crate::error::bail_out;
 use crate::result::Writer;
 
-const BATCH: &str = "org.apache.spark.sql.execution.columnar.DefaultCachedBatch";
-const ROW: &str = "org.apache.spark.sql.catalyst.expressions.GenericInternalRow";
+pub(super) const BATCH: &str = "org.apache.spark.sql.execution.columnar.DefaultCachedBatch";
+pub(super) const ROW: &str = "org.apache.spark.sql.catalyst.expressions.GenericInternalRow";
 
 /// Values of each column in the row of statistics.
-const STATISTICS: usize = 5;
-
-/// Bytes that are read at once at least.
-const CHUNK: usize = 64 << 10;
-
-/// Bytes of batches that are read together at most. Spark forgets handles after 100 objects, we after each.
-const MAX_TOGETHER: usize = 1 << 30;
+pub(super) const STATISTICS: usize = 5;
 
 /// Appends a batch to the stream of a partition's batches, behind its header or other batches. Handles are forgotten
 /// after it, so that batches can be read one by one. `types` are the columns'.
 ///
 /// # Errors
 /// Bail-out: classes of Spark are missing or not as expected.
-pub fn write_batch(
+pub(super) fn write_batch(
     catalog: &Catalog,
     batch: &CachedBatch,
     types: &[DataType],
@@ -154,92 +147,33 @@ fn big_decimal(
     writer.object("scala.math.BigDecimal", &scala)
 }
 
-/// Reads the batches of a partition.
-#[derive(Debug)]
-pub struct CachedBatchReader<R> {
-    stream: R,
-    /// Types of the columns, if statistics are wanted.
-    types: Option<Box<[DataType]>>,
-    /// What was read and not looked at, behind a header.
-    bytes: Vec<u8>,
+/// Batches of the first objects, up to where handles are forgotten or up to the end, and how many bytes they take;
+/// `None` if they are not complete, which they must be if nothing else comes.
+///
+/// # Errors
+/// Bail-out: there is something else than batches.
+pub(super) fn read_batches(
+    bytes: &[u8],
+    types: Option<&[DataType]>,
     ended: bool,
-    /// The batches of the last piece, in the order from the last to the first.
-    batches: Vec<CachedBatch>,
-}
-
-impl<R: Read> CachedBatchReader<R> {
-    /// For a partition's stream of objects. Statistics are read if `types`, those of all columns, are told.
-    pub fn new(stream: R, types: Option<&[DataType]>) -> Self {
-        Self {
-            stream,
-            types: types.map(Into::into),
-            bytes: Vec::new(),
-            ended: false,
-            batches: Vec::new(),
-        }
-    }
-
-    /// The next batch; `None` after the last.
-    ///
-    /// # Errors
-    /// The stream fails; bail-out: it has something else than batches.
-    pub fn next_batch(&mut self) -> Result<Option<CachedBatch>> {
-        loop {
-            if let Some(batch) = self.batches.pop() {
-                return Ok(Some(batch));
-            }
-            if self.ended && self.bytes.len() <= HEADER.len() {
-                return Ok(None);
-            }
-            let (graph, used) = self.piece()?;
-            let batches = graph.root_values().map(|root| {
-                let batch = read_batch(&graph, root, self.types.as_deref());
-                batch.ok_or_else(|| bail_out("a cached block with other objects than batches"))
-            });
-            self.batches = batches.collect::<Result<_>>()?;
-            self.batches.reverse();
-            // The header stays for what comes next.
-            let rest = self.bytes.split_off(used);
-            self.bytes.truncate(HEADER.len());
-            self.bytes.extend(rest);
-        }
-    }
-
-    /// Objects up to where handles are forgotten, or all that are left, and how many bytes they take.
-    fn piece(&mut self) -> Result<(Graph, usize)> {
-        let limits = Limits {
-            max_total: MAX_TOGETHER,
-            max_array_len: MAX_TOGETHER,
-            ..Limits::default()
-        };
-        let unreadable = |why: Error| bail_out(format!("a cached block: {}", why.code()));
-        loop {
-            if self.bytes.len() > HEADER.len() {
-                match Graph::parse_to_reset(&self.bytes, &limits) {
-                    Ok((graph, Some(used))) => return Ok((graph, used)),
-                    Ok((graph, None)) if self.ended => return Ok((graph, self.bytes.len())),
-                    Ok(_) => {}
-                    Err(Error::Truncated { .. }) if !self.ended => {}
-                    Err(why) => return Err(unreadable(why)),
-                }
-            } else if self.ended {
-                return Ok((Graph::default(), self.bytes.len()));
-            }
-            self.fill()?;
-        }
-    }
-
-    /// Reads as much as there is already, so that what is looked at again and again grows fast.
-    fn fill(&mut self) -> Result<()> {
-        let wanted = self.bytes.len().max(CHUNK);
-        if self.bytes.len() + wanted > MAX_TOGETHER {
-            return Err(bail_out("cached batches of more than 1 GiB together"));
-        }
-        let mut part = self.stream.by_ref().take(wanted as u64);
-        let read = part.read_to_end(&mut self.bytes).map_err(source_error)?;
-        self.ended = read < wanted;
-        Ok(())
-    }
+) -> Result<Option<(Vec<CachedBatch>, usize)>> {
+    let limits = Limits {
+        max_total: MAX_TOGETHER,
+        max_array_len: MAX_TOGETHER,
+        ..Limits::default()
+    };
+    let (graph, used) = match Graph::parse_to_reset(bytes, &limits) {
+        Ok((graph, Some(used))) => (graph, used),
+        Ok((graph, None)) if ended => (graph, bytes.len()),
+        Ok(_) => return Ok(None),
+        Err(Error::Truncated { .. }) if !ended => return Ok(None),
+        Err(why) => return Err(bail_out(format!("a cached block: {}", why.code()))),
+    };
+    let batches = graph.root_values().map(|root| {
+        let batch = read_batch(&graph, root, types);
+        batch.ok_or_else(|| bail_out("a cached block with other objects than batches"))
+    });
+    Ok(Some((batches.collect::<Result<_>>()?, used)))
 }
 
 fn read_batch(graph: &Graph, value: Value, types: Option<&[DataType]>) -> Option<CachedBatch> {
@@ -269,7 +203,11 @@ fn read_statistics(
 ) -> Option<Vec<ColumnStatistics>> {
     let all: Vec<_> = types.iter().flat_map(ColumnStatistics::types).collect();
     let values = literals_of_row(graph, row, &all).ok()?;
-    let columns = values.as_chunks::<STATISTICS>().0;
+    statistics_of(values.as_chunks::<STATISTICS>().0)
+}
+
+/// Statistics of columns from their values.
+pub(super) fn statistics_of(columns: &[[Literal; STATISTICS]]) -> Option<Vec<ColumnStatistics>> {
     let column = |values: &[Literal; STATISTICS]| match values {
         [
             lower,

@@ -20,6 +20,8 @@ mod column;
 mod compression;
 mod decode;
 mod java;
+mod kryo;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +32,7 @@ use crate::layout::{Column, Slot};
 
 pub use build::CachedBatchBuilder;
 pub use decode::CachedBatchDecoder;
-pub use java::{CachedBatchReader, write_batch};
+pub use stream::{CachedBatchFormat, CachedBatchReader};
 
 /// A `DefaultCachedBatch`.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,6 +7,9 @@ use arrow::array::{
 };
 use arrow::datatypes::Int32Type;
 use catalyst::{DataType, Decimal, Literal, StructField};
+use datafusion_common::Result;
+use javaser::Catalog;
+use javaser::kryo::KryoForm;
 
 use super::*;
 use crate::RowEncoder;
@@ -311,7 +314,7 @@ fn types_of_spark() -> Vec<DataType> {
 fn batches_are_those_that_spark_makes() {
     let types = types_of_spark();
     for (version, stream) in OF_SPARK {
-        let mut reader = CachedBatchReader::new(stream, Some(&types));
+        let mut reader = CachedBatchReader::new(CachedBatchFormat::java(), stream, &types, true);
         let places: Vec<_> = (0..types.len()).collect();
         let decoder = CachedBatchDecoder::new(&types, &places, 25).unwrap();
         let mut encoder = RowEncoder::new(&types).unwrap();
@@ -342,7 +345,8 @@ fn batches_are_those_that_spark_makes() {
 #[test]
 fn streams_end_where_they_may() {
     let read = |stream: &[u8]| {
-        let mut reader = CachedBatchReader::new(stream, None);
+        let mut reader =
+            CachedBatchReader::new(CachedBatchFormat::java(), stream, &types_of_spark(), false);
         let mut batches = 0;
         while let Some(batch) = reader.next_batch().ok()? {
             assert!(batch.statistics.is_empty());
@@ -361,4 +365,65 @@ fn streams_end_where_they_may() {
     let reset = [stream, &[0x79]].concat();
     assert_eq!(read(&[&reset[..], &reset[4..]].concat()), Some(6));
     assert_eq!(read(&[stream, &[0x74, 0, 1, b'x']].concat()), None);
+}
+
+fn all(format: CachedBatchFormat, stream: &[u8], types: &[DataType]) -> Result<Vec<CachedBatch>> {
+    let mut reader = CachedBatchReader::new(format, stream, types, true);
+    let mut batches = Vec::new();
+    while let Some(batch) = reader.next_batch()? {
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
+/// The same partitions, as Spark wrote them under Kryo.
+#[test]
+fn under_kryo_batches_are_those_that_spark_keeps() {
+    let types = types_of_spark();
+    let kryo = |fixed_width, references, of_itself| {
+        let form = KryoForm {
+            fixed_width,
+            references,
+        };
+        CachedBatchFormat::kryo(form, of_itself)
+    };
+    let [old, new] =
+        OF_SPARK.map(|(_, stream)| all(CachedBatchFormat::java(), stream, &types).unwrap());
+    assert_eq!(old.len(), 3);
+    for (expected, format, stream) in [
+        (
+            &old,
+            kryo(true, true, false),
+            &include_bytes!("fixtures/kryo-3.5.9-fixed.bin")[..],
+        ),
+        (
+            &old,
+            kryo(false, false, false),
+            include_bytes!("fixtures/kryo-3.5.9-least.bin"),
+        ),
+        (
+            &new,
+            kryo(true, true, true),
+            include_bytes!("fixtures/kryo-4.3.0-fixed.bin"),
+        ),
+        (
+            &new,
+            kryo(false, true, true),
+            include_bytes!("fixtures/kryo-4.3.0-variable.bin"),
+        ),
+    ] {
+        assert_eq!(&all(format, stream, &types).unwrap(), expected);
+        assert!(all(format, &[stream, &[7]].concat(), &types).is_err());
+        for length in (1..stream.len()).step_by(97) {
+            let cut = all(format, &stream[..length], &types);
+            assert!(cut.is_err(), "{length}");
+        }
+        // Ours have names where Spark has numbers, and no references.
+        let mut written = Vec::new();
+        for batch in expected {
+            let catalog = Catalog::from_class_path(&[]).unwrap();
+            format.write(&catalog, batch, &types, &mut written).unwrap();
+        }
+        assert_eq!(&all(format, &written, &types).unwrap(), expected);
+    }
 }
