@@ -88,7 +88,7 @@ fn random(version: &'static str) {
         return;
     }
     if let Some(outcome) = both_sides(&RANDOM, version) {
-        check(&outcome, version, &[]);
+        check(&outcome, version);
     }
 }
 
@@ -97,22 +97,13 @@ fn with_kryo(version: &'static str) {
         return;
     }
     if let Some(outcome) = equal_sides(&RANDOM, &KRYO, version) {
-        // Relations of one row.
-        check(
-            &outcome,
-            version,
-            &["ParallelCollectionPartition without values"],
-        );
+        check(&outcome, version);
     }
 }
 
-fn check(outcome: &Outcome, version: &str, more: &'static [&'static str]) {
+fn check(outcome: &Outcome, version: &str) {
     let reports = reports(outcome, version);
-    let known = [
-        Reason::Whole(&[UNKNOWN_COLUMNS]),
-        Reason::Whole(more),
-        Reason::Part(&NOT_NATIVE),
-    ];
+    let known = [Reason::Whole(&[UNKNOWN_COLUMNS]), Reason::Part(&NOT_NATIVE)];
     check_reasons(&reports, Report::left_native, &known);
     let tasks = ended(&reports, "sql");
     assert!(

@@ -297,6 +297,25 @@ def complex_texts():
     return [f"cast({of} as string)" for of in SHOWN] + [f"try_cast({of} as string)" for of in SHOWN[::3]] + [f"length(cast({of} as string))" for of in SHOWN[:4]] + ["concat(cast(array(s) as string), ' ', cast(map(id, i32) as string))"]
 
 
+# Arrays, maps and structs, and the types that they are cast to.
+SHAPES = [("array(small, i32, null)", ["array<bigint>", "array<double>", "array<float>", "array<string>", "array<boolean>", "array<decimal(20,3)>"]), ("if(b, array(small, null), null)", ["array<tinyint>", "array<string>", "array<timestamp>"]),
+          ("array(array(small, null), null, array())", ["array<array<string>>", "array<array<bigint>>"]), ("array(d15, null, d15b)", ["array<decimal(30,5)>", "array<double>", "array<string>"]), ("array(dt, null, dt2)", ["array<string>", "array<timestamp_ntz>"]),
+          ("array(cast(small as string), null, '7')", ["array<int>", "array<double>", "array<decimal(5,1)>", "array<binary>"]), ("array(b, null, b2)", ["array<int>", "array<string>"]), ("array(ts, null)", ["array<date>", "array<timestamp_ntz>"]), ("array()", ["array<int>"]),
+          ("map(id, small, -id - 1, null)", ["map<bigint,string>", "map<string,double>", "map<int,decimal(9,1)>"]), ("if(b2, map('a', array(small)), map())", ["map<string,array<bigint>>", "map<binary,array<string>>"]), ("map(dt, s)", ["map<string,binary>"]),
+          ("named_struct('a', i32, 'b', s)", ["struct<x:bigint,y:binary>", "struct<a:string,b:string>"]), ("if(b, named_struct('a', small, 'b', array(dt, null)), null)", ["struct<a:tinyint,b:array<string>>", "struct<a:double,b:array<date>>"]),
+          ("array(named_struct('a', small), null)", ["array<struct<a:bigint>>", "array<struct<b:string>>"]), ("struct(struct(d15, ts), map(id, i16))", ["struct<a:struct<b:string,c:date>,d:map<string,int>>"])]
+
+
+def shapes():
+    """Arrays, maps and structs as others, bytes as texts, and decimals that are rounded up or down to some digits."""
+    found = [f"cast({of} as {to})" for of, types in SHAPES for to in types] + [f"try_cast({of} as {to})" for of, types in SHAPES for to in types[::2]]
+    found += ["try_cast(array(i32, small) as array<tinyint>)", "cast(slice(array(i32, small, i16), 2, 1) as array<string>)", "element_at(cast(array(small, i16) as array<bigint>), 2)", "cast(map(id, small) as map<bigint,string>)[id]"]
+    found += [f"cast({of} as string)" for of in ["cast(s as binary)", "cast(concat(s, part) as binary)", "cast('' as binary)", "array(cast(s as binary), null)", "map(id, cast(part as binary))"]] + ["length(cast(cast(s2 as binary) as string))", "cast(unhex(hex(s)) as string)"]
+    numbers = [("d15", [1, 0, -2, 2]), ("d38f", [3, 20, -1]), ("d5", [5, 0, -1]), ("d38", [0, 4]), ("d18", [3, -4, 0]), ("d10", [0, -3]), ("small", [0, -1]), ("f32 % 1000", [2])]
+    found += [f"{function}({of}, {n})" for function in ["ceil", "floor"] for of, places in numbers for n in places] + ["ceil(cast(small as decimal(20,10)), -30)", "floor(cast(small as decimal(20,10)), -30)"]
+    return found
+
+
 SETS = [("array(small, i32, null)", "array(i32b, small)"), ("array(i8, i16, small)", "array(small, cast(2 as smallint))"), ("if(b, array(s, s2, s), null)", "array(part, s2, null)"), ("array(dt, dt2)", "if(b2, array(dt2, null), array(dt))"), ("array(d15, d15b, null)", "array(d15b)"), ("array(b, null)", "array(b2)"),
         ("array(array(small), null)", "array(array(small, null), array(small))"), ("array(named_struct('x', small, 'y', s))", "array(named_struct('x', small, 'y', s2), null)"), ("cast(array() as array<int>)", "array(small)"), ("array(small)", "cast(array() as array<int>)"), ("array(bin)", "array(bin, null)"), ("array(ts, ts)", "array(ts2)")]
 
@@ -333,6 +352,7 @@ READ = [f"{function}({of}, '{pattern}')" for function in ["to_timestamp", "to_da
 ODD = ["overlay(s placing part from i32 for small)", "overlay(s placing part from i32 for i32b)", "translate(s, 'ab', concat(chr(0), 'z'))", "conv(concat('-', hex(i64)), 16, -2)", "initcap(num)", "substring(s, i32, i32b)", "substring(bin, i32, i32b)", "substring_index(s, part, i32)", "initcap(s)", "getbit(i8, small)", "getbit(i64, i32)", "timestampadd(YEAR, i32, ts)", "timestampadd(WEEK, i32, ts)", "timestampadd(MONTH, i32, ts)", "timestampadd(DAY, i32, ts)", "conv(s, 36, -36)", "conv(num, 10, -2)", "format_number(d15, 200)"]
 ODD += [f"elt({n}, {of})" for n in ["small", "i32"] for of in ["s, s2, part", "bin, bin", "s", "null, s"]] + [f"next_day(dt, {n})" for n in ["'x'", "upper(part)", "elt(small, 'mo', 'TUE', 'we', 'Thu', 'xx', 'su', '', ' MO')", "s"]]
 ODD += [f"{function}(elt(small, '', 'abc', 'x-01-01', 'T', null, date_format(ts, 'yyyy-MM-dd')), 'yyyy-MM-dd')" for function in ["to_timestamp", "try_to_timestamp", "to_date", "unix_timestamp", "to_unix_timestamp"]]
+ODD += ["cast(bin as string)", "cast(array(bin, null) as string)", "cast(array(s, num) as array<int>)", "try_cast(array(s, num) as array<int>)", "cast(array(i32, i64) as array<smallint>)", "cast(map(id, day) as map<bigint,date>)", "cast(named_struct('a', f64) as struct<a:int>)"]
 ODD += ["cast(array(f64, f32) as string)", "from_unixtime(i64)", "to_timestamp(date_format(dt, 'yyyy-MM-dd'), 'yyyy-MM-dd HH:mm:ss')"]
 
 
@@ -342,7 +362,7 @@ ODD += ["format_string('%s %.1f', d38f, f64)", "format_string('%.1s', concat('ðŸ
 # Functions that only new versions have.
 NEW = ["dayname(dt)", "monthname(dt)", "dayname(dt2)", "monthname(ts)"]
 # Groups that are a fixture and a test of their own.
-FUNCTIONS = ["texts", "numerals", "formats", "spans", "new", "complex", "collections", "reading", "read", "odd"] + [f"reading_{zone.split('/')[1]}" for zone in ZONES[:3]] + [f"spans_{zone.split('/')[1]}" for zone in ZONES[:4]]
+FUNCTIONS = ["texts", "numerals", "formats", "spans", "new", "complex", "shapes", "collections", "reading", "read", "odd"] + [f"reading_{zone.split('/')[1]}" for zone in ZONES[:3]] + [f"spans_{zone.split('/')[1]}" for zone in ZONES[:4]]
 # Those of regular expressions, JSON, URLs and intervals: a fixture of their own.
 TEXTS_AND_TIMES = ["patterns", "parts", "intervals", "left_texts"] + [f"intervals_{zone.split('/')[1]}" for zone in ZONES[:4]]
 # Those of which Spark is left some rows.
@@ -497,7 +517,7 @@ def groups():
         "maps": MAPS + [f"{function}({m})" for m in MAPS for function in ["size", "map_keys", "map_values", "map_entries"]] + [f"{MAPS[0]}[{k}]" for k in ["1", "2", "small"]] + [f"element_at({MAPS[1]}, {k})" for k in ["'a'", "part", "'x'"]] + [f"{MAPS[1]}['b']", f"element_at({MAPS[2]}, dt)", f"{MAPS[3]}[i64]", "map(s, 1, s2, 2)", "map(i32, s, i32b, s2)['x']"],
     }
     found |= {"texts": texts(), "numerals": numerals(), "formats": formats(), "spans": spans(), "new": NEW}
-    found |= {"complex": complex_texts(), "collections": collections(), "odd": ODD, "reading": reading("ts"), "read": READ}
+    found |= {"complex": complex_texts(), "shapes": shapes(), "collections": collections(), "odd": ODD, "reading": reading("ts"), "read": READ}
     found |= {"patterns": patterns(), "parts": texts_of_parts(), "intervals": intervals(), "left_texts": LEFT_TEXTS}
     found["windows"] = [f"window({of}, {how}).{end}" for of in ["ts", "ts2", "zts", "ntz"] for how in ["'10 minutes'", "'1 day'", "'1 hour', '1 hour', '15 minutes'", "'7 days'"] for end in ["start", "end"]]
     for zone in ZONES[:4]:

@@ -212,8 +212,12 @@ def tables(run):
     spark.sql("INSERT OVERWRITE TABLE parted PARTITION (p = 1, q) SELECT id, 'over', 'new' FROM range(4)")
     spark.sql("INSERT INTO parted PARTITION (p = 7, q = 'static') SELECT id, 'x' FROM range(2)")
     spark.sql("INSERT OVERWRITE plain SELECT id, id, 'all' FROM range(0, 9, 1, 1)")
+    spark.sql("CREATE TABLE narrow (a tinyint, b int, c decimal(8,1), d string, e float, f array<int>, g map<string,smallint>, h struct<x:int,y:string>) USING parquet")
+    narrow = "INSERT INTO narrow SELECT CAST(id AS int), id, id * 1.25, id, id / 3D, array(id, NULL), map('k', id), named_struct('x', id, 'y', id) FROM range({}, {}, 1, 2)"
+    spark.sql(narrow.format(0, 100))
+    run.thrown("a value that a column has no room for", lambda: spark.sql(narrow.format(127, 128)))
     warehouse = spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")
-    for name in ["plain", "parted"]:
+    for name in ["plain", "parted", "narrow"]:
         run.answers[f"table {name}"] = [files(f"{warehouse}/{name}"), sorted(str(list(row)) for row in spark.table(name).collect())]
         run.tables.append(f"{warehouse}/{name}")
     run.answers["partitions"] = sorted(row[0] for row in spark.sql("SHOW PARTITIONS parted").collect())

@@ -1,7 +1,7 @@
 //! How a task's partition is handed down to the leaves of its stage.
 
 use javaser::arena::{NodeId, Value};
-use javaser::kryo::{KryoForm, last_unsafe_rows};
+use javaser::kryo::{KryoForm, last_unsafe_rows, length_of_sequence};
 
 use crate::error::{Result, Unsupported};
 use crate::literal::{Literal, read_row};
@@ -178,10 +178,15 @@ pub(crate) fn bind(
             all.map(TaskInputs::Coalesced)
         }
         Inputs::Cached(input) => {
-            let index = ["index", "idx", "slice"]
-                .into_iter()
-                .find(|field| partition.get(field).is_some());
-            let index = partition.int(index.ok_or_else(|| wrong(partition))?)?;
+            let index = match partition.name() {
+                "ParallelCollectionPartition" => slice(reader, partition)?,
+                _ => {
+                    let field = ["index", "idx"]
+                        .into_iter()
+                        .find(|field| partition.get(field).is_some());
+                    partition.int(field.ok_or_else(|| wrong(partition))?)?
+                }
+            };
             let input = bind(reader, input, leaves, partition)?;
             Ok(TaskInputs::Cached(index, Box::new(input)))
         }
@@ -239,7 +244,7 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
         }
         OperatorKind::OneRowRelation { .. } => {
             expect(partition, "ParallelCollectionPartition")?;
-            match partition.elements("values")?.len() {
+            match elements(reader, partition)? {
                 1 => Ok(LeafInput::Rows(vec![Vec::new()])),
                 _ => Err(Unsupported::of_use("one row that is not one")),
             }
@@ -252,6 +257,9 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
         _ => Err(wrong(partition)),
     }
 }
+
+/// Bytes of the numbers before the elements that a `ParallelCollectionPartition` writes by itself.
+const OWN_NUMBERS: usize = size_of::<i64>() + size_of::<i32>();
 
 /// What a `ParallelCollectionPartition` writes by itself under Kryo, if it does: the RDD's number, its own, and its
 /// elements.
@@ -268,7 +276,7 @@ fn local_rows(reader: &Reader<'_>, partition: Object<'_>) -> Result<Vec<(Vec<u8>
         let rows = partition.elements("values")?.into_iter();
         return rows.map(|row| read_row_bytes(reader, row)).collect();
     };
-    let rows = own.get(size_of::<i64>() + size_of::<i32>()..);
+    let rows = own.get(OWN_NUMBERS..);
     let rows = rows.and_then(|rows| last_unsafe_rows(rows, form));
     let rows = rows.ok_or_else(|| Unsupported::of_use("local rows that Kryo wrote otherwise"))?;
     let rows = rows.into_iter().map(|(row, columns)| {
@@ -276,6 +284,16 @@ fn local_rows(reader: &Reader<'_>, partition: Object<'_>) -> Result<Vec<(Vec<u8>
         Ok((row.to_vec(), columns))
     });
     rows.collect()
+}
+
+/// How many elements a `ParallelCollectionPartition` has.
+fn elements(reader: &Reader<'_>, partition: Object<'_>) -> Result<usize> {
+    let Some((form, own)) = own_data(reader, partition) else {
+        return Ok(partition.elements("values")?.len());
+    };
+    let values = own.get(OWN_NUMBERS..);
+    let length = values.and_then(|values| length_of_sequence(values, form));
+    length.ok_or_else(|| Unsupported::of_use("a collection that Kryo wrote otherwise"))
 }
 
 /// The number of a `ParallelCollectionPartition`.

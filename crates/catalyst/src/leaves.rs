@@ -5,14 +5,14 @@ use javaser::arena::Value;
 
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
-use crate::expr::{Attribute, read_attributes};
+use crate::expr::read_attributes;
 use crate::inputs::Inputs;
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::metrics::{Metric, of_operator, read_map};
 use crate::object::Object;
 use crate::output::plan_output;
 use crate::plan::{Columns, LeafId, Operator, OperatorKind};
-use crate::scan::{self, FileFormat, FileSourceScan};
+use crate::scan::{self, FileFormat};
 use crate::shuffle;
 
 impl<'g> Lineage<'_, 'g> {
@@ -63,15 +63,13 @@ impl<'g> Lineage<'_, 'g> {
         rdd: Object<'g>,
     ) -> Result<Tree> {
         self.check_scan(rdd)?;
-        let leaf = self.leaf();
         let found = match (hint.bare_plan(), hint.plan) {
-            (Some(plan), _) => scan::read(self.reader, leaf, plan, rdd)?,
-            (None, Some(_)) => return Err(Unsupported::of_use("a scan of another plan")),
-            (None, None) => {
-                let rows = closure.args.first().copied().unwrap_or(Value::Null);
-                let rows = Metric::read(self.reader, "numOutputRows", rows)?;
-                scan::read_rows(self.reader, leaf, hint.output, rows, rdd)?
+            (Some(plan), _) => {
+                let leaf = self.leaf();
+                scan::read(self.reader, leaf, plan, rdd)?
             }
+            (None, Some(_)) => return Err(Unsupported::of_use("a scan of another plan")),
+            (None, None) => self.scan_without_plan(closure, hint, rdd)?,
         };
         match found.0.format {
             FileFormat::Parquet(_) => {
@@ -79,6 +77,31 @@ impl<'g> Lineage<'_, 'g> {
             }
             _ => Ok(scan_tree(found)),
         }
+    }
+
+    /// A scan that gives columns to an operator which does not say what gives them.
+    pub(crate) fn scan_of_columns(
+        &mut self,
+        closure: &Closure,
+        hint: Hint<'g>,
+        rdd: Object<'g>,
+    ) -> Result<Tree> {
+        self.check_scan(rdd)?;
+        let found = self.scan_without_plan(closure, hint, rdd)?;
+        Ok(scan_tree(found))
+    }
+
+    /// The closure of the scan has the metric for its rows first.
+    fn scan_without_plan(
+        &mut self,
+        closure: &Closure,
+        hint: Hint<'g>,
+        rdd: Object<'g>,
+    ) -> Result<scan::FoundScan> {
+        let leaf = self.leaf();
+        let rows = closure.args.first().copied().unwrap_or(Value::Null);
+        let rows = Metric::read(self.reader, "numOutputRows", rows)?;
+        scan::read_rows(self.reader, leaf, hint.output, rows, rdd)
     }
 
     fn check_scan(&self, rdd: Object<'g>) -> Result<()> {
@@ -213,7 +236,7 @@ impl<'g> Lineage<'_, 'g> {
 }
 
 /// A leaf of files.
-fn scan_tree((scan, output, metrics): (FileSourceScan, Vec<Attribute>, Vec<Metric>)) -> Tree {
+fn scan_tree((scan, output, metrics): scan::FoundScan) -> Tree {
     let leaf = scan.leaf;
     Tree {
         operator: Operator {

@@ -256,9 +256,14 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 rows if rows.name() == "SQLMetric" => self.scan_of_rows(&closure, hint, child),
                 plan => self.scan(plan, child),
             },
-            ("FileSourceScanExec", "doExecuteColumnar") => match hint.bare_plan() {
-                Some(plan) => self.scan(plan, child),
-                None => Err(Unsupported::of_use("a scan without its operator")),
+            // Of generated code that is too long for the JVM to compile.
+            ("ColumnarToRowExec", "doExecute") => {
+                self.rows_of_columns(closure.arg(reader, 0)?, child, &hint)
+            }
+            ("FileSourceScanExec", "doExecuteColumnar") => match (hint.bare_plan(), hint.plan) {
+                (Some(plan), _) => self.scan(plan, child),
+                (None, Some(_)) => Err(Unsupported::of_use("a scan of another plan")),
+                (None, None) => self.scan_of_columns(&closure, hint, child),
             },
             ("joins.BroadcastHashJoinExec", "doExecute") => self.broadcast_join(&closure, child),
             // The projection of what the closure below it joins.
@@ -313,10 +318,33 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 let child = self.rdd(child, Hint::output(output))?;
                 self.window_python_evaluated(factory, child)
             }
+            "ColumnarToRowEvaluatorFactory" => self.rows_of_columns(factory, child, &hint),
             "MapInBatchEvaluatorFactory" => self.map_in_batch(factory, child, &hint),
             "WholeStageCodegenEvaluatorFactory" => self.whole_stage(factory, child, &hint),
             other => Err(Unsupported::Class(other.to_owned())),
         }
+    }
+
+    /// Rows of batches of columns. What gives the columns counts for it: it has as many rows.
+    fn rows_of_columns(
+        &mut self,
+        factory: Object<'g>,
+        child: Object<'g>,
+        hint: &Hint<'g>,
+    ) -> Result<Tree> {
+        let below = match hint.bare_plan() {
+            Some(plan) if plan.name() == "ColumnarToRowExec" => Hint::plan(plan.object("child")?),
+            _ => Hint::output(read_attributes(
+                self.reader,
+                factory.elements("childOutput")?,
+            )?),
+        };
+        let mut tree = self.rdd(child, below)?;
+        for name in ["numOutputRows", "numInputBatches"] {
+            let metric = Metric::read(self.reader, name, factory.value(name)?)?;
+            tree.operator.metrics.push(metric);
+        }
+        Ok(tree)
     }
 
     pub(crate) fn over(&self, plan: Object<'g>, child: Tree) -> Result<Tree> {

@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use catalyst::{
-    LeafId, Listing, Operator, OperatorKind, Output, SchemaMerge, Settings, Stage, Unsupported,
-};
+use catalyst::{LeafId, Listing, OperatorKind, Output, SchemaMerge, Settings, Stage, Unsupported};
 use exec::NativeStage;
 use javaser::Limits;
 use javaser::arena::{NodeId, Value};

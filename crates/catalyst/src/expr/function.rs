@@ -308,6 +308,10 @@ functions! {
     Round Args::Fields(&["child", "scale"]), Context::Fails("ansiEnabled"), Result::Rounded, Nullable::Overflow, ignored &["_scale", "scaleV"];
     /// Half to the even neighbour.
     BRound Args::Fields(&["child", "scale"]), Context::Fails("ansiEnabled"), Result::Rounded, Nullable::Overflow, ignored &["_scale", "scaleV"];
+    /// Up, to so many digits behind the point.
+    RoundCeil Args::Fields(&["child", "scale"]), NONE, Result::Rounded, Nullable::Always, ignored &["_scale", "scaleV"];
+    /// Down, to so many digits behind the point.
+    RoundFloor Args::Fields(&["child", "scale"]), NONE, Result::Rounded, Nullable::Always, ignored &["_scale", "scaleV"];
     /// The least integer that is not less.
     Ceil CHILD, Context::MayFail("failOnError"), Result::Integral, Nullable::Always, ignored &["f", "name"];
     /// The greatest integer that is not greater.

@@ -71,6 +71,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "Murmur3Hash" | "XxHash64" => hash(reader, object),
         "objects.StaticInvoke" => text::static_invoke(reader, object),
         "Empty2Null" => crate::write::empty_to_null(reader, object),
+        "CheckOverflowInTableInsert" => checked_cast(reader, object),
         name => match spec(name) {
             Some(spec) => function(reader, object, spec),
             None => lambda::named(reader, object)
@@ -373,6 +374,14 @@ fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
             time_zone: zone(reader, object)?,
         },
     })
+}
+
+/// A cast for a column of a table, which fails in other words than others: whoever computes it leaves what fails to
+/// Spark.
+#[inline(never)]
+fn checked_cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["child", "columnName"])?;
+    Expr::read(reader, object.value("child")?)
 }
 
 #[inline(never)]

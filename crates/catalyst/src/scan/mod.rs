@@ -155,13 +155,16 @@ pub struct FileSourceScan {
     pub ignore_corrupt_files: bool,
 }
 
+/// A scan with its output and its metrics.
+pub(crate) type FoundScan = (FileSourceScan, Vec<Attribute>, Vec<Metric>);
+
 /// Reads a scan from its operator and its RDD. Gives the output and the metrics too.
 pub(crate) fn read(
     reader: &Reader<'_>,
     leaf: LeafId,
     operator: Object<'_>,
     rdd: Object<'_>,
-) -> Result<(FileSourceScan, Vec<Attribute>, Vec<Metric>)> {
+) -> Result<FoundScan> {
     if operator.name() != "FileSourceScanExec" {
         return Err(Unsupported::Class(operator.name().to_owned()));
     }
@@ -198,7 +201,7 @@ pub(crate) fn read_rows(
     output: Option<Vec<Attribute>>,
     rows: Metric,
     rdd: Object<'_>,
-) -> Result<(FileSourceScan, Vec<Attribute>, Vec<Metric>)> {
+) -> Result<FoundScan> {
     let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
     let mut required_schema = read_fields(reader, rdd.object("readSchema")?)?;
     if !required_schema.ends_with(&partition_schema) {

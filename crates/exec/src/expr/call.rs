@@ -144,7 +144,9 @@ impl Lowering<'_> {
                 )),
                 _ => Err(refuse()),
             },
-            F::Round | F::BRound => self.round(function, args, mode, expr),
+            F::Round | F::BRound | F::RoundCeil | F::RoundFloor => {
+                self.round(function, args, mode, expr)
+            }
             F::CreateArray
             | F::CreateMap
             | F::GetArrayStructFields { .. }
@@ -367,7 +369,9 @@ impl Lowering<'_> {
                 vec![child],
             ));
         }
-        if number.data_type.to_arrow()? != to {
+        // The other functions are decimals' only.
+        let halves = matches!(function, Function::Round | Function::BRound);
+        if !halves || number.data_type.to_arrow()? != to {
             return Err(refuse());
         }
         let name = format!("{}[{places} {mode:?}]", function.name());

@@ -178,6 +178,9 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
             matches!(first, Some(DataType::Integer | DataType::Long))
         }
         F::Round | F::BRound => args.get(1) == Some(&DataType::Integer),
+        F::RoundCeil | F::RoundFloor => {
+            matches!(args, [DataType::Decimal(_), DataType::Integer])
+        }
         F::TruncDate | F::RLike | F::DateFormatClass => args.get(1) == Some(&DataType::String),
         F::TruncTimestamp => first == Some(&DataType::String),
         F::BloomFilterMightContain => first == Some(&DataType::Binary),
@@ -206,7 +209,9 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
     let text = |text: &str| Literal::String(text.as_bytes().to_vec());
     match function {
         Function::AtLeastNNonNulls => vec![(0, Literal::Integer(1), DataType::Integer)],
-        Function::Round | Function::BRound => vec![(1, Literal::Integer(0), DataType::Integer)],
+        Function::Round | Function::BRound | Function::RoundCeil | Function::RoundFloor => {
+            vec![(1, Literal::Integer(0), DataType::Integer)]
+        }
         Function::TruncDate => vec![(1, text("year"), DataType::String)],
         Function::TruncTimestamp => vec![(0, text("year"), DataType::String)],
         Function::DateFormatClass => vec![(1, text("yyyy"), DataType::String)],

@@ -425,8 +425,17 @@ pub(super) fn lower_round(
 ) -> Arc<dyn PhysicalExpr> {
     let arrow = ArrowType::Decimal128(to.precision, to.scale);
     let of = arrow.clone();
-    let otherwise = otherwise(mode, OVERFLOW);
-    let even = op == Function::BRound;
+    let round: fn(i128, u32) -> i128 = match op {
+        Function::BRound => round_off_even,
+        Function::RoundCeil => |digits, drop| next(digits, drop, true),
+        Function::RoundFloor => |digits, drop| next(digits, drop, false),
+        _ => round_off,
+    };
+    let otherwise = match op {
+        // Without a mode they fail.
+        Function::RoundCeil | Function::RoundFloor => Otherwise::Fail(OVERFLOW),
+        _ => otherwise(mode, OVERFLOW),
+    };
     let drop = (i32::from(from.scale) - places).max(0).unsigned_abs();
     // Zeros in place of the digits before the point that were dropped.
     let zeros = (-places).max(0).unsigned_abs();
@@ -437,11 +446,7 @@ pub(super) fn lower_round(
             otherwise,
             &of,
             |digits| {
-                let kept = if even {
-                    round_off_even(digits, drop)
-                } else {
-                    round_off(digits, drop)
-                };
+                let kept = round(digits, drop);
                 let zeros = if kept == 0 { 0 } else { zeros };
                 (zeros <= 38)
                     .then(|| kept.checked_mul(pow10(zeros)))?
@@ -468,6 +473,16 @@ pub(super) fn integral(
         args,
         move |digits| Some(whole(digits, unit, up)).filter(|digits| fits(*digits, to.precision)),
     )
+}
+
+/// Digits without so many of the last ones, rounded up or down.
+fn next(digits: i128, drop: u32, up: bool) -> i128 {
+    match drop {
+        ..=38 => whole(digits, pow10(drop), up),
+        // Less than one.
+        _ if up => i128::from(digits > 0),
+        _ => -i128::from(digits < 0),
+    }
 }
 
 /// The next integer above or below so many of a unit's parts.

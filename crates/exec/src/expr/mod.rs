@@ -131,6 +131,7 @@ impl<'a> Lowering<'a> {
                 mode: *mode,
                 zone: time_zone.as_ref(),
                 child: self.expr(child)?,
+                pretty: false,
             }),
             ExprKind::CaseWhen {
                 branches,

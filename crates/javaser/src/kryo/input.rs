@@ -181,6 +181,31 @@ pub fn last_unsafe_rows(bytes: &[u8], form: KryoForm) -> Option<Vec<(&[u8], i32)
     found.next().is_none().then_some(first)
 }
 
+/// How many elements a Scala sequence around an array has: an `ArraySeq`, or Scala 2.12's `WrappedArray`, which names
+/// the class of its elements first.
+#[must_use]
+pub fn length_of_sequence(bytes: &[u8], form: KryoForm) -> Option<usize> {
+    let mut input = KryoInput { rest: bytes, form };
+    input.var()?;
+    input.new_object()?;
+    let first = input.var()?;
+    let class_first = match form.references {
+        // A new object where a class would be.
+        true => first == u32::from(NEW_OBJECT),
+        // A class, which is no primitive type: no length has that byte.
+        false => input.rest.first() == Some(&0),
+    };
+    if class_first {
+        if form.references {
+            input.var()?;
+        }
+        input.take::<1>()?;
+        input.var()?;
+    }
+    input.new_object()?;
+    usize::try_from(input.var()?.checked_sub(1)?).ok()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -205,6 +230,27 @@ mod tests {
         assert_eq!(input(false, &[0, 0, 0, 2]).int().unwrap(), 2);
         assert!(input(true, &[0xff; 6]).var().is_none());
         assert!(input(true, &[2]).new_object().is_none());
+    }
+
+    /// What Spark 3.5 and 4.3 made of the row of a relation of one row.
+    #[test]
+    fn sequences_have_a_length() {
+        let length = |hex: &str, references| {
+            let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+            let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
+            let form = KryoForm {
+                fixed_width: true,
+                references,
+            };
+            length_of_sequence(&bytes, form)
+        };
+        assert_eq!(length("8b010101cc0100ce0101020100", true), Some(1));
+        assert_eq!(length("8b01cc0100ce01020100", false), Some(1));
+        assert_eq!(length("c201011c01020181", true), Some(1));
+        assert_eq!(length("c2011c028181", false), Some(1));
+        assert_eq!(length("c201011c0103", true), Some(2));
+        assert_eq!(length("c201011c01", true), None);
+        assert_eq!(length("c201021c0103", true), None);
     }
 
     /// What Spark's own serializer wrote: a collection's and a partitioner's.

@@ -5,7 +5,7 @@ mod graph;
 mod input;
 
 pub use graph::{ArrayLength, KryoGraph};
-pub use input::{KryoInput, last_unsafe_rows, unsafe_rows};
+pub use input::{KryoInput, last_unsafe_rows, length_of_sequence, unsafe_rows};
 
 /// The settings that change what Kryo writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

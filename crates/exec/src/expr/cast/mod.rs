@@ -4,6 +4,7 @@ pub(super) mod decimal;
 pub(super) mod nested;
 pub(super) mod numeric;
 pub(super) mod parse;
+mod parts;
 pub(super) mod text;
 pub(super) mod time;
 pub(super) mod timestamp;
@@ -30,6 +31,8 @@ pub(super) struct Casting<'a> {
     pub(super) mode: EvalMode,
     pub(super) zone: Option<&'a TimeZone>,
     pub(super) child: Arc<dyn PhysicalExpr>,
+    /// Whether it is a text for `show`, as `ToPrettyString` makes it.
+    pub(super) pretty: bool,
 }
 
 impl Casting<'_> {
@@ -88,6 +91,9 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
             Ok(Arc::clone(&casting.child))
         }
         (T::Struct(_) | T::Array { .. } | T::Map { .. }, T::String) => nested::lower(casting),
+        (T::Struct(_), T::Struct(_))
+        | (T::Array { .. }, T::Array { .. })
+        | (T::Map { .. }, T::Map { .. }) => parts::lower(casting),
         (T::Struct(_) | T::Array { .. } | T::Map { .. }, _)
         | (_, T::Struct(_) | T::Array { .. } | T::Map { .. })
             if *from != T::Null =>

@@ -51,6 +51,8 @@ impl Writer {
                     .map(|field| Self::new(&field.data_type, casting));
                 Self::Struct(fields.collect::<Result<_, _>>()?)
             }
+            // `ToPrettyString` shows bytes as a setting of the session says.
+            T::Binary if casting.pretty => return Err(casting.refuse()),
             scalar => {
                 let field = Field::new("value", scalar.to_arrow()?, true);
                 let child = Arc::new(Column::new("value", 0));
@@ -214,6 +216,7 @@ pub(in super::super) fn pretty(
         mode: EvalMode::Ansi,
         zone,
         child: Arc::clone(&child),
+        pretty: true,
     };
     let writer = Writer::new(from, &casting)?;
     let name = format!("ToPrettyString[{from} {}]", zone.map_or("-", TimeZone::id));
@@ -245,6 +248,7 @@ mod tests {
             mode: EvalMode::Legacy,
             zone: None,
             child: Arc::new(Column::new("value", 0)),
+            pretty: false,
         };
         let writer = Writer::new(from, &casting).unwrap();
         let texts = writer.texts(&array, null).unwrap();

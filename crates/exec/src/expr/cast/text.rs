@@ -72,6 +72,16 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
                 Ok(Arc::new(builder.finish()))
             })
         }
+        T::Binary => {
+            let child = vec![Arc::clone(&casting.child)];
+            Kernel::strict(casting.name(), child, ArrowType::Utf8View, |args, _| {
+                let bytes = single(args)?.binary()?.clone();
+                let texts = bytes.to_string_view();
+                Ok(Arc::new(
+                    texts.map_err(|_| bail_out("bytes that are no text"))?,
+                ))
+            })
+        }
         T::Byte => primitive::<Int8Type>(casting, display as Write<i8>),
         T::Short => primitive::<Int16Type>(casting, display as Write<i16>),
         T::Integer => primitive::<Int32Type>(casting, display as Write<i32>),
