@@ -53,6 +53,7 @@ mod sql_random;
 mod sql_records;
 mod sql_schemas;
 mod sql_simple;
+mod sql_steps;
 mod sql_tables;
 mod sql_windows;
 mod sql_writes;

@@ -54,6 +54,10 @@ class SqlFaults:
         }
         return self.timed(query[command["step"]])
 
+    def sql_query(self, command):
+        """The rows of a query."""
+        return self.timed(lambda: [list(map(str, row)) for row in self.session().sql(command["query"]).collect()])
+
     def sql_tables(self, command):
         """Names the Parquet tables below a directory. Their types are read here: no task does."""
         import pyarrow

@@ -41,6 +41,7 @@ mod parallel_job;
 mod pickled;
 mod plan;
 mod python;
+mod query_rdd;
 mod scan;
 mod schema_merge;
 mod shuffle;

@@ -131,6 +131,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
                 Ok(one_after_another(self.union(rdd, hint)?))
             }
             Some("rdd.CoalescedRDD") => self.coalesced(rdd, hint),
+            Some("sql.execution.SQLExecutionRDD") => self.query(rdd, hint),
             // Of `LIMIT 0`, or of inputs without partitions.
             Some("rdd.ParallelCollectionRDD") => match hint.bare_plan() {
                 Some(plan) if plan.name() == "TakeOrderedAndProjectExec" => {

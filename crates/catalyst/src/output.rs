@@ -19,6 +19,7 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "LocalTableScanExec"
         | "OneRowRelationExec"
         | "RangeExec"
+        | "UnionLoopExec"
         | "EmptyRelationExec"
         | "ExpandExec"
         | "ReusedExchangeExec"

@@ -182,6 +182,11 @@ impl<'g> Lineage<'_, 'g> {
     pub(crate) fn rdd_scan(&mut self, plan: Object<'g>, rdd: Object<'g>) -> Result<Tree> {
         let output = plan_output(self.reader, plan)?;
         let metrics = of_operator(self.reader, plan)?;
+        if rdd.name() == "SQLExecutionRDD" {
+            let mut tree = self.query(rdd, Hint::output(output))?;
+            tree.operator.metrics.extend(metrics);
+            return Ok(tree);
+        }
         if output.is_empty() && rdd.name() == "ParallelCollectionRDD" {
             return self.row_of_no_columns(rdd, metrics);
         }

@@ -49,6 +49,8 @@ pub enum Output {
     TakeOrdered,
     /// None: a cached table is made.
     Unit,
+    /// `RDD.count`: the number of rows.
+    Count,
     /// Writes files.
     Files(Box<FileWrite>),
     /// `JsonInferSchema.infer`: the type of all texts of a partition.
@@ -106,6 +108,8 @@ pub struct Settings {
     pub binary_as_bytes: Option<bool>,
     /// `spark.sql.session.timeZone`, if it is set: else it is that of the driver's or the executors' machine.
     pub session_zone: Option<String>,
+    /// Whether the task belongs to a query, whose session's settings it has.
+    pub in_query: bool,
     /// Time zones besides those of fixed offsets.
     pub zones: Zones,
     /// The driver's version of Spark, major and minor, where plans of several look the same; zeros if it is not known.
@@ -144,6 +148,9 @@ impl Settings {
     /// Name of the property that [`Self::binary_as_bytes`] is read from.
     pub const BINARY_AS_BYTES: &str = "spark.sql.execution.pyspark.binaryAsBytes";
 
+    /// Name of the property that says which query a task belongs to.
+    pub const EXECUTION: &str = "spark.sql.execution.id";
+
     /// Name of the property that [`Self::session_zone`] is read from.
     pub const SESSION_ZONE: &str = "spark.sql.session.timeZone";
 
@@ -175,6 +182,7 @@ impl Settings {
             legacy_time_parser: property(Self::TIME_PARSER)
                 .is_some_and(|policy| policy.eq_ignore_ascii_case("LEGACY")),
             session_zone: property(Self::SESSION_ZONE).map(str::to_owned),
+            in_query: property(Self::EXECUTION).is_some(),
             zones: Zones::default(),
             spark: (0, 0),
             java: 0,
@@ -297,6 +305,10 @@ fn result<'g>(
     let inner = inner.ok_or_else(|| function.unsupported())?;
     if inner.name() == ("sql.execution.adaptive.TableCacheQueryStageExec", "future") {
         return Ok((lineage.cached_table(rdd)?, Output::Unit));
+    }
+    // Of what was made of a query, such as a step of a recursive one.
+    if inner.name() == ("rdd.RDD", "count") && rdd.name() == "SQLExecutionRDD" {
+        return Ok((lineage.query(rdd, Hint::default())?, Output::Count));
     }
     let outer = Closure::in_field(rdd, "f")?;
     let last = outer.inner(graph).ok_or_else(|| outer.unsupported())?;

@@ -217,6 +217,18 @@ pub fn sketch<'r>(
     })())
 }
 
+/// The result of `RDD.count`: a `java.lang.Long`.
+///
+/// # Errors
+/// Bail-out: the class is missing.
+pub fn long(catalog: &Catalog, value: i64) -> Result<Vec<u8>> {
+    written((|| {
+        let mut writer = Writer::new(catalog);
+        let root = writer.boxed("java.lang.Long", Value::Long(value))?;
+        writer.finish(root)
+    })())
+}
+
 /// The result of a task that has nothing to say: `()`.
 ///
 /// # Errors

@@ -298,6 +298,7 @@ impl Shared {
             Output::JsonTypes(_) => Some("columns of JSON, which are not held against others"),
             Output::CsvTypes(_) => Some("columns of CSV, which are not held against others"),
             Output::ArrowBatches(_) => Some("Arrow batches, which are not held against others"),
+            Output::Count => Some("a number of rows, which is not held against others"),
             _ => None,
         };
         if let Some(what) = what.filter(|_| self.verifier.is_some()) {

@@ -150,6 +150,16 @@ impl ResultFormat {
         Ok(graph.finish())
     }
 
+    /// As [`result::long`].
+    pub(super) fn long(self, catalog: &Catalog, value: i64) -> Result<Vec<u8>> {
+        let Self::Kryo(kryo) = self else {
+            return result::long(catalog, value);
+        };
+        let mut out = Vec::new();
+        kryo.write_long(&mut out, value);
+        Ok(out)
+    }
+
     /// As [`result::unit`].
     pub(super) fn unit(self, catalog: &Catalog) -> Result<Vec<u8>> {
         let Self::Kryo(kryo) = self else {

@@ -178,6 +178,37 @@ impl Sink for ForDriver {
     }
 }
 
+/// How many rows there were.
+pub(super) struct Counted<'a> {
+    rows: i64,
+    format: ResultFormat,
+    context: &'a TaskContext,
+}
+
+impl<'a> Counted<'a> {
+    /// None yet.
+    pub(super) fn new(format: ResultFormat, context: &'a TaskContext) -> Self {
+        Self {
+            rows: 0,
+            format,
+            context,
+        }
+    }
+}
+
+impl Sink for Counted<'_> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
+        // Fewer than an i64 counts.
+        self.rows += batch.num_rows() as i64;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
+        let result = self.format.long(&self.context.blocks.catalog, self.rows);
+        result.map(Finished::result).map_err(of_run)
+    }
+}
+
 /// No rows: a cached table was made.
 pub(super) struct Unit<'a>(pub(super) ResultFormat, pub(super) &'a TaskContext);
 

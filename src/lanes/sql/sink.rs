@@ -14,7 +14,7 @@ use rows::RowEncoder;
 
 use super::files::{FilesSink, JudgedWrite};
 use super::lane::Shared;
-use super::results::{Collected, ForDriver, Ordered, Sampled, Unit, csv_types, json_types};
+use super::results::{Collected, Counted, ForDriver, Ordered, Sampled, Unit, csv_types, json_types};
 use super::verify::{DigestSink, Rules};
 use super::write::ShuffleSink;
 use crate::task::{TaskContext, TaskError, TaskValue};
@@ -165,6 +165,7 @@ enum OutputKind {
     Collect,
     TakeOrdered,
     Unit,
+    Count,
     Files(Box<JudgedWrite>),
     JsonTypes,
     CsvTypes,
@@ -185,6 +186,7 @@ impl JudgedOutput {
             Output::Collect { .. } => OutputKind::Collect,
             Output::TakeOrdered => OutputKind::TakeOrdered,
             Output::Unit => OutputKind::Unit,
+            Output::Count => OutputKind::Count,
             Output::Files(write) => {
                 let write = JudgedWrite::new(write, session, spark_version)?;
                 OutputKind::Files(Box::new(write))
@@ -301,6 +303,7 @@ impl JudgedOutput {
                 ))
             }
             (OutputKind::Unit, _) => Box::new(Unit(lane.format, context)),
+            (OutputKind::Count, _) => Box::new(Counted::new(lane.format, context)),
             (OutputKind::Files(judged), Output::Files(write)) => {
                 Box::new(FilesSink::new(judged, write, lane.format, memory, context)?)
             }

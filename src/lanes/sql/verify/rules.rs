@@ -55,6 +55,7 @@ impl Rules {
             Output::TakeOrdered => keys_count = true,
             // These are not run natively where attempts are compared.
             Output::Unit
+            | Output::Count
             | Output::Files(_)
             | Output::JsonTypes(_)
             | Output::CsvTypes(_)
