@@ -292,6 +292,7 @@ impl fmt::Display for Output {
             }
             Self::TakeOrdered => f.write_str("TakeOrdered"),
             Self::Unit => f.write_str("Unit"),
+            Self::Count => f.write_str("Count"),
             Self::Files(write) => {
                 let data = list(write.data.iter().map(|(_, column)| &column.name));
                 let partitions = write.partitions.iter().map(|of| &of.attribute.name);

@@ -50,7 +50,10 @@ fn renamed(tree: Tree, output: Vec<Attribute>) -> Result<Tree> {
             },
         });
     }
-    let same = columns.iter().zip(&output).all(|(column, name)| column.id == name.id);
+    let same = columns
+        .iter()
+        .zip(&output)
+        .all(|(column, name)| column.id == name.id);
     if same {
         return Ok(tree);
     }

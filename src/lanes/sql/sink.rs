@@ -14,7 +14,9 @@ use rows::RowEncoder;
 
 use super::files::{FilesSink, JudgedWrite};
 use super::lane::Shared;
-use super::results::{Collected, Counted, ForDriver, Ordered, Sampled, Unit, csv_types, json_types};
+use super::results::{
+    Collected, Counted, ForDriver, Ordered, Sampled, Unit, csv_types, json_types,
+};
 use super::verify::{DigestSink, Rules};
 use super::write::ShuffleSink;
 use crate::task::{TaskContext, TaskError, TaskValue};

@@ -195,6 +195,14 @@ struct Objects<'a> {
 /// The place of an object among those that were seen.
 type Place = usize;
 
+/// What stands where an object may be.
+enum Found {
+    /// One that follows.
+    New(Place),
+    /// One that was there before.
+    Seen(Literal),
+}
+
 impl<'a> Objects<'a> {
     fn class(&mut self) -> Option<Class<'_>> {
         let number = self.input.var()?;
@@ -212,25 +220,24 @@ impl<'a> Objects<'a> {
     /// An object that was not seen before.
     fn begin(&mut self) -> Option<Place> {
         match self.object()? {
-            Ok(place) => Some(place),
-            Err(_) => None,
+            Found::New(place) => Some(place),
+            Found::Seen(_) => None,
         }
     }
 
-    /// The place of a new object, or one that was seen before.
-    fn object(&mut self) -> Option<std::result::Result<Place, Literal>> {
+    fn object(&mut self) -> Option<Found> {
         if self.input.form.references {
             let mark = self.input.var()?;
             if let Some(place) = mark.checked_sub(FIRST_REFERENCE) {
                 let seen = self.seen.get(usize::try_from(place).ok()?)?;
-                return Some(Err(seen.clone()?));
+                return Some(Found::Seen(seen.clone()?));
             }
             if mark != u32::from(NEW_OBJECT) {
                 return None;
             }
         }
         self.seen.push(None);
-        Some(Ok(self.seen.len() - 1))
+        Some(Found::New(self.seen.len() - 1))
     }
 
     fn is(&mut self, place: Place, value: Literal) -> Option<Literal> {
@@ -289,8 +296,8 @@ impl<'a> Objects<'a> {
             tag::FLOAT => Literal::Float(input.own().map(f32::from_le_bytes)?),
             tag::DOUBLE => Literal::Double(input.own().map(f64::from_le_bytes)?),
             _ => match self.object()? {
-                Err(seen) => seen,
-                Ok(place) => {
+                Found::Seen(seen) => seen,
+                Found::New(place) => {
                     let value = match of {
                         DataType::String => self.text()?,
                         DataType::Decimal(of) => self.decimal(of.scale)?,
@@ -328,13 +335,13 @@ impl<'a> Objects<'a> {
             self.input.not_null()?;
         }
         let outer = match self.object()? {
-            Err(seen) => return Some(Some(seen)),
-            Ok(place) => place,
+            Found::Seen(seen) => return Some(Some(seen)),
+            Found::New(place) => place,
         };
         self.class()?.is(BIG_DECIMAL)?;
         let digits = match self.object()? {
-            Err(seen) => seen,
-            Ok(inner) => {
+            Found::Seen(seen) => seen,
+            Found::New(inner) => {
                 let digits = self.digits()?;
                 if self.input.int_field()? != i32::from(scale) {
                     return None;
