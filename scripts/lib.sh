@@ -4,6 +4,8 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${FIRESTEEL_CACHE:-$HOME/.cache/firesteel}
 python_packages=(setuptools wheel numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1)
+# What clients of Spark Connect need besides, from Spark 4 on.
+connect_packages=(grpcio==1.85.3 grpcio-status==1.85.3 googleapis-common-protos==1.76.0 zstandard==0.25.0)
 s3_server=('moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5)
 dist=$root/dist/firesteel
 
@@ -101,9 +103,11 @@ spark_environment() {
 
 # setup_spark VERSION: makes that environment if it is not there.
 setup_spark() {
-    local version=$1 environment wanted stamp
+    local version=$1 environment wanted stamp packages
     environment=$(spark_environment "$version")
-    wanted="pyspark==$version ${python_packages[*]}"
+    packages=("pyspark==$version" "${python_packages[@]}")
+    [[ $version == 3.* ]] || packages+=("${connect_packages[@]}")
+    wanted=${packages[*]}
     stamp=$environment/.firesteel-packages
     if [[ -r $stamp && $(<"$stamp") == "$wanted" ]]; then
         return
@@ -115,7 +119,7 @@ setup_spark() {
     say "Spark $version in $environment"
     [[ -x $environment/bin/python ]] || python3 -m venv "$environment"
     # The package is half a gigabyte: pip's progress bar stays on.
-    "$environment/bin/python" -m pip install --disable-pip-version-check "pyspark==$version" "${python_packages[@]}" |
+    "$environment/bin/python" -m pip install --disable-pip-version-check "${packages[@]}" |
         { grep -v '^Requirement already satisfied' || true; }
     "$environment/bin/python" -c 'import pandas, pyarrow, pyspark'
     printf '%s\n' "$wanted" >"$stamp"

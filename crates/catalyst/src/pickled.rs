@@ -32,13 +32,17 @@ pub struct PickledRows {
     pub binary_as_bytes: bool,
 }
 
-/// `Dataset.collectAsArrowToPython`, `collectAsArrowToR`: rows in batches of Arrow's IPC format.
+/// `Dataset.collectAsArrowToPython`, `collectAsArrowToR`, and what Spark Connect sends: rows in batches of Arrow's IPC
+/// format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArrowBatches {
     /// The data frame's columns.
     pub columns: Vec<StructField>,
     /// Time zone of timestamps, and how many rows a batch has.
     pub session: ArrowSession,
+    /// For Spark Connect: each batch is a stream with its schema and of about so many bytes at most, and comes with its
+    /// number of rows.
+    pub streams: Option<i64>,
 }
 
 /// `RDDScanExec` over an RDD of PySpark: rows that Python pickled as lists or tuples.
@@ -124,6 +128,22 @@ fn settings_of(query: Object<'_>) -> Result<Settings> {
     Ok(Settings::new(property))
 }
 
+/// Whether structs in it have fields of the same name: these get other ones, or fail.
+fn has_twins(of: &DataType) -> bool {
+    match of {
+        DataType::Struct(fields) => {
+            let twin = |(place, field): (usize, &StructField)| {
+                let before = fields.iter().take(place);
+                before.clone().any(|other| other.name == field.name) || has_twins(&field.data_type)
+            };
+            fields.iter().enumerate().any(twin)
+        }
+        DataType::Array { element, .. } => has_twins(element),
+        DataType::Map { key, value, .. } => has_twins(key) || has_twins(value),
+        _ => false,
+    }
+}
+
 impl<'g> Lineage<'_, 'g> {
     /// What gives rows of these columns.
     fn columns(&mut self, rdd: Object<'g>, columns: &[StructField]) -> Result<Tree> {
@@ -167,15 +187,55 @@ impl<'g> Lineage<'_, 'g> {
         if reader.settings.arrow_compression {
             return Err(Unsupported::of_use(Settings::ARROW_COMPRESSION));
         }
-        let columns = read_fields(reader, batches.arg(reader, 0)?)?;
+        self.batches_for_driver(batches, time_zone.into_owned(), None, rdd)
+    }
+
+    /// The rows that a client of Spark Connect gets as Arrow streams, which `converter` makes.
+    pub(crate) fn arrow_streams(
+        &mut self,
+        converter: &Closure,
+        rdd: Object<'g>,
+    ) -> Result<(Tree, ArrowBatches)> {
+        let reader = self.reader;
+        let [_, _, bytes, time_zone, _, large] = converter.args[..] else {
+            return Err(converter.unsupported());
+        };
+        let time_zone = reader.graph.str(time_zone);
+        let time_zone = time_zone.ok_or_else(|| converter.unsupported())?;
+        let bytes = reader.graph.int(bytes);
+        let bytes = bytes.ok_or_else(|| converter.unsupported())?;
+        if reader.graph.bool(large) != Some(false) {
+            return Err(Unsupported::of_use("Arrow streams with large texts"));
+        }
+        self.batches_for_driver(converter, time_zone.into_owned(), Some(bytes), rdd)
+    }
+
+    /// `closure` begins with the columns and the number of rows of a batch.
+    fn batches_for_driver(
+        &mut self,
+        closure: &Closure,
+        time_zone: String,
+        streams: Option<i64>,
+        rdd: Object<'g>,
+    ) -> Result<(Tree, ArrowBatches)> {
+        let reader = self.reader;
+        let columns = read_fields(reader, closure.arg(reader, 0)?)?;
+        if columns.iter().any(|column| has_twins(&column.data_type)) {
+            return Err(Unsupported::of_use("structs with fields of the same name"));
+        }
         let session = ArrowSession {
-            time_zone: Some(time_zone.into_owned()),
-            batch_size: batches.int(reader, 1)?,
+            time_zone: Some(time_zone),
+            batch_size: closure.int(reader, 1)?,
             settings: Vec::new(),
             validates_schemas: false,
         };
         let tree = self.columns(rdd.object("prev")?, &columns)?;
-        Ok((tree, ArrowBatches { columns, session }))
+        let batches = ArrowBatches {
+            columns,
+            session,
+            streams,
+        };
+        Ok((tree, batches))
     }
 
     /// `RDDScanExec`. Its rows are Java objects of any kind; those that PySpark makes are known.

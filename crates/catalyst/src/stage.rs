@@ -120,6 +120,9 @@ pub struct Settings {
     pub kryo: Option<KryoForm>,
 }
 
+/// What executes plans for clients of Spark Connect.
+const CONNECT: &str = "sql.connect.execution.SparkConnectPlanExecution";
+
 impl Settings {
     /// Name of the property that [`Self::allow_precision_loss`] is read from.
     pub const ALLOW_PRECISION_LOSS: &str = "spark.sql.decimalOperations.allowPrecisionLoss";
@@ -322,6 +325,13 @@ fn result<'g>(
             ("sql.Dataset" | "sql.classic.Dataset", "toArrowBatchRdd" | "toArrowBatchRddImpl"),
         ) => {
             let (tree, batches) = lineage.arrow_batches(&last, rdd)?;
+            Ok((tree, Output::ArrowBatches(Box::new(batches))))
+        }
+        (
+            (CONNECT, "processAsArrowBatches"),
+            (CONNECT, "rowToArrowConverter"),
+        ) => {
+            let (tree, batches) = lineage.arrow_streams(&last, rdd)?;
             Ok((tree, Output::ArrowBatches(Box::new(batches))))
         }
         (INFER, INFER) => {

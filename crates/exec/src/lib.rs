@@ -51,7 +51,7 @@ pub use native_functions::{
     NativeScalar,
 };
 pub use plan::{NativeStage, TaskPlan};
-pub use python::{ArrowResult, DataFramePickler};
+pub use python::{ArrowResult, DataFramePickler, EncodedBatch};
 pub use records::{CsvTypes, JsonTypes};
 pub use simple_functions::{SimpleCall, SimpleFunction, SimpleObserver};
 pub use sources::{

@@ -123,17 +123,19 @@ pub fn collect(
 ///
 /// # Errors
 /// Bail-out: there are too many bytes.
-pub fn byte_arrays(arrays: &[Vec<u8>]) -> Result<Vec<u8>> {
+pub fn byte_arrays<'a>(
+    arrays: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+) -> Result<Vec<u8>> {
     let length = |of: usize| {
         let length = i32::try_from(of).map_err(|_| bail_out("a result of more than 2 GiB"))?;
         Ok::<_, DataFusionError>(length.to_be_bytes())
     };
-    let bytes: usize = arrays.iter().map(Vec::len).sum();
+    let bytes: usize = arrays.clone().map(<[u8]>::len).sum();
     let mut out = Vec::with_capacity(bytes + 10 * arrays.len() + 64);
     out.extend_from_slice(&HEADER);
     put_array(&mut out, "[[B");
     out.extend_from_slice(&length(arrays.len())?);
-    for (count, array) in arrays.iter().enumerate() {
+    for (count, array) in arrays.enumerate() {
         match count {
             0 => put_array(&mut out, "[B"),
             // The descriptor of the first one, behind that of the whole and the whole.
@@ -213,6 +215,28 @@ pub fn sketch<'r>(
         let fields = [("_1", index), ("_2", count), ("_3", sample)];
         let tuple = writer.object("scala.Tuple3", &fields)?;
         let root = writer.array("[Lscala.Tuple3;", vec![tuple])?;
+        writer.finish(root)
+    })())
+}
+
+/// `Tuple2[]` of a `byte[]` and a `java.lang.Long` each.
+///
+/// # Errors
+/// Bail-out: a class is missing, or there are too many bytes.
+pub fn counted_arrays<'a>(
+    catalog: &Catalog,
+    arrays: impl Iterator<Item = (&'a [u8], i64)>,
+) -> Result<Vec<u8>> {
+    let mut writer = Writer::new(catalog);
+    written((|| {
+        let mut tuples = Vec::new();
+        for (bytes, number) in arrays {
+            let bytes = writer.bytes(bytes)?;
+            let number = writer.boxed("java.lang.Long", Value::Long(number))?;
+            let fields = [("_1", bytes), ("_2", number)];
+            tuples.push(writer.object("scala.Tuple2", &fields)?);
+        }
+        let root = writer.array("[Lscala.Tuple2;", tuples)?;
         writer.finish(root)
     })())
 }

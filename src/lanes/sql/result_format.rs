@@ -2,7 +2,7 @@
 
 use catalyst::CollectResult;
 use datafusion_common::Result;
-use exec::KeySample;
+use exec::{EncodedBatch, KeySample};
 use javaser::Catalog;
 use javaser::kryo::KryoGraph;
 use rows::error::bail_out;
@@ -147,6 +147,36 @@ impl ResultFormat {
         let rows = written.partitions.iter().map(|row| &**row);
         put_each(&mut graph, written.partition_columns, rows)?;
         put_set(&mut graph, catalog, directories)?;
+        Ok(graph.finish())
+    }
+
+    /// Batches for a driver; for Spark Connect with their numbers of rows.
+    pub(super) fn batches(
+        self,
+        catalog: &Catalog,
+        batches: &[EncodedBatch],
+        counted: bool,
+    ) -> Result<Vec<u8>> {
+        // Batches have as many rows as an int counts.
+        let pairs = batches.iter().map(|batch| (&*batch.bytes, batch.rows as i64));
+        let kryo = match (self, counted) {
+            (Self::Java, true) => return result::counted_arrays(catalog, pairs),
+            (Self::Java, false) => return result::byte_arrays(pairs.map(|(bytes, _)| bytes)),
+            (Self::Kryo(kryo), _) => kryo,
+        };
+        let mut graph = KryoGraph::new(kryo);
+        let class = if counted { "[Lscala.Tuple2;" } else { "[[B" };
+        let length = graph.array(class);
+        graph.set_length(length, count(batches.len())?);
+        for (bytes, number) in pairs {
+            if counted {
+                graph.object("scala.Tuple2");
+                graph.any_bytes(bytes);
+                graph.any_long(number);
+            } else {
+                graph.bytes(bytes);
+            }
+        }
         Ok(graph.finish())
     }
 

@@ -146,25 +146,34 @@ impl Sink for Sampled<'_> {
     }
 }
 
-/// `Dataset.toArrowBatchRdd`
-pub(super) struct ForDriver {
+/// `Dataset.toArrowBatchRdd`, and what Spark Connect makes.
+pub(super) struct ForDriver<'a> {
     batches: ArrowResult,
+    /// Whether the driver is told how many rows each batch has.
+    counted: bool,
+    format: ResultFormat,
     memory: MemoryReservation,
+    context: &'a TaskContext,
 }
 
-impl ForDriver {
+impl<'a> ForDriver<'a> {
     pub(super) fn new(
         batches: &ArrowBatches,
+        format: ResultFormat,
         memory: &Arc<dyn MemoryPool>,
+        context: &'a TaskContext,
     ) -> Result<Self, Unsupported> {
         Ok(Self {
             batches: ArrowResult::new(batches)?,
+            counted: batches.streams.is_some(),
+            format,
             memory: MemoryConsumer::new("Arrow batches").register(memory),
+            context,
         })
     }
 }
 
-impl Sink for ForDriver {
+impl Sink for ForDriver<'_> {
     fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
         self.batches.push(batch).map_err(of_run)?;
         let bytes = self.batches.bytes();
@@ -173,8 +182,9 @@ impl Sink for ForDriver {
 
     fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
         let batches = self.batches.finish().map_err(of_run)?;
-        let result = rows::result::byte_arrays(&batches).map_err(of_run)?;
-        Ok(Finished::result(result))
+        let catalog = &self.context.blocks.catalog;
+        let result = self.format.batches(catalog, &batches, self.counted);
+        result.map(Finished::result).map_err(of_run)
     }
 }
 

@@ -195,9 +195,6 @@ impl JudgedOutput {
             }
             // Who asks for these is no stage.
             Output::Pickled(_) => return Err(Unsupported::of_use("rows for Python")),
-            Output::ArrowBatches(_) if stage.kryo.is_some() => {
-                return Err(Unsupported::of_use("Arrow batches with spark.serializer"));
-            }
             Output::ArrowBatches(batches) => {
                 ArrowResult::new(batches)?;
                 OutputKind::ArrowBatches
@@ -310,7 +307,7 @@ impl JudgedOutput {
                 Box::new(FilesSink::new(judged, write, lane.format, memory, context)?)
             }
             (OutputKind::ArrowBatches, Output::ArrowBatches(batches)) => {
-                Box::new(ForDriver::new(batches, memory).map_err(bail_out)?)
+                Box::new(ForDriver::new(batches, lane.format, memory, context).map_err(bail_out)?)
             }
             (OutputKind::JsonTypes, Output::JsonTypes(inference)) => {
                 Box::new(json_types(inference, context))

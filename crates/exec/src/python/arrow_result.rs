@@ -1,14 +1,14 @@
-//! Rows for a driver, in batches of Arrow's IPC format: `toPandas`, `toArrow`.
+//! Rows for a driver, in batches of Arrow's IPC format: `toPandas`, `toArrow`, and all that Spark Connect sends.
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array as _, ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema};
 use catalyst::{ArrowBatches, Unsupported};
 use datafusion_common::Result;
 use rows::error::bail_out;
 
-use super::batches::BatchWriter;
+use super::batches::{BatchWriter, END_OF_STREAM};
 use super::conversion::type_for_python;
 use super::queue::RowQueue;
 
@@ -20,9 +20,20 @@ pub struct ArrowResult {
     writer: BatchWriter,
     /// All rows, if there is no limit.
     rows_of_batch: Option<usize>,
+    /// Most bytes of a batch, if each is a stream.
+    bytes_of_stream: Option<usize>,
     waiting: RowQueue,
-    batches: Vec<Vec<u8>>,
+    batches: Vec<EncodedBatch>,
     bytes: usize,
+}
+
+/// A batch of rows.
+#[derive(Debug)]
+pub struct EncodedBatch {
+    /// In Arrow's IPC format: a message, or a stream with its schema.
+    pub bytes: Vec<u8>,
+    /// How many rows it has.
+    pub rows: usize,
 }
 
 impl ArrowResult {
@@ -45,6 +56,11 @@ impl ArrowResult {
         Ok(Self {
             writer,
             rows_of_batch: rows_of_batch.ok().filter(|rows| *rows > 0),
+            bytes_of_stream: batches.streams.map(|bytes| {
+                // Without a limit, by rows only.
+                let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+                bytes.unwrap_or(MAX_BYTES)
+            }),
             waiting,
             batches: Vec::new(),
             bytes: 0,
@@ -79,7 +95,7 @@ impl ArrowResult {
     ///
     /// # Errors
     /// Bail-out: too many bytes.
-    pub fn finish(mut self) -> Result<Vec<Vec<u8>>> {
+    pub fn finish(mut self) -> Result<Vec<EncodedBatch>> {
         if self.waiting.rows() > 0 {
             self.write(self.waiting.rows())?;
         }
@@ -88,12 +104,29 @@ impl ArrowResult {
 
     fn write(&mut self, rows: usize) -> Result<()> {
         let columns = self.waiting.take(rows).ok_or_else(too_many)?;
-        let batch = self.writer.batch(&columns, rows, MAX_BYTES, false)?;
-        self.bytes += batch.len();
+        self.encode(&columns, rows)
+    }
+
+    /// Halves what is too long for a stream, until it is not.
+    fn encode(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
+        let mut bytes = self.writer.batch(columns, rows, MAX_BYTES, false)?;
+        if let Some(most) = self.bytes_of_stream {
+            if bytes.len() > most && rows > 1 {
+                let half = rows / 2;
+                let part = |from: usize, length: usize| {
+                    let parts = columns.iter().map(|column| column.slice(from, length));
+                    parts.collect::<Vec<_>>()
+                };
+                self.encode(&part(0, half), half)?;
+                return self.encode(&part(half, rows - half), rows - half);
+            }
+            bytes = [self.writer.start(), &bytes, &END_OF_STREAM].concat();
+        }
+        self.bytes += bytes.len();
         if self.bytes > MAX_BYTES {
             return Err(too_many());
         }
-        self.batches.push(batch);
+        self.batches.push(EncodedBatch { bytes, rows });
         Ok(())
     }
 }
@@ -119,7 +152,6 @@ mod tests {
     use arrow::ipc::reader::StreamReader;
     use catalyst::{ArrowSession, DataType, StructField};
 
-    use super::super::batches::END_OF_STREAM;
     use super::*;
 
     #[test]
@@ -137,9 +169,10 @@ mod tests {
             settings: Vec::new(),
             validates_schemas: false,
         };
-        let result = ArrowBatches {
+        let mut result = ArrowBatches {
             columns: vec![column],
             session,
+            streams: None,
         };
         for (rows, expected) in [
             (0, vec![]),
@@ -154,12 +187,9 @@ mod tests {
                 let batch = RecordBatch::try_from_iter([("n", Arc::new(numbers) as _)]).unwrap();
                 made.push(&batch).unwrap();
             }
-            let stream = [
-                start,
-                made.finish().unwrap().concat(),
-                END_OF_STREAM.to_vec(),
-            ]
-            .concat();
+            let made = made.finish().unwrap();
+            let made: Vec<_> = made.into_iter().map(|batch| batch.bytes).collect();
+            let stream = [start, made.concat(), END_OF_STREAM.to_vec()].concat();
             let read = StreamReader::try_new(stream.as_slice(), None).unwrap();
             let (mut lengths, mut values) = (Vec::new(), Vec::new());
             for batch in read {
@@ -175,6 +205,27 @@ mod tests {
             }
             assert_eq!(lengths, expected);
             assert_eq!(values, (0..rows).collect::<Vec<_>>());
+        }
+        // Streams of their own, halved until they are short.
+        result.session.batch_size = 1000;
+        for (most, expected) in [(1 << 20, 1), (3000, 2), (1, 1000), (0, 1)] {
+            result.streams = Some(most);
+            let mut made = ArrowResult::new(&result).unwrap();
+            let numbers = Int32Array::from_iter_values(0..1000);
+            let batch = RecordBatch::try_from_iter([("n", Arc::new(numbers) as _)]).unwrap();
+            made.push(&batch).unwrap();
+            let made = made.finish().unwrap();
+            assert_eq!(made.len(), expected, "{most}");
+            let mut rows = 0;
+            for EncodedBatch { bytes, rows: of } in made {
+                let mut read = StreamReader::try_new(bytes.as_slice(), None).unwrap();
+                let batch = read.next().unwrap().unwrap();
+                assert_eq!(batch.num_rows(), of);
+                assert_eq!(batch.column(0).as_primitive::<Int32Type>().value(0), rows);
+                rows += of as i32;
+                assert!(read.next().is_none());
+            }
+            assert_eq!(rows, 1000);
         }
     }
 }

@@ -46,7 +46,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use futures::stream::StreamExt as _;
 
 pub(super) use self::aggregate::aggregate_python;
-pub use self::arrow_result::ArrowResult;
+pub use self::arrow_result::{ArrowResult, EncodedBatch};
 pub(super) use self::groups::map_groups;
 pub(super) use self::map::map_in_batch;
 pub(super) use self::objects::pickled_scan;
