@@ -52,4 +52,7 @@ fn connect(version: &'static str) {
     assert!(native >= 80, "{native} tasks ran natively: {reports:#?}");
 }
 
-each_version!(clients_of_connect_get_what_plain_spark_gives, super::connect);
+each_version!(
+    clients_of_connect_get_what_plain_spark_gives,
+    super::connect
+);

@@ -18,7 +18,7 @@ use crate::output::plan_output;
 use crate::plan::{Columns, LeafId, Operator, OperatorKind};
 use crate::python::ArrowSession;
 use crate::stage::{Output, Settings, Stage};
-use crate::types::{StructField, read_fields};
+use crate::types::{DataType, StructField, read_fields};
 
 /// Local property of tasks that belong to a query: its session's settings are in their properties then.
 const EXECUTION_ID: &str = "spark.sql.execution.id";

@@ -327,10 +327,7 @@ fn result<'g>(
             let (tree, batches) = lineage.arrow_batches(&last, rdd)?;
             Ok((tree, Output::ArrowBatches(Box::new(batches))))
         }
-        (
-            (CONNECT, "processAsArrowBatches"),
-            (CONNECT, "rowToArrowConverter"),
-        ) => {
+        ((CONNECT, "processAsArrowBatches"), (CONNECT, "rowToArrowConverter")) => {
             let (tree, batches) = lineage.arrow_streams(&last, rdd)?;
             Ok((tree, Output::ArrowBatches(Box::new(batches))))
         }

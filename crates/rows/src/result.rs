@@ -123,9 +123,7 @@ pub fn collect(
 ///
 /// # Errors
 /// Bail-out: there are too many bytes.
-pub fn byte_arrays<'a>(
-    arrays: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
-) -> Result<Vec<u8>> {
+pub fn byte_arrays<'a>(arrays: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Result<Vec<u8>> {
     let length = |of: usize| {
         let length = i32::try_from(of).map_err(|_| bail_out("a result of more than 2 GiB"))?;
         Ok::<_, DataFusionError>(length.to_be_bytes())

@@ -158,7 +158,9 @@ impl ResultFormat {
         counted: bool,
     ) -> Result<Vec<u8>> {
         // Batches have as many rows as an int counts.
-        let pairs = batches.iter().map(|batch| (&*batch.bytes, batch.rows as i64));
+        let pairs = batches
+            .iter()
+            .map(|batch| (&*batch.bytes, batch.rows as i64));
         let kryo = match (self, counted) {
             (Self::Java, true) => return result::counted_arrays(catalog, pairs),
             (Self::Java, false) => return result::byte_arrays(pairs.map(|(bytes, _)| bytes)),

@@ -108,13 +108,13 @@ impl ArrowResult {
     }
 
     /// Halves what is too long for a stream, until it is not.
-    fn encode(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
+    fn encode(&mut self, columns: &[Vec<ArrayRef>], rows: usize) -> Result<()> {
         let mut bytes = self.writer.batch(columns, rows, MAX_BYTES, false)?;
         if let Some(most) = self.bytes_of_stream {
             if bytes.len() > most && rows > 1 {
                 let half = rows / 2;
                 let part = |from: usize, length: usize| {
-                    let parts = columns.iter().map(|column| column.slice(from, length));
+                    let parts = columns.iter().map(|pieces| rows_of(pieces, from, length));
                     parts.collect::<Vec<_>>()
                 };
                 self.encode(&part(0, half), half)?;
@@ -129,6 +129,21 @@ impl ArrowResult {
         self.batches.push(EncodedBatch { bytes, rows });
         Ok(())
     }
+}
+
+/// Some of the rows of a column that is in pieces.
+fn rows_of(pieces: &[ArrayRef], mut from: usize, mut length: usize) -> Vec<ArrayRef> {
+    let mut found = Vec::new();
+    for piece in pieces {
+        let skipped = from.min(piece.len());
+        let taken = length.min(piece.len() - skipped);
+        if taken > 0 {
+            found.push(piece.slice(skipped, taken));
+        }
+        from -= skipped;
+        length -= taken;
+    }
+    found
 }
 
 impl std::fmt::Debug for ArrowResult {
