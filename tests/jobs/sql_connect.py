@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from sql_cached import VALUES, table
+from sql_random import counters
 from sql_windows import text
 
 
@@ -98,7 +99,7 @@ def main(result, scratch):
     try:
         subprocess.run([sys.executable, __file__, "client", f"sc://127.0.0.1:{port}", scratch, asked], check=True, env=environment, timeout=400)
         with open(asked) as answers, open(result, "w") as out:
-            json.dump({"version": spark.version, "answers": json.load(answers), "metrics": {}, "errors": {}}, out, indent=0, sort_keys=True)
+            json.dump({"version": spark.version, "answers": json.load(answers), "metrics": {}, "errors": {}, "counters": counters(spark)}, out, indent=0, sort_keys=True)
     finally:
         service.stop(spark._jvm.scala.Option.empty(), spark._jvm.scala.Option.empty())
     spark.stop()

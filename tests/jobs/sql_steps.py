@@ -9,6 +9,7 @@ import sys
 
 from pyspark.sql import SparkSession
 from sql_cached import VALUES, table
+from sql_random import counters
 from sql_windows import text
 
 # Edges of a graph that has cycles, and a tree of names.
@@ -82,6 +83,8 @@ def main():
     builder = SparkSession.builder.config("spark.sql.session.timeZone", "Europe/Zurich").config("spark.sql.shuffle.partitions", "3").config("spark.sql.leafNodeDefaultParallelism", "2")
     for kind_of_time in ["datetime", "int96"]:
         builder = builder.config(f"spark.sql.parquet.{kind_of_time}RebaseModeInWrite", "CORRECTED")
+    if kind == "long":
+        builder = builder.config("spark.sql.codegen.hugeMethodLimit", "1")
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     for name, rows in [("tree", spark.sql(TREE)), ("wide", table(spark, 300).drop("no", "ym", "ds") if kind == "long" else table(spark, 300).drop("ds"))]:
@@ -90,14 +93,14 @@ def main():
         spark.read.schema(rows.drop("no", "ym").schema).parquet(path).createOrReplaceTempView(name)
     answers = {}
     if kind == "long":
-        spark.conf.set("spark.sql.codegen.hugeMethodLimit", "1")
         answers |= too_long(spark)
     else:
         answers |= streams(spark, scratch)
         if spark.version >= "4.1":
             answers |= recursive(spark)
+    counted = counters(spark)
     with open(result, "w") as out:
-        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}}, out, indent=0, sort_keys=True)
+        json.dump({"version": spark.version, "answers": answers, "metrics": {}, "errors": {}, "counters": counted}, out, indent=0, sort_keys=True)
     spark.stop()
 
 

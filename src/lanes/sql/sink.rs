@@ -77,7 +77,7 @@ impl OutputRows {
     fn of(stage: &Stage) -> Result<Self, Unsupported> {
         let other = || Unsupported::Use("rows of other columns".to_owned());
         let columns = match (&stage.root.output, &stage.output) {
-            (Columns::Opaque { num_fields }, Output::Collect { .. }) => {
+            (Columns::Opaque { num_fields }, Output::Collect { .. } | Output::Count) => {
                 let num_fields = *num_fields;
                 return Ok(Self::Whole { num_fields });
             }
