@@ -74,6 +74,10 @@ impl Graph {
                     inner("array")
                 }
                 _ if rest.starts_with("immutable.ArraySeq$of") => inner("unsafeArray"),
+                // A Java list around a Scala sequence.
+                "convert.JavaCollectionWrappers$SeqWrapper" | "convert.Wrappers$SeqWrapper" => {
+                    inner("underlying")
+                }
                 _ => self.numbered(id, rest.strip_prefix("immutable.Set$Set")?, "elem"),
             };
         }
