@@ -48,7 +48,7 @@ def queries(spark, scratch):
     yield "count", data.where("it > 0").count()
     yield "none", arrow(data.where("id < 0").select("id", "st", "ar").toArrow())
     yield "no columns", data.select().count()
-    yield "constants", rows(spark.sql("SELECT 1 AS one, 'x' AS x, NULL AS n, INTERVAL '1' DAY AS d").collect())
+    yield "constants", rows(spark.sql("SELECT 1 AS one, 'x' AS x, NULL AS n").collect())
     yield "pandas", [str(value) for value in data.where("id % 50 = 0").orderBy("id").selectExpr("id", "st", "timestamp_seconds(id * 1000000) AS t", "de", "bo").toPandas().to_dict("records")]
     yield "iterated", rows(data.orderBy("id").select("id", "da").toLocalIterator())
     yield "long", [len(found) for found in [spark.range(0, 50000, 1, 3).selectExpr("id", "repeat(concat('text ', id), 40) AS t").toArrow()]]

@@ -60,11 +60,19 @@ def streams(spark, scratch):
         yield f"{name} of a stream", sorted(found)
 
 
+def counted(plan):
+    """What the operators of a plan say of their rows."""
+    found = {name: plan.metrics().get(name).get().value() for name in ["numOutputRows", "numInputBatches"] if plan.metrics().contains(name)}
+    return [plan.nodeName().split(" ")[0], found, [counted(plan.children().apply(at)) for at in range(plan.children().size())]]
+
+
 def too_long(spark):
     """Queries over columns of files and of cached tables without generated code."""
     wide = spark.table("wide")
     names = [name for name in VALUES if name not in ("no", "ym", "ds")]
     yield "columns", answer(wide.select("id", *names))
+    few = wide.where("it > 0").select("id", "st")
+    yield "rows of operators", [len(few.collect()), counted(few._jdf.queryExecution().executedPlan())]
     yield "filtered", answer(wide.where("it > 0 OR st = 'a'").selectExpr("id + 1 AS id", "concat(st, '!') AS s"))
     yield "groups", answer(wide.groupBy("it", "st").agg({"id": "sum", "de": "max", "do": "min"}))
     yield "joined", answer(wide.alias("a").join(spark.table("tree").alias("b"), "id").where("price > 20").selectExpr("id", "name", "a.ro.b", "a.ar[0]"))

@@ -1,7 +1,6 @@
 //! RDDs in which the lineage of a stage begins: shuffles, files, tables, ranges.
 
 use javaser::Closure;
-use javaser::arena::Value;
 
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
@@ -91,7 +90,7 @@ impl<'g> Lineage<'_, 'g> {
         Ok(scan_tree(found))
     }
 
-    /// The closure of the scan has the metric for its rows first.
+    /// The closure of the scan has its metrics, which count rows or time.
     fn scan_without_plan(
         &mut self,
         closure: &Closure,
@@ -99,9 +98,16 @@ impl<'g> Lineage<'_, 'g> {
         rdd: Object<'g>,
     ) -> Result<scan::FoundScan> {
         let leaf = self.leaf();
-        let rows = closure.args.first().copied().unwrap_or(Value::Null);
-        let rows = Metric::read(self.reader, "numOutputRows", rows)?;
-        scan::read_rows(self.reader, leaf, hint.output, rows, rdd)
+        let metrics = closure.args.iter().map(|metric| {
+            let name = match &*self.reader.expect(*metric)?.text("metricType")? {
+                "sum" => "numOutputRows",
+                "timing" => "scanTime",
+                _ => return Err(closure.unsupported()),
+            };
+            Metric::read(self.reader, name, *metric)
+        });
+        let metrics = metrics.collect::<Result<_>>()?;
+        scan::read_rows(self.reader, leaf, hint.output, metrics, rdd)
     }
 
     fn check_scan(&self, rdd: Object<'g>) -> Result<()> {

@@ -193,13 +193,13 @@ pub(crate) fn read(
     Ok((scan, output, metrics))
 }
 
-/// Reads a scan whose format makes rows as Spark keeps them: the closure over its RDD captured `rows`, the metric that
-/// counts them, and not the operator. `output` is what the operator above says of its columns, if there is one.
+/// Reads a scan whose closure over its RDD captured `metrics` and not the operator. `output` is what the operator above
+/// says of its columns, if there is one.
 pub(crate) fn read_rows(
     reader: &Reader<'_>,
     leaf: LeafId,
     output: Option<Vec<Attribute>>,
-    rows: Metric,
+    metrics: Vec<Metric>,
     rdd: Object<'_>,
 ) -> Result<FoundScan> {
     let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
@@ -228,7 +228,7 @@ pub(crate) fn read_rows(
     if !types.eq(output.iter().map(|attribute| &attribute.data_type)) {
         return Err(Unsupported::of_use("a scan of other columns"));
     }
-    Ok((scan, output, vec![rows]))
+    Ok((scan, output, metrics))
 }
 
 fn unfiltered(
