@@ -52,7 +52,7 @@ def queries(spark, scratch):
     yield "pandas", [str(value) for value in data.where("id % 50 = 0").orderBy("id").selectExpr("id", "st", "timestamp_seconds(id * 1000000) AS t", "de", "bo").toPandas().to_dict("records")]
     yield "iterated", rows(data.orderBy("id").select("id", "da").toLocalIterator())
     yield "long", [len(found) for found in [spark.range(0, 50000, 1, 3).selectExpr("id", "repeat(concat('text ', id), 40) AS t").toArrow()]]
-    yield "long rows", sum(len(row.t) for row in spark.range(0, 5, 1, 2).selectExpr("rpad('x', 1500000 + CAST(id AS int), 'y') AS t").collect())
+    yield "long rows", sum(len(row.t) for row in spark.range(0, 5, 1, 2).selectExpr("concat(repeat(id, 400000), repeat(id + 1, 400000 + CAST(id AS int)), repeat(id + 2, 400000), repeat(id + 3, 400000)) AS t").collect())
     yield "two columns of a name", rows(data.selectExpr("id AS a", "id + 1 AS a").orderBy("id").limit(3).collect())
     yield "local", arrow(spark.createDataFrame([(1, "a"), (2, None)], "n int, s string").join(data.select(F.col("id").cast("int").alias("n"), "st"), "n").toArrow())
     plus = F.udf(lambda n: None if n is None else n + 1, "bigint")
