@@ -1,7 +1,7 @@
 //! Kryo's values, and the rows in collections of them.
 #![no_main]
 
-use javaser::kryo::{KryoForm, last_unsafe_rows};
+use javaser::kryo::{KryoForm, last_unsafe_rows, length_of_sequence};
 
 firesteel_fuzz::target!(|data: &[u8]| {
     firesteel::fuzzing::kryo(data);
@@ -10,6 +10,7 @@ firesteel_fuzz::target!(|data: &[u8]| {
             fixed_width,
             references,
         };
+        let _ = length_of_sequence(data, form);
         if let Some(rows) = last_unsafe_rows(data, form) {
             let size: usize = rows.iter().map(|(row, _)| row.len()).sum();
             assert!(size <= data.len());
