@@ -304,7 +304,7 @@ fn what_versions_or_javas_do_differently_is_refused() {
         ),
         (
             refusal(F::ToPrettyString, &[array(T::Binary)], &[], T::String),
-            "a cast from binary to string",
+            "a cast from array<binary> to string",
         ),
         (
             refusal(
