@@ -14,7 +14,8 @@ WINDOWS = {
     "ranks": "row_number() OVER w + rank() OVER w + dense_rank() OVER w",
     "rows before and behind": "lag(v, 3) OVER w + lead(v) OVER w",
     "growing sums": "sum(v) OVER w + count(v) OVER w",
-    "growing averages": "avg(v / 3D) OVER (w ROWS UNBOUNDED PRECEDING)",
+    # A whole number: doubles are added up in no fixed order.
+    "growing averages": "CAST(1000 * avg(v / 3D) OVER (w ROWS UNBOUNDED PRECEDING) AS bigint)",
     "sliding sums": "sum(v) OVER (w ROWS BETWEEN 50 PRECEDING AND 50 FOLLOWING)",
     "sliding maxima": "max(v) OVER (w ROWS BETWEEN 50 PRECEDING AND CURRENT ROW)",
     "ranges of values": "sum(v) OVER (w RANGE BETWEEN 100 PRECEDING AND 100 FOLLOWING)",
