@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use javaser::Limits;
 use javaser::arena::Graph;
+use javaser::kryo::KryoForm;
 use wire::ids::BlockId;
 
 use super::broadcast::{PythonBroadcastReader, TorrentBroadcastRef, java_byte_array};
@@ -19,7 +20,6 @@ use super::{FileName, LocalDirs, ShuffleFiles};
 use crate::config::{SparkProperties, declared};
 use crate::fuzzing::Trickle;
 use crate::transport::Body;
-use javaser::kryo::KryoForm;
 
 /// Bytes that are unpacked at most: zeros shrink by any factor.
 const MOST_UNPACKED: u64 = 1 << 20;

@@ -12,7 +12,7 @@ from sql_cached import VALUES, table
 from sql_random import counters
 from sql_windows import text
 
-# Edges of a graph that has cycles, and a tree of names.
+# A tree of names.
 TREE = "SELECT CAST(id AS int) AS id, CAST(IF(id = 0, NULL, (id - 1) DIV 3) AS int) AS above, concat('n', id) AS name, CAST(id * 1.25 AS decimal(10,2)) AS price FROM range(0, 200, 1, 3)"
 RECURSIVE = {
     "numbers": "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 60) SELECT n, n * n FROM t",
@@ -26,7 +26,7 @@ RECURSIVE = {
     "subquery": "SELECT name FROM tree WHERE id IN (WITH RECURSIVE t(n) AS (SELECT id FROM tree WHERE id < 2 UNION ALL SELECT n * 2 + 1 FROM t WHERE n < 90) SELECT n FROM t)",
     "aggregated": "WITH RECURSIVE t(n, total) AS (SELECT id, 0D FROM tree WHERE id < 5 UNION ALL SELECT n + 5, total + n / 4D FROM t WHERE n < 80) SELECT n % 5, collect_list(total) FROM (SELECT * FROM t ORDER BY n) GROUP BY n % 5",
 }
-# With names that are those of no column below.
+# Steps of so many rows become local tables.
 SETTING = "spark.sql.cteRecursionAnchorRowsLimitToConvertToLocalRelation"
 
 

@@ -61,15 +61,7 @@ impl<'g> Lineage<'_, 'g> {
         hint: Hint<'g>,
         rdd: Object<'g>,
     ) -> Result<Tree> {
-        self.check_scan(rdd)?;
-        let found = match (hint.bare_plan(), hint.plan) {
-            (Some(plan), _) => {
-                let leaf = self.leaf();
-                scan::read(self.reader, leaf, plan, rdd)?
-            }
-            (None, Some(_)) => return Err(Unsupported::of_use("a scan of another plan")),
-            (None, None) => self.scan_without_plan(closure, hint, rdd)?,
-        };
+        let found = self.found_scan(closure, hint, rdd)?;
         match found.0.format {
             FileFormat::Parquet(_) => {
                 Err(Unsupported::of_use("Parquet without its vectorized reader"))
@@ -78,26 +70,30 @@ impl<'g> Lineage<'_, 'g> {
         }
     }
 
-    /// A scan that gives columns to an operator which does not say what gives them.
+    /// A scan by a format that makes columns.
     pub(crate) fn scan_of_columns(
         &mut self,
         closure: &Closure,
         hint: Hint<'g>,
         rdd: Object<'g>,
     ) -> Result<Tree> {
-        self.check_scan(rdd)?;
-        let found = self.scan_without_plan(closure, hint, rdd)?;
-        Ok(scan_tree(found))
+        Ok(scan_tree(self.found_scan(closure, hint, rdd)?))
     }
 
-    /// The closure of the scan has its metrics, which count rows or time.
-    fn scan_without_plan(
+    /// A scan with its operator, or with what its closure has: metrics, which count rows or time.
+    fn found_scan(
         &mut self,
         closure: &Closure,
         hint: Hint<'g>,
         rdd: Object<'g>,
     ) -> Result<scan::FoundScan> {
+        self.check_scan(rdd)?;
         let leaf = self.leaf();
+        match (hint.bare_plan(), hint.plan) {
+            (Some(plan), _) => return scan::read(self.reader, leaf, plan, rdd),
+            (None, Some(_)) => return Err(Unsupported::of_use("a scan of another plan")),
+            (None, None) => {}
+        }
         let metrics = closure.args.iter().map(|metric| {
             let name = match &*self.reader.expect(*metric)?.text("metricType")? {
                 "sum" => "numOutputRows",

@@ -261,11 +261,9 @@ impl<'r, 'g> Lineage<'r, 'g> {
             ("ColumnarToRowExec", "doExecute") => {
                 self.rows_of_columns(closure.arg(reader, 0)?, child, &hint)
             }
-            ("FileSourceScanExec", "doExecuteColumnar") => match (hint.bare_plan(), hint.plan) {
-                (Some(plan), _) => self.scan(plan, child),
-                (None, Some(_)) => Err(Unsupported::of_use("a scan of another plan")),
-                (None, None) => self.scan_of_columns(&closure, hint, child),
-            },
+            ("FileSourceScanExec", "doExecuteColumnar") => {
+                self.scan_of_columns(&closure, hint, child)
+            }
             ("joins.BroadcastHashJoinExec", "doExecute") => self.broadcast_join(&closure, child),
             // The projection of what the closure below it joins.
             ("joins.BroadcastNestedLoopJoinExec", "doExecute") => self.rdd(child, hint),

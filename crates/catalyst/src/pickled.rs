@@ -20,9 +20,6 @@ use crate::python::ArrowSession;
 use crate::stage::{Output, Settings, Stage};
 use crate::types::{DataType, StructField, read_fields};
 
-/// Local property of tasks that belong to a query: its session's settings are in their properties then.
-const EXECUTION_ID: &str = "spark.sql.execution.id";
-
 /// Rows that are pickled for Python, as `Row`s of `pyspark.sql`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PickledRows {
@@ -69,7 +66,7 @@ impl Stage {
         let graph = &*carried::unpacked(graph)?;
         let first = Reader::new(graph, Settings::default());
         let (rows, query) = rows_of(&first, first.object(rdd))?;
-        let mut settings = match property(EXECUTION_ID) {
+        let mut settings = match property(Settings::EXECUTION) {
             Some(_) => Settings::new(property),
             None => settings_of(query)?,
         };

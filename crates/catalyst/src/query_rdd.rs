@@ -35,28 +35,23 @@ fn renamed(tree: Tree, output: Vec<Attribute>) -> Result<Tree> {
     if columns.len() != output.len() {
         return Err(other());
     }
-    let mut list = Vec::new();
-    for (column, name) in columns.iter().zip(&output) {
-        if column.data_type != name.data_type {
-            return Err(other());
-        }
-        list.push(Expr {
-            data_type: name.data_type.clone(),
-            nullable: name.nullable,
-            kind: ExprKind::Alias {
-                child: Box::new(Expr::attribute(column.clone())),
-                name: name.name.clone(),
-                id: name.id,
-            },
-        });
+    let pairs = || columns.iter().zip(&output);
+    if pairs().any(|(column, name)| column.data_type != name.data_type) {
+        return Err(other());
     }
-    let same = columns
-        .iter()
-        .zip(&output)
-        .all(|(column, name)| column.id == name.id);
-    if same {
+    if pairs().all(|(column, name)| column.id == name.id) {
         return Ok(tree);
     }
+    let list = pairs().map(|(column, name)| Expr {
+        data_type: name.data_type.clone(),
+        nullable: name.nullable,
+        kind: ExprKind::Alias {
+            child: Box::new(Expr::attribute(column.clone())),
+            name: name.name.clone(),
+            id: name.id,
+        },
+    });
+    let list = list.collect();
     let operator = Operator {
         kind: OperatorKind::Project {
             list,

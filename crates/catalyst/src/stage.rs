@@ -151,7 +151,8 @@ impl Settings {
     /// Name of the property that [`Self::binary_as_bytes`] is read from.
     pub const BINARY_AS_BYTES: &str = "spark.sql.execution.pyspark.binaryAsBytes";
 
-    /// Name of the property that says which query a task belongs to.
+    /// Name of the property that says which query a task belongs to: its session's settings are in the task's
+    /// properties then.
     pub const EXECUTION: &str = "spark.sql.execution.id";
 
     /// Name of the property that [`Self::session_zone`] is read from.

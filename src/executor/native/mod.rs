@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use javaser::kryo::KryoForm;
 use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
@@ -38,7 +39,6 @@ use crate::task::{
     Assembly, DecodedTask, Lane, LaneParts, StageBinary, TaskContext, TaskMetrics, TaskObject,
     Verifier,
 };
-use javaser::kryo::KryoForm;
 
 pub(super) use attempt::NativeAttempt;
 

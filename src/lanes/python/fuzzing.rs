@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use javaser::Limits;
+use javaser::kryo::KryoForm;
 
 use super::plan::{RddKind, StagePlan, bind};
 use crate::python::BroadcastFile;
 use crate::python::function_of_rdd;
 use crate::task::{DecodedTask, StageBinary, TaskContext, TaskError, TaskObject};
-use javaser::kryo::KryoForm;
 
 #[derive(Debug)]
 struct NoFile;

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use javaser::Limits;
 use javaser::arena::NodeId;
+use javaser::kryo::KryoForm;
 use wire::task_description::TaskDescription;
 
 use super::compute::{Run, Services, write_checkpoint};
@@ -20,7 +21,6 @@ use crate::task::{
     DecodedTask, OtherLane, PickledRdd, PickledSource, StageBinary, TaskContext, TaskError,
     TaskValue,
 };
-use javaser::kryo::KryoForm;
 
 /// The lane of PySpark's RDDs.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use javaser::Limits;
 use javaser::arena::NodeId;
+use javaser::kryo::KryoForm;
 use parking_lot::Mutex;
 use wire::ids::BlockId;
 use wire::map_status::MapStatus;
@@ -24,7 +25,6 @@ use crate::files::{FileSystems, HadoopConf};
 use crate::python::worker::PythonWorkers;
 use crate::python::{Element, Elements, FetchedFile, PythonFunction, function_of_rdd};
 use crate::task::{StageBinary, TaskContext, TaskError, TaskMetrics};
-use javaser::kryo::KryoForm;
 
 /// Longest value in a shuffle or cached block that is believed.
 const MAX_VALUE: usize = i32::MAX as usize;

@@ -8,6 +8,7 @@ use exec::NativeStage;
 use javaser::Limits;
 use javaser::arena::{NodeId, Value};
 use javatime::Zones;
+use rows::Serializer;
 use wire::task_description::TaskDescription;
 
 use super::engine::Engine;
@@ -164,10 +165,10 @@ impl SqlLane {
             engine: OnceLock::new(),
             verifier,
             codec: Codec::from_conf(properties)?,
-            format: match kryo::form_of_serializer(properties)? {
-                Some(kryo) => ResultFormat::Kryo(kryo),
-                None => ResultFormat::Java,
-            },
+            format: ResultFormat(match kryo::form_of_serializer(properties)? {
+                Some(form) => Serializer::Kryo(form),
+                None => Serializer::Java,
+            }),
             limits: Limits::default(),
             python: OtherLane::default(),
             natives: Natives::new(Libraries::new(properties)),
@@ -262,9 +263,9 @@ impl Verifier for SqlLane {
 impl Shared {
     /// Fails if objects would be written by Kryo that this lane writes and reads as Java does only.
     fn check_format(&self, what: &str) -> Result<(), String> {
-        match self.format {
-            ResultFormat::Java => Ok(()),
-            ResultFormat::Kryo(_) => Err(format!("{what} with {}", declared::SERIALIZER.key)),
+        match self.format.kryo() {
+            None => Ok(()),
+            Some(_) => Err(format!("{what} with {}", declared::SERIALIZER.key)),
         }
     }
 

@@ -14,27 +14,14 @@ const LIST: &str = "scala.collection.immutable.$colon$colon";
 const EMPTY_LIST: &str = "scala.collection.immutable.Nil$";
 const UNSAFE_ROW: &str = "org.apache.spark.sql.catalyst.expressions.UnsafeRow";
 
-/// `spark.serializer`.
+/// `spark.serializer`, for results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ResultFormat {
-    /// `JavaSerializer`
-    Java,
-    /// `KryoSerializer`
-    Kryo(KryoForm),
-}
+pub(super) struct ResultFormat(pub(super) Serializer);
 
 impl ResultFormat {
-    /// How values of broadcasts are written with it.
-    pub(super) fn serializer(self) -> Serializer {
-        match self {
-            Self::Java => Serializer::Java,
-            Self::Kryo(kryo) => Serializer::Kryo(kryo),
-        }
-    }
-
     /// How Kryo writes, if it is Kryo.
     pub(super) fn kryo(self) -> Option<KryoForm> {
-        match self.serializer() {
+        match self.0 {
             Serializer::Java => None,
             Serializer::Kryo(form) => Some(form),
         }
@@ -48,7 +35,7 @@ impl ResultFormat {
         count: i64,
         packed: &[u8],
     ) -> Result<Vec<u8>> {
-        let Self::Kryo(kryo) = self else {
+        let Some(kryo) = self.kryo() else {
             return result::collect(catalog, result, count, packed);
         };
         if i32::try_from(packed.len()).is_err() {
@@ -73,7 +60,7 @@ impl ResultFormat {
         num_fields: usize,
         rows: impl Iterator<Item = &'r [u8]>,
     ) -> Result<Vec<u8>> {
-        let Self::Kryo(kryo) = self else {
+        let Some(kryo) = self.kryo() else {
             return result::take_ordered(catalog, partition_id, num_fields, rows);
         };
         let mut graph = KryoGraph::new(kryo);
@@ -97,7 +84,7 @@ impl ResultFormat {
             rows,
         } = sample;
         let rows = rows.iter().map(|row| &**row);
-        let Self::Kryo(kryo) = self else {
+        let Some(kryo) = self.kryo() else {
             return result::sketch(catalog, *partition_id, *count, *columns, rows);
         };
         let mut graph = KryoGraph::new(kryo);
@@ -118,7 +105,7 @@ impl ResultFormat {
         written: &Written,
         dynamic_overwrite: bool,
     ) -> Result<Vec<u8>> {
-        let Self::Kryo(kryo) = self else {
+        let Some(kryo) = self.kryo() else {
             return written.result(catalog, dynamic_overwrite);
         };
         let directories = written.directories.as_slice();
@@ -161,10 +148,11 @@ impl ResultFormat {
         let pairs = batches
             .iter()
             .map(|batch| (&*batch.bytes, batch.rows as i64));
-        let kryo = match (self, counted) {
-            (Self::Java, true) => return result::counted_arrays(catalog, pairs),
-            (Self::Java, false) => return result::byte_arrays(pairs.map(|(bytes, _)| bytes)),
-            (Self::Kryo(kryo), _) => kryo,
+        let Some(kryo) = self.kryo() else {
+            return match counted {
+                true => result::counted_arrays(catalog, pairs),
+                false => result::byte_arrays(pairs.map(|(bytes, _)| bytes)),
+            };
         };
         let mut graph = KryoGraph::new(kryo);
         let class = if counted { "[Lscala.Tuple2;" } else { "[[B" };
@@ -184,7 +172,7 @@ impl ResultFormat {
 
     /// As [`result::long`].
     pub(super) fn long(self, catalog: &Catalog, value: i64) -> Result<Vec<u8>> {
-        let Self::Kryo(kryo) = self else {
+        let Some(kryo) = self.kryo() else {
             return result::long(catalog, value);
         };
         let mut out = Vec::new();
@@ -194,7 +182,7 @@ impl ResultFormat {
 
     /// As [`result::unit`].
     pub(super) fn unit(self, catalog: &Catalog) -> Result<Vec<u8>> {
-        let Self::Kryo(kryo) = self else {
+        let Some(kryo) = self.kryo() else {
             return result::unit(catalog);
         };
         let mut graph = KryoGraph::new(kryo);
@@ -281,10 +269,10 @@ mod tests {
         .concat();
         let expected = include_str!("fixtures/kryo-results.txt");
         for (name, fixed_width, references) in FORMS {
-            let format = ResultFormat::Kryo(KryoForm {
+            let format = ResultFormat(Serializer::Kryo(KryoForm {
                 fixed_width,
                 references,
-            });
+            }));
             let catalog = Catalog::from_class_path(&[]).unwrap();
             let sample = KeySample {
                 partition_id: 3,

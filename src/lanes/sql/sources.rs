@@ -172,7 +172,7 @@ impl Sources for TaskSources {
     }
 
     fn serializer(&self) -> rows::Serializer {
-        self.lane.format.serializer()
+        self.lane.format.0
     }
 
     fn of_broadcast(
@@ -269,7 +269,7 @@ impl Sources for TaskSources {
         };
         let store = &self.lane.parts.store;
         let of = (table, types, partition);
-        let serializer = self.lane.format.serializer();
+        let serializer = self.serializer();
         cached::batches(store, of, statistics, serializer, made, make, &self.context)
     }
 

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use javaser::arena::{Graph, NodeId, Value};
+use javaser::kryo::KryoForm;
 
 use super::{RddIndex, RddKind, RddPlan, Shape, Step, bytes_of, hadoop, simple};
 use crate::blocks::kryo::KryoReader;
 use crate::python::Element;
 use crate::task::DecodedTask;
-use javaser::kryo::KryoForm;
 
 /// Bytes before the elements in [`Binder::own_data`].
 const OWN_HEADER: usize = 12;

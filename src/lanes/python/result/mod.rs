@@ -4,11 +4,11 @@ mod java;
 mod kryo;
 
 use javaser::Catalog;
+use javaser::kryo::KryoForm;
 
 use crate::cancel::Cancellation;
 use crate::python::{Element, Elements};
 use crate::task::TaskError;
-use javaser::kryo::KryoForm;
 
 /// Longest array that Java can have.
 const MAX_ELEMENTS: i32 = i32::MAX - 8;
