@@ -25,7 +25,12 @@ impl RowChecksums {
 
     /// Adds a row, without its size, to a reduce partition.
     pub fn update(&mut self, partition: usize, row: &[u8]) {
-        let hash = XxHash64::oneshot(0, row);
+        self.update_hashed(partition, XxHash64::oneshot(0, row));
+    }
+
+    /// Adds a row by the XXH64 of its bytes ([`crate::RowHasher`]).
+    #[inline]
+    pub fn update_hashed(&mut self, partition: usize, hash: u64) {
         if let Some(checksum) = self.partitions.get_mut(partition) {
             checksum.xor ^= hash;
             checksum.sum = checksum.sum.wrapping_add(hash);

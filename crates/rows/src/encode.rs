@@ -14,6 +14,7 @@ use datafusion_common::Result;
 use self::elements::{add_array_sizes, write_arrays};
 use super::layout::{Column, Slot, WIDE_DECIMAL, fixed_bytes, null_bytes};
 use crate::error::bail_out;
+use crate::row_hash::RowHasher;
 use catalyst::DataType;
 use catalyst::Unsupported;
 
@@ -137,6 +138,12 @@ impl RowEncoder {
             sources: Vec::new(),
             sizes: Vec::new(),
         }
+    }
+
+    /// What hashes such rows without writing them; `None` if they have different lengths.
+    #[must_use]
+    pub fn hasher(&self) -> Option<RowHasher> {
+        RowHasher::new(self.columns.as_deref()?)
     }
 
     /// All rows of a batch.
@@ -271,7 +278,7 @@ impl RowEncoder {
     }
 }
 
-fn check_types<'a>(
+pub(crate) fn check_types<'a>(
     columns: &[Column],
     arrays: impl ExactSizeIterator<Item = &'a ArrayRef>,
 ) -> Result<()> {
@@ -564,7 +571,7 @@ impl Rows<'_> {
 
 /// A slot that tells of a place in its row.
 #[inline]
-fn place(offset: u32, length: u32) -> [u8; 8] {
+pub(crate) fn place(offset: u32, length: u32) -> [u8; 8] {
     (u64::from(offset) << 32 | u64::from(length)).to_le_bytes()
 }
 

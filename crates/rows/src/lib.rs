@@ -28,7 +28,9 @@ pub mod murmur3;
 mod order;
 mod relation;
 pub mod result;
+mod row_hash;
 mod serializer;
+pub mod slots;
 pub mod types;
 pub mod written;
 
@@ -38,5 +40,6 @@ pub use encode::{EncodedRows, RowEncoder, big_integer};
 pub use layout::opaque_schema;
 pub use literals::array_of;
 pub use order::{has_floats, is_ordered, key_type, normalized, order_key};
-pub use relation::{MatchCursor, Matches, Relation, RelationKind, RelationTable};
+pub use relation::{MatchCursor, Matches, Relation, RelationKind, RelationTable, valid_rows};
+pub use row_hash::RowHasher;
 pub use serializer::{KryoForm, Serializer};

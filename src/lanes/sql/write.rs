@@ -8,7 +8,7 @@ use catalyst::{Metric, ShuffleWrite};
 use columns::ColumnTypes;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use exec::{Partitioner, round_robin_order, scatter};
-use rows::{RowChecksums, RowEncoder};
+use rows::{RowChecksums, RowEncoder, RowHasher};
 
 use super::columns::ColumnWriter;
 use super::failure::of_run;
@@ -22,6 +22,8 @@ pub(super) struct ShuffleSink<'a> {
     partitioner: Partitioner,
     encoder: RowEncoder,
     checksums: Option<RowChecksums>,
+    /// Hashes rows for their checksums, if they need not be written for that.
+    hasher: Option<RowHasher>,
     writer: Writer<'a>,
     /// Rows that have to be sorted before they are sent.
     waiting: Option<Waiting>,
@@ -82,10 +84,12 @@ impl<'a> ShuffleSink<'a> {
             }
         };
         let sorted = partitioner.needs_sorted_rows() && partitions > 1;
+        let checksums = write.row_checksums.then(|| RowChecksums::new(partitions));
         Ok(Self {
             partitioner,
+            hasher: checksums.as_ref().and_then(|_| encoder.hasher()),
             encoder,
-            checksums: write.row_checksums.then(|| RowChecksums::new(partitions)),
+            checksums,
             writer,
             waiting: sorted.then(|| Waiting {
                 batches: Vec::new(),
@@ -106,9 +110,10 @@ impl<'a> ShuffleSink<'a> {
     fn send_to(&mut self, batch: &RecordBatch, ids: &[u32]) -> Result<(), TaskError> {
         let partitions = self.writer.num_partitions();
         let scattered = scatter(ids, partitions);
+        let are_hashed = self.add_hashes(batch, ids)?;
         if let Writer::Columns(writer) = &mut self.writer {
             writer.write(batch, &scattered)?;
-            if self.checksums.is_none() {
+            if are_hashed {
                 let size = self.encoder.data_size(batch).map_err(of_run)?;
                 self.data_size += i64::try_from(size).unwrap_or(i64::MAX);
                 return Ok(());
@@ -125,7 +130,7 @@ impl<'a> ShuffleSink<'a> {
                 continue;
             }
             let (start, end) = (start as usize, end as usize);
-            if let Some(checksums) = &mut self.checksums {
+            if let Some(checksums) = self.checksums.as_mut().filter(|_| !are_hashed) {
                 for index in start..end {
                     checksums.update(partition, rows.row(index));
                 }
@@ -136,6 +141,21 @@ impl<'a> ShuffleSink<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Adds rows to the checksums of their partitions, if there are any, and it can be done without writing them.
+    fn add_hashes(&mut self, batch: &RecordBatch, ids: &[u32]) -> Result<bool, TaskError> {
+        let Some(checksums) = &mut self.checksums else {
+            return Ok(true);
+        };
+        let Some(hasher) = &mut self.hasher else {
+            return Ok(false);
+        };
+        let hashes = hasher.hash(batch).map_err(of_run)?;
+        for (partition, hash) in ids.iter().zip(hashes) {
+            checksums.update_hashed(*partition as usize, hash);
+        }
+        Ok(true)
     }
 
     /// Sends all rows round robin, sorted so that every attempt sends them to the same partitions.

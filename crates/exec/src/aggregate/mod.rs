@@ -20,6 +20,7 @@ mod minmax;
 mod moment;
 mod nested;
 mod number;
+mod number_groups;
 mod percentile;
 mod pivot;
 mod run;

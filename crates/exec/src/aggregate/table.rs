@@ -10,6 +10,7 @@ use datafusion_physical_plan::aggregates::group_values::{GroupValues, new_group_
 use datafusion_physical_plan::aggregates::order::GroupOrdering;
 
 use super::accumulator::Accumulator;
+use super::number_groups::number_groups;
 use super::{Columns, Plan};
 use crate::exec::batch_of;
 use crate::filter::mask;
@@ -31,8 +32,14 @@ impl Table {
         let keys = match plan.keys.is_empty() {
             true => None,
             false => {
-                let schema = Arc::clone(&plan.key_schema);
-                Some(new_group_values(schema, &GroupOrdering::None)?)
+                let number = match &plan.key_schema.fields()[..] {
+                    [key] => number_groups(key.data_type()),
+                    _ => None,
+                };
+                Some(match number {
+                    Some(keys) => keys,
+                    None => new_group_values(Arc::clone(&plan.key_schema), &GroupOrdering::None)?,
+                })
             }
         };
         let accumulators = plan.functions.iter();

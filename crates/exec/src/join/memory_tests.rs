@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,7 +20,7 @@ use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use crate::testing::*;
 use crate::{NativeStage, TaskPlan};
 use catalyst::OperatorKind;
-use catalyst::{Attribute, Expr, ExprKind, Function};
+use catalyst::{Attribute, EvalMode, Expr, ExprKind, Function};
 use catalyst::{BuildSide, EquiJoin, JoinType};
 use catalyst::{DataType, StructField};
 use catalyst::{Inputs, TaskInputs};
@@ -80,37 +81,57 @@ struct Joined {
     build_side: BuildSide,
     left: RecordBatch,
     right: RecordBatch,
-    /// Whether the key is a struct of both columns, whose nulls are equal.
-    nested: bool,
+    keys: fn(&[Attribute]) -> Vec<Expr>,
 }
 
-/// A struct of columns.
-fn in_one(columns: &[Attribute]) -> Expr {
-    let parts: Vec<Expr> = columns.iter().map(reference).collect();
-    let fields = columns.iter().map(|column| StructField {
+/// The first two columns.
+fn in_two(columns: &[Attribute]) -> Vec<Expr> {
+    columns[..2].iter().map(reference).collect()
+}
+
+/// A number that is a float, by which nothing is merged.
+fn floats(columns: &[Attribute]) -> Vec<Expr> {
+    let of_double = |kind| Expr {
+        kind,
+        data_type: DataType::Double,
+        nullable: true,
+    };
+    let cast = ExprKind::Cast {
+        child: Box::new(reference(&columns[2])),
+        mode: EvalMode::Legacy,
+        time_zone: None,
+    };
+    vec![of_double(ExprKind::Call {
+        function: Function::KnownFloatingPointNormalized,
+        args: vec![of_double(cast)],
+        mode: None,
+        time_zone: None,
+    })]
+}
+
+/// The same as a struct, whose nulls are equal.
+fn in_one(columns: &[Attribute]) -> Vec<Expr> {
+    let parts = in_two(columns);
+    let fields = columns[..2].iter().map(|column| StructField {
         name: column.name.clone(),
         data_type: column.data_type.clone(),
         nullable: true,
         field_id: None,
         exists_default: None,
     });
-    Expr {
+    vec![Expr {
         data_type: DataType::Struct(fields.collect()),
         kind: ExprKind::CreateNamedStruct(parts),
         nullable: false,
-    }
+    }]
 }
 
 impl Joined {
     fn plan(&self) -> TaskPlan {
         let (left, right) = (columns(1), columns(11));
-        let keys = |columns: &[Attribute]| match self.nested {
-            true => vec![in_one(&columns[..2])],
-            false => columns[..2].iter().map(reference).collect(),
-        };
         let join = EquiJoin {
-            left_keys: keys(&left),
-            right_keys: keys(&right),
+            left_keys: (self.keys)(&left),
+            right_keys: (self.keys)(&right),
             join_type: self.join_type.clone(),
             condition: self.condition.clone(),
         };
@@ -167,7 +188,17 @@ impl Joined {
 struct Refusing {
     all: UnboundedMemoryPool,
     tables: AtomicUsize,
-    refused: usize,
+    refused: Range<usize>,
+}
+
+impl Refusing {
+    fn new(refused: Range<usize>) -> Arc<Self> {
+        Arc::new(Self {
+            all: UnboundedMemoryPool::default(),
+            tables: AtomicUsize::new(0),
+            refused,
+        })
+    }
 }
 
 impl std::fmt::Display for Refusing {
@@ -195,7 +226,9 @@ impl MemoryPool for Refusing {
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         if reservation.consumer().name() == "ShuffledHashJoinExec"
-            && self.tables.fetch_add(1, Ordering::Relaxed) == self.refused
+            && self
+                .refused
+                .contains(&self.tables.fetch_add(1, Ordering::Relaxed))
         {
             return Err(resources_datafusion_err!("no"));
         }
@@ -222,42 +255,82 @@ fn all_joins(rows: (i32, i32), keys: i32) -> impl Iterator<Item = Joined> {
         build_side,
         left: left.clone(),
         right: right.clone(),
-        nested: false,
+        keys: in_two,
     })
 }
 
 /// The same joins by structs.
 fn nested_joins(rows: (i32, i32), keys: i32) -> impl Iterator<Item = Joined> {
     all_joins(rows, keys).map(|join| Joined {
-        nested: true,
+        keys: in_one,
         ..join
     })
 }
 
 #[test]
-fn whenever_a_table_is_refused_both_sides_are_sorted() {
+fn whenever_a_table_is_refused_both_sides_are_divided() {
     let mut joins = 0;
-    let nested = nested_joins((700, 600), 300).step_by(5);
-    for join in all_joins((700, 600), 300).chain(nested) {
+    let pairs = all_joins((700, 600), 300).map(|join| (join, true));
+    // Where nulls are equal each row has a match.
+    let nested = nested_joins((700, 600), 300).map(|join| (join, false));
+    for (join, some) in pairs.chain(nested.step_by(5)) {
         let all = Arc::new(UnboundedMemoryPool::default());
         let expected = join.run(all, DiskManagerMode::OsTmpDirectory).unwrap();
         assert_eq!(expected.1, 0, "it fits");
-        // Where nulls are equal each row has a match.
-        assert!(join.nested || !expected.0.is_empty());
-        for refused in [0, 2] {
-            let pool = Arc::new(Refusing {
-                all: UnboundedMemoryPool::default(),
-                tables: AtomicUsize::new(0),
-                refused,
-            });
+        assert!(!some || !expected.0.is_empty());
+        // Once, while parts are filled, and until nothing is left in memory.
+        for (refused, some_stays) in [(0..1, true), (0..4, true), (2..6, true), (0..100, false)] {
+            let pool = Refusing::new(refused.clone());
             let (found, spilled) = join.run(pool, DiskManagerMode::OsTmpDirectory).unwrap();
-            let what = format!("{} {:?}", join.join_type, join.condition);
-            assert!(spilled > 0, "{what}");
-            assert!(found == expected.0, "{what}: refused at {refused}");
+            let what = format!("{} {:?}: {refused:?}", join.join_type, join.condition);
+            assert!(some_stays || spilled > 0, "{what}");
+            assert!(found == expected.0, "{what}");
         }
         joins += 1;
     }
     assert_eq!(joins, 7 * 4 * 2 + 12);
+}
+
+#[test]
+fn what_cannot_be_merged_is_divided_too() {
+    for join in all_joins((3000, 2800), 300).step_by(3) {
+        let join = Joined {
+            keys: floats,
+            ..join
+        };
+        let all = Arc::new(UnboundedMemoryPool::default());
+        let expected = join.run(all, DiskManagerMode::OsTmpDirectory).unwrap();
+        let little = Arc::new(FairSpillPool::new(200 << 10));
+        let (found, spilled) = join.run(little, DiskManagerMode::OsTmpDirectory).unwrap();
+        let what = format!("{} {:?}", join.join_type, join.condition);
+        assert!(spilled > 0, "{what}");
+        assert!(found == expected.0, "{what}");
+    }
+    let join = all_joins((90, 80), 30).next().unwrap();
+    let join = Joined {
+        keys: floats,
+        ..join
+    };
+    match join.run(
+        Refusing::new(0..usize::MAX),
+        DiskManagerMode::OsTmpDirectory,
+    ) {
+        Err(RunError::BailOut(reason)) => assert_eq!(reason, "memory exhausted"),
+        other => panic!("{:?}", other.map(|(rows, _)| rows.len())),
+    }
+}
+
+#[test]
+fn parts_that_never_fit_are_sorted_and_merged() {
+    for join in all_joins((140, 120), 30).step_by(3) {
+        let all = Arc::new(UnboundedMemoryPool::default());
+        let expected = join.run(all, DiskManagerMode::OsTmpDirectory).unwrap();
+        let never = Refusing::new(0..usize::MAX);
+        let (found, spilled) = join.run(never, DiskManagerMode::OsTmpDirectory).unwrap();
+        let what = format!("{} {:?}", join.join_type, join.condition);
+        assert!(spilled > 0, "{what}");
+        assert!(found == expected.0, "{what}");
+    }
 }
 
 #[test]

@@ -1,8 +1,11 @@
-//! Joins: a table of one side, along which the other is streamed; or, if both sides are large, sorted sides that are
-//! merged.
+//! Joins: a table of one side, along which the other is streamed, in parts if both sides are large; or sorted sides that
+//! are merged.
 
 mod cartesian;
+mod divide;
+mod gather;
 mod hash;
+mod hybrid;
 #[cfg(test)]
 mod memory_tests;
 mod merge;

@@ -1,11 +1,11 @@
-//! `ShuffledHashJoinExec` and `SortMergeJoinExec`: both sides are a task's own. If one of them is small enough, it is
-//! made into a table, whichever of the two Spark planned; else, or if the table turns out not to fit into memory, both
-//! are sorted and merged.
+//! `ShuffledHashJoinExec` and `SortMergeJoinExec`: both sides are a task's own. The smaller one is made into a table,
+//! whichever of the two Spark planned, unless their order is asked for: then they are sorted and merged.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::hash::Hash;
+use super::hybrid::InParts;
 use super::merge::Merge;
 use super::{Sides, comparable_keys};
 use crate::lower::{Demand, Lowered, Lowering, Result, needed, without_sort};
@@ -16,11 +16,6 @@ use catalyst::{BuildSide, EquiJoin};
 use catalyst::{Inputs, LeafInput, TaskInputs};
 use catalyst::{LeafId, Operator, OperatorKind, ShuffleRead};
 use rows::types::schema_of;
-
-/// Compressed bytes of a side of which a table is made rather than sorting both sides: several times that in memory. A
-/// table that turns out not to fit costs little, as sorts follow, and merging is by far slower where a condition is to
-/// be tried on each pair.
-const MAX_BUILD_BYTES: u64 = 128 << 20;
 
 /// Lowers a join of two inputs. `build_side` is Spark's choice, if it makes a table.
 pub(crate) fn shuffled(
@@ -94,24 +89,21 @@ pub(crate) fn shuffled(
                 BuildSide::Left => left_bytes,
                 BuildSide::Right => right_bytes,
             };
-            let smallest = tables
-                .iter()
-                .min_by_key(|hash| size(hash).unwrap_or(u64::MAX));
-            let fits = |hash: &&Hash| size(hash).is_some_and(|bytes| bytes <= MAX_BUILD_BYTES);
+            let sides = (left, right);
+            let known = tables.iter().filter_map(|hash| Some((size(hash)?, hash)));
+            let smallest = known.min_by_key(|(size, _)| *size).map(|(_, hash)| hash);
             let planned = || tables.iter().find(|hash| Some(hash.side) == build_side);
-            let hash = match (smallest.filter(fits), &merge) {
-                (Some(hash), _) => Some(hash),
-                (None, Some(_)) if build_side.is_none() => None,
-                (None, _) => planned().or(smallest),
-            };
+            let hash = smallest.or_else(planned).or(tables.first());
             match (hash, &merge) {
                 (Some(hash), merge) => {
-                    // Merged rows come in another order.
-                    let instead = merge.clone().filter(|_| !keeps_order);
-                    let sides = (left, right);
-                    Ok(hash.exec(&task.sources, sides, Arc::clone(&schema), instead))
+                    // In parts, rows come in another order.
+                    let in_parts = (!keeps_order).then(|| InParts {
+                        side: hash.side,
+                        merge: merge.clone(),
+                    });
+                    Ok(hash.exec(&task.sources, sides, Arc::clone(&schema), in_parts))
                 }
-                (None, Some(merge)) => merge.exec(left, right, Arc::clone(&schema)),
+                (None, Some(merge)) => merge.exec(sides.0, sides.1, Arc::clone(&schema)),
                 (None, None) => Err(Unsupported::of_use("a join of two large sides")),
             }
         }),

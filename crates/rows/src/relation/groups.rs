@@ -1,6 +1,6 @@
 //! Rows by groups of those with the same key.
 
-use super::slots::NONE;
+use crate::slots::NONE;
 
 /// Rows with the same key, next to each other.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 mod groups;
 mod kryo;
 mod read;
-mod slots;
 mod table;
 
 #[cfg(fuzzing)]
@@ -20,7 +19,7 @@ use crate::serializer::Serializer;
 use catalyst::DataType;
 use catalyst::Unsupported;
 
-pub use table::{MatchCursor, Matches, RelationTable};
+pub use table::{MatchCursor, Matches, RelationTable, valid_rows};
 
 /// The rows of a broadcast variable. To be decoded once per executor and shared by its tasks.
 #[derive(Debug, Clone)]

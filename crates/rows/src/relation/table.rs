@@ -12,9 +12,9 @@ use datafusion_common::Result;
 use twox_hash::XxHash64;
 
 use super::groups::{Grouped, Grouping, Groups};
-use super::slots::{NONE, Slots};
 use crate::error::bail_out;
 use crate::normalized;
+use crate::slots::{NONE, Slots};
 use catalyst::MAX_LONG_DIGITS;
 
 /// A table over the keys of rows. Keys are equal as Spark's join keys are: NaN equals NaN, -0.0 equals 0.0, null equals
@@ -96,22 +96,20 @@ impl RelationTable {
                     }
                     None => {
                         let mut slots = Slots::new(num_rows);
-                        for row in rows {
-                            if let Some(key) = one.get(row) {
-                                grouping.push(slots.entry(*key, |_| true), row);
-                            }
-                        }
+                        let keys = rows.filter_map(|row| Some((*one.get(row)?, row)));
+                        slots.for_each(keys, |slots, key, row| {
+                            grouping.push(slots.entry(key, |_| true), row);
+                        });
                         Keys::Long(slots)
                     }
                 }
             }
             Some([one, two]) => {
                 let mut slots = Slots::new(num_rows);
-                for row in rows {
-                    if let (Some(one), Some(two)) = (one.get(row), two.get(row)) {
-                        grouping.push(slots.entry([*one, *two], |_| true), row);
-                    }
-                }
+                let keys = rows.filter_map(|row| Some(([*one.get(row)?, *two.get(row)?], row)));
+                slots.for_each(keys, |slots, key, row| {
+                    grouping.push(slots.entry(key, |_| true), row);
+                });
                 Keys::Pair(slots)
             }
             _ => {
@@ -212,17 +210,14 @@ impl RelationTable {
             Keys::Long(slots) => {
                 let numbers = numbers().ok_or_else(wrong)?;
                 let one = numbers.first().ok_or_else(wrong)?;
-                one.iter().map(|key| slots.get(*key, |_| true)).collect()
+                slots.heads_of(one.iter().copied())
             }
             Keys::Pair(slots) => {
                 let numbers = numbers().ok_or_else(wrong)?;
                 let [one, two] = &numbers[..] else {
                     return Err(wrong());
                 };
-                one.iter()
-                    .zip(two)
-                    .map(|(one, two)| slots.get([*one, *two], |_| true))
-                    .collect()
+                slots.heads_of(one.iter().zip(two).map(|(one, two)| [*one, *two]))
             }
             Keys::Rows {
                 converter,
@@ -344,8 +339,9 @@ fn dense_range(keys: impl Iterator<Item = i64>) -> Option<(i64, usize)> {
     usize::try_from(range + 1).ok().map(|range| (min, range))
 }
 
-/// Rows without a null among their keys; `None` if that is all.
-fn valid_rows(keys: &[ArrayRef]) -> Option<NullBuffer> {
+/// Rows without a null among their keys, which alone can have a match; `None` if that is all.
+#[must_use]
+pub fn valid_rows(keys: &[ArrayRef]) -> Option<NullBuffer> {
     keys.iter().fold(None, |valid, key| {
         NullBuffer::union(valid.as_ref(), key.logical_nulls().as_ref())
     })
