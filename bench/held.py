@@ -10,11 +10,12 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "tests", "jobs"))
 
 import hold
+from chaos_jobs import ChaosJobs
 from pyspark.sql import SparkSession
 from support import digest
 
 
-class Held(hold.Hold):
+class Held(ChaosJobs, hold.Hold):
     def query(self, command):
         """Seconds of a query and a fingerprint of its rows: in any order, floating-point numbers to ten digits, for sums depend on the order of what comes."""
         started = time.monotonic()

@@ -65,20 +65,22 @@ def parse(parser):
 class Driver:
     """A driver without executors of its own (held.py)."""
 
-    def __init__(self, chosen, work, name, probe=None, conf=()):
+    def __init__(self, chosen, work, name, probe=None, conf=(), address=None):
+        """`address` is where executors of other machines find it."""
+        host, address = address or "localhost", address or "127.0.0.1"
         self.chosen, self.work = chosen, work / name
         self.work.mkdir()
         (self.work / "scratch").mkdir()
         submit = ["--master", "local-cluster[0,1,1024]"]
         if probe:
             submit += ["--jars", str(probe)]
-        for entry in ["spark.ui.port=0", "spark.ui.liveUpdate.period=0", "spark.driver.bindAddress=127.0.0.1",
-                      "spark.driver.host=localhost", "spark.sql.shuffle.partitions=8",
+        for entry in ["spark.ui.port=0", "spark.ui.liveUpdate.period=0", f"spark.driver.bindAddress={address}",
+                      f"spark.driver.host={host}", "spark.sql.shuffle.partitions=8",
                       f"spark.sql.warehouse.dir={self.work}/warehouse", *conf]:
             submit += ["--conf", entry]
         self.environment = {
             **os.environ, "JAVA_HOME": str(chosen.jdk), "FIRESTEEL_JAVA_HOME": str(chosen.jdk), "SPARK_HOME": str(chosen.home),
-            "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost", "SPARK_LOCAL_DIRS": str(self.work / "local"),
+            "SPARK_LOCAL_IP": address, "SPARK_LOCAL_HOSTNAME": host, "SPARK_LOCAL_DIRS": str(self.work / "local"),
             "PYSPARK_PYTHON": str(chosen.python), "PYTHONDONTWRITEBYTECODE": "1",
             "PYSPARK_SUBMIT_ARGS": " ".join([*submit, "pyspark-shell"]),
         }
@@ -86,6 +88,7 @@ class Driver:
             [chosen.python, REPOSITORY / "bench" / "held.py", name, self.work / "scratch"], env=self.environment, cwd=self.work,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(self.work / "driver.err", "w"), text=True)
         self.hello = self.ask(do="hello")
+        self.hello["driver_url"] = self.hello["driver_url"].replace("localhost", host)
 
     def ask(self, seconds=1800, **command):
         # A driver that does not answer in time is killed, which ends the reading below.
@@ -104,17 +107,21 @@ class Driver:
             guard.cancel()
         raise RuntimeError(f"the driver ended during {command['do']} (log: {self.work}/driver.err)")
 
-    def launch(self, side, number, memory="1024M", class_path=""):
-        """Starts an executor and gives the process and its start time. Every side but Firesteel's is Spark's own executor."""
+    def command(self, side, identity, memory, host="localhost", class_path=""):
+        """The command line of an executor. Every side but Firesteel's is Spark's own executor."""
         chosen = self.chosen
         java = (chosen.firesteel if side == "firesteel" else chosen.before or chosen.jdk) / "bin" / "java"
+        return [java, "-cp", f"{class_path}{chosen.home}/jars/*", f"-Xmx{memory}", "-Djava.net.preferIPv6Addresses=false",
+                "-XX:+IgnoreUnrecognizedVMOptions", *MODULE_OPTIONS,
+                "org.apache.spark.executor.CoarseGrainedExecutorBackend", "--driver-url", self.hello["driver_url"],
+                "--executor-id", str(identity), "--hostname", host, "--cores", "2",
+                "--app-id", self.hello["app_id"], "--resourceProfileId", "0"]
+
+    def launch(self, side, number, memory="1024M", class_path=""):
+        """Starts an executor and gives the process and its start time."""
         directory = self.work / f"executor-{number}"
         directory.mkdir()
-        command = [java, "-cp", f"{class_path}{chosen.home}/jars/*", f"-Xmx{memory}", "-Djava.net.preferIPv6Addresses=false",
-                   "-XX:+IgnoreUnrecognizedVMOptions", *MODULE_OPTIONS,
-                   "org.apache.spark.executor.CoarseGrainedExecutorBackend", "--driver-url", self.hello["driver_url"],
-                   "--executor-id", str(number), "--hostname", "localhost", "--cores", "2",
-                   "--app-id", self.hello["app_id"], "--resourceProfileId", "0"]
+        command = self.command(side, number, memory, class_path=class_path)
         log = open(directory / "stderr", "w")
         environment = {**self.environment, "SPARK_EXECUTOR_DIRS": str(directory / "local"),
                        "FIRESTEEL_REPORT": str(directory / "report.json")}
