@@ -74,8 +74,8 @@ impl<K: SlotKey> Slots<K> {
         slot.map_or(NONE, |(_, head)| *head)
     }
 
-    /// Calls `with` for each of some keys in their order, as many of whose slots as make sense come from memory at the
-    /// same time before.
+    /// Calls `with` for each of some keys in their order. The slots of several are read before it is called for the
+    /// first of them, so that they come from memory at the same time.
     #[inline]
     pub fn for_each<A: Copy + Default>(
         &mut self,
