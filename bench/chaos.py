@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An hour of chaos: one driver and a fleet of executors, Firesteel's and Spark's own, at mixed jobs (TPC-H, PySpark, functions of Python, writes, streams), while
 executors and Python workers are killed and stopped, links cut and slowed, disks filled, shuffle files damaged, and memory squeezed. Every answer is compared with that of
-plain Spark on a quiet machine. Fails if an answer is wrong, a job fails or hangs, or an executor of ours is lost that nobody harmed.
+plain Spark on a quiet machine. Fails if an answer is wrong, a job fails or hangs, or an executor is lost that nobody harmed.
 
 Harms that need root (name spaces, disks and control groups of executors) are left out without it."""
 
@@ -42,7 +42,7 @@ class Place:
     """Where an executor lives: an address, a disk and a control group of its own, if we may make them."""
 
     def __init__(self, number, work, memory, isolated):
-        self.number, self.isolated = number, isolated
+        self.isolated = isolated
         self.name = f"fschaos{number}"
         self.host = f"{NETWORK}.{number + 10}" if isolated else "localhost"
         self.disk = work / f"disk-{number}"
@@ -85,9 +85,9 @@ class Place:
 
 @contextlib.contextmanager
 def bridge(isolated):
-    """A network between the driver and the places, whose address is given."""
+    """A network between the driver and the places. Gives the driver's address in it, if there is one."""
     if not isolated:
-        yield "localhost"
+        yield None
         return
     shell("ip", "link", "del", BRIDGE, check=False)
     shell("ip", "link", "add", "name", BRIDGE, "type", "bridge")
@@ -151,10 +151,8 @@ class Fleet:
 
     def __init__(self, chosen, driver, places):
         self.chosen, self.driver = chosen, driver
-        self.lock = threading.Lock()
-        self.next, self.losses = 0, []
+        self.next, self.losses, self.past = 0, [], []
         self.executors = [self.launch(side, place) for side, place in zip(chosen.fleet, places, strict=True)]
-        self.past = []
 
     def launch(self, side, place):
         executor = Executor(self, self.next, side, place)
@@ -163,19 +161,18 @@ class Fleet:
 
     def renew(self):
         """Replaces executors that are gone, and notes those that nobody had harmed."""
-        with self.lock:
-            for index, executor in enumerate(self.executors):
-                if executor.alive():
-                    continue
-                code = executor.process.returncode
-                # The driver gives up what it does not hear from for a while, some time after it was harmed.
-                now = time.time()
-                if not executor.killed and not executor.harmed(now - 3 * GIVEN_UP, now):
-                    self.losses.append(f"executor {executor.identity} ({executor.side}) ended with {code} (log: {executor.directory}/stderr)")
-                executor.end()
-                self.past.append(executor)
-                subprocess.run(["rm", "-rf", executor.place.disk / f"local-{executor.identity}"], check=False)
-                self.executors[index] = self.launch(executor.side, executor.place)
+        for index, executor in enumerate(self.executors):
+            if executor.alive():
+                continue
+            code = executor.process.returncode
+            # The driver gives up what it does not hear from for a while, some time after it was harmed.
+            now = time.time()
+            if not executor.killed and not executor.harmed(now - 3 * GIVEN_UP, now):
+                self.losses.append(f"executor {executor.identity} ({executor.side}) ended with {code} (log: {executor.directory}/stderr)")
+            executor.end()
+            self.past.append(executor)
+            subprocess.run(["rm", "-rf", executor.place.disk / f"local-{executor.identity}"], check=False)
+            self.executors[index] = self.launch(executor.side, executor.place)
 
     def close(self):
         for executor in self.executors:
@@ -385,12 +382,12 @@ def main():
     tables, todo = pathlib.Path(made.stdout.strip()), jobs(chosen.limit)
     with scratch() as work, contextlib.ExitStack() as stack:
         answers = expected(chosen, work, tables, todo)
-        host = stack.enter_context(bridge(chosen.isolated))
+        address = stack.enter_context(bridge(chosen.isolated))
         places = []
         for number in range(len(chosen.fleet)):
             places.append(Place(number, work, chosen.memory, chosen.isolated))
             stack.callback(places[-1].remove)
-        driver = Driver(chosen, work, "chaos", conf=CONF, address=host if chosen.isolated else None)
+        driver = Driver(chosen, work, "chaos", conf=CONF, address=address)
         stack.callback(driver.close)
         fleet = Fleet(chosen, driver, places)
         stack.callback(fleet.close)

@@ -1,5 +1,5 @@
-//! Hashes of rows as Spark writes them, without writing them: XXH64 of an `UnsafeRow`'s bytes, word by word through many
-//! rows at a time. For rows that all have the same length.
+//! Hashes of rows as Spark writes them, without writing them: XXH64 of an `UnsafeRow`'s bytes, word by word through
+//! many rows at a time. For rows that all have the same length.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
-//! A hybrid hash join: if the rows of the table's side do not fit into memory, both sides are divided by hashes of their
-//! keys. Parts that fit are joined at once, the others are written to disk and joined one after the other. A part with
-//! too many rows of one key is sorted and merged.
+//! A hybrid hash join: if the rows of the table's side do not fit into memory, both sides are divided by hashes of
+//! their keys. Parts that fit are joined at once, the others are written to disk and joined one after the other. A part
+//! with too many rows of one key is sorted and merged.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

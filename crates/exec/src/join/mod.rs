@@ -1,5 +1,5 @@
-//! Joins: a table of one side, along which the other is streamed, in parts if both sides are large; or sorted sides that
-//! are merged.
+//! Joins: a table of one side, along which the other is streamed, in parts if both sides are large; or sorted sides
+//! that are merged.
 
 mod cartesian;
 mod divide;
