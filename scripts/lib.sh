@@ -118,8 +118,10 @@ setup_spark() {
     fi
     say "Spark $version in $environment"
     [[ -x $environment/bin/python ]] || python3 -m venv "$environment"
-    # The package is half a gigabyte: pip's progress bar stays on.
-    "$environment/bin/python" -m pip install --disable-pip-version-check "${packages[@]}" |
+    # The package is half a gigabyte: pip's progress bar stays on. It is built into a wheel that is thrown away, so that
+    # packing it well is of no use, and few modules of the others are ever imported.
+    "$environment/bin/python" -m pip install --disable-pip-version-check --no-compile \
+        --config-settings=--build-option=--compression=stored "${packages[@]}" |
         { grep -v '^Requirement already satisfied' || true; }
     "$environment/bin/python" -c 'import pandas, pyarrow, pyspark'
     printf '%s\n' "$wanted" >"$stamp"

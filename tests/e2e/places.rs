@@ -3,20 +3,44 @@
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use testkit::Distribution;
 
 /// Whether a test is to run on a version: on those that it runs on by default, and on all of them with
 /// `FIRESTEEL_E2E_ALL=1`. Continuous integration has an hour and a half for compiling and all tests, and may have none
 /// of plain Spark's answers: of what takes minutes in several forms, each runs by default on one or two versions.
+///
+/// A slow machine has no time for these either: with `FIRESTEEL_E2E_SPARSE=1` each runs on one version, and those that
+/// begin after `FIRESTEEL_E2E_UNTIL`, in seconds since 1970, do not run at all. What is left out so is written into
+/// `left-out.txt` beside the logs.
 pub(crate) fn asked_for(version: &str, default: &[&str]) -> bool {
-    let asked = everything() || default.contains(&version);
-    if !asked {
-        eprintln!("this runs on Spark {version} with FIRESTEEL_E2E_ALL=1 only");
+    if everything() {
+        return true;
     }
-    asked
+    if !default.contains(&version) {
+        eprintln!("this runs on Spark {version} with FIRESTEEL_E2E_ALL=1 only");
+        return false;
+    }
+    let one = default.iter().max_by_key(|of| **of == testkit::NEWEST);
+    let is_another = one != Some(&version);
+    let sparse = std::env::var_os("FIRESTEEL_E2E_SPARSE").is_some();
+    let until = std::env::var("FIRESTEEL_E2E_UNTIL").ok();
+    let until = until.map(|until| until.parse::<u64>().unwrap());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    if (sparse && is_another) || until.is_some_and(|until| now.as_secs() > until) {
+        let test = std::thread::current().name().unwrap_or(version).to_owned();
+        fs::create_dir_all(logs()).unwrap();
+        let mut file = fs::OpenOptions::new();
+        let file = file.append(true).create(true);
+        let mut file = file.open(logs().join("left-out.txt")).unwrap();
+        writeln!(file, "{test}").unwrap();
+        return false;
+    }
+    true
 }
 
 /// Whether all tests are to run on all versions.
