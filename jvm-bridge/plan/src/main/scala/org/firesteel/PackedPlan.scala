@@ -6,6 +6,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.{BaseSubqueryExec, SparkPlan, WholeStageCodegenExec}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
@@ -67,6 +68,8 @@ private[firesteel] final class TrimmingStream(out: OutputStream, stage: WholeSta
     case exchange: Exchange => new OtherStage(exchange, exchange)
     case subquery: BaseSubqueryExec => new OtherStage(subquery.asInstanceOf[SparkPlan], null)
     case _: LogicalPlan => null
+    // Tasks have them besides.
+    case _: RDD[_] => null
     case other => other
   }
 }
