@@ -480,6 +480,45 @@ fn aggregations_have_buffers_and_results() {
 }
 
 #[test]
+fn groups_that_are_hardly_fewer_than_rows_go_out_at_once() {
+    let of = Aggregation::new();
+    let memory = 1 << 30;
+    let input = |groups: i32, rows: i32| -> Vec<RecordBatch> {
+        let rows: Vec<i32> = (0..rows).collect();
+        let batches = rows.chunks(8192).map(|rows| {
+            let keys: StringViewArray = rows
+                .iter()
+                .map(|row| (row % groups > 0).then(|| (row % groups).to_string()))
+                .collect();
+            let values: Vec<_> = rows
+                .iter()
+                .map(|row| (row % 5 > 0).then_some(*row))
+                .collect();
+            batch(&of.input, vec![Arc::new(keys), ints(&values)])
+        });
+        batches.collect()
+    };
+    let count =
+        |batches: &[RecordBatch]| -> usize { batches.iter().map(RecordBatch::num_rows).sum() };
+    // Few groups; many, but not that many; more, of which some come again.
+    for (groups, rows, partial) in [
+        (1_000, 200_000, 1_000),
+        (100_000, 200_000, 100_000),
+        (180_000, 260_000, 260_000),
+    ] {
+        let input = input(groups, rows);
+        let buffers = of.run(AggregateMode::Partial, true, &input, memory);
+        assert_eq!(count(&buffers), partial);
+        // Groups that come once are added up before they go out.
+        let merged = of.run(AggregateMode::PartialMerge, true, &buffers, memory);
+        assert_eq!(count(&merged), groups as usize);
+        let result = of.run(AggregateMode::Final, true, &buffers, memory);
+        let complete = of.run(AggregateMode::Complete, true, &input, memory);
+        assert!(sorted(text(&result)) == sorted(text(&complete)), "{groups}");
+    }
+}
+
+#[test]
 fn without_keys_there_is_one_row_even_of_nothing() {
     let of = Aggregation::new();
     let nothing = of.input(&[], &[]);

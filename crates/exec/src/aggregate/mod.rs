@@ -74,6 +74,9 @@ struct Plan {
     ordered: bool,
     /// With how many groups Spark sets their buffers aside and adds them to those of all later rows.
     sets_aside: Option<usize>,
+    /// Whether another aggregation adds up what comes out, so that a group may come out several times, and nothing
+    /// depends on which rows were added up before.
+    may_repeat: bool,
 }
 
 #[derive(Debug)]
@@ -177,7 +180,12 @@ pub(super) fn aggregate(
     } else {
         results(grouping, aggregates, aggregate_attributes, result)?
     };
+    let may_repeat = *strategy == AggregateStrategy::Hash
+        && matches!(output, Output::Buffers)
+        && !(ordered || grouping.is_empty() || aggregates.is_empty())
+        && aggregates.iter().zip(&functions).all(may_be_split);
     let plan = Arc::new(Plan {
+        may_repeat,
         key_schema: schema_of_types(key_types())?,
         keys,
         common: common_exprs,
@@ -197,6 +205,24 @@ pub(super) fn aggregate(
     let start = move |start: &Start<'_>| run(Arc::clone(&plan), start);
     let name = "HashAggregateExec";
     Lowered::unary(name, output_columns.to_vec(), child, Arc::new(start))
+}
+
+/// Whether rows of a group may be in several buffers, without any difference to the result of all together.
+fn may_be_split((aggregate, judged): (&AggregateExpression, &Judged)) -> bool {
+    let is_float = |of: &DataType| matches!(of, DataType::Float | DataType::Double);
+    // Buffers of other functions, and of these that merge, are of groups that come once.
+    aggregate.mode == AggregateMode::Partial
+        && match aggregate.function.kind {
+            AggregateKind::Count
+            | AggregateKind::Min
+            | AggregateKind::Max
+            | AggregateKind::Bits(_) => true,
+            // What was rounded depends on what was added before.
+            AggregateKind::Sum { .. } | AggregateKind::Average { .. } => {
+                !judged.factory.buffer.iter().any(is_float)
+            }
+            _ => false,
+        }
 }
 
 /// Whether a sort of a partition has no keys but those of the groups.

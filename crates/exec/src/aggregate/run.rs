@@ -23,6 +23,23 @@ use crate::metrics::{PEAK_MEMORY, SORT_FALLBACKS};
 use crate::project::evaluate;
 use rows::{is_ordered, order_key};
 
+/// Rows after which it is known whether aggregating them is of use.
+const ROWS_BEFORE_PASSING: usize = 128 << 10;
+
+/// Of so many rows there are more groups: then groups go out at once, to be aggregated by whoever reads them.
+const LEAST_GROUPS_OF_TEN: usize = 8;
+
+/// What becomes of groups before the input ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Passing {
+    /// Not known before so many rows were added.
+    After(usize),
+    /// They stay.
+    Never,
+    /// They go out after each batch.
+    Always,
+}
+
 /// Aggregates an input.
 pub(super) fn run(plan: Arc<Plan>, start: &Start<'_>) -> Result<Batches> {
     let consumer = MemoryConsumer::new("HashAggregateExec").with_can_spill(true);
@@ -32,6 +49,10 @@ pub(super) fn run(plan: Arc<Plan>, start: &Start<'_>) -> Result<Batches> {
         parts: Vec::new(),
         aside: None,
         sorted: false,
+        passing: match plan.may_repeat {
+            true => Passing::After(ROWS_BEFORE_PASSING),
+            false => Passing::Never,
+        },
         fallbacks: start.metrics.clone(),
         input: Some(start.input(0)?),
         output: None,
@@ -79,6 +100,7 @@ struct Run {
     aside: Option<RecordBatch>,
     /// Whether groups come out in the order of their keys: Spark has sorted them then.
     sorted: bool,
+    passing: Passing,
     /// Where it is counted that they were set aside.
     fallbacks: ExecutionPlanMetricsSet,
     input: Option<SendableRecordBatchStream>,
@@ -99,13 +121,19 @@ impl Run {
                 return Ok(Some(batch));
             }
             if let Some(mut input) = self.input.take() {
-                while let Some(batch) = input.next().await.transpose()? {
+                let mut passes = false;
+                while !passes && let Some(batch) = input.next().await.transpose()? {
+                    let rows = batch.num_rows();
                     self.add(batch)?;
                     if let Err(error) = self.reserve() {
                         self.spill(error)?;
                     }
+                    passes = self.passes(rows);
                 }
-                if self.spill.is_used() {
+                if passes {
+                    // It goes on once what there is has gone out.
+                    self.input = Some(input);
+                } else if self.spill.is_used() {
                     self.write_table()?;
                     if let Some(aside) = self.aside.take() {
                         let rows = aside.num_rows();
@@ -148,7 +176,27 @@ impl Run {
             if rows > 0 {
                 self.output = Some((batch_of(schema, columns, rows)?, 0));
             }
+            if self.passing == Passing::Always {
+                // A large table would be looked through for each batch.
+                self.table = Table::new(Arc::clone(&self.plan))?;
+                self.memory.free();
+            }
         }
+    }
+
+    /// Whether the groups go out although the input has not ended, after so many more rows.
+    fn passes(&mut self, rows: usize) -> bool {
+        if let Passing::After(missing) = self.passing {
+            let missing = missing.saturating_sub(rows);
+            let groups = self.table.len() * 10;
+            self.passing = match missing {
+                _ if self.spill.is_used() => Passing::Never,
+                0 if groups >= ROWS_BEFORE_PASSING * LEAST_GROUPS_OF_TEN => Passing::Always,
+                0 => Passing::Never,
+                _ => Passing::After(missing),
+            };
+        }
+        self.passing == Passing::Always
     }
 
     /// Adds rows. Those after the last of so many groups are added to new buffers.

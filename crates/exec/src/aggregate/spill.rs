@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, UInt32Array};
-use arrow::compute::take_record_batch;
+use arrow::array::RecordBatch;
 use datafusion_common::Result;
-use datafusion_common::hash_utils::{RandomState, create_hashes};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::SpillFile;
 use datafusion_physical_plan::metrics::SpillMetrics;
@@ -13,6 +11,7 @@ use datafusion_physical_plan::spill::SpillManager;
 
 use super::Plan;
 use crate::exec::{Start, batch_of};
+use crate::parts::{Parts, rows_of};
 use rows::error::bail_out;
 
 /// Number of parts. Each is to fit into memory.
@@ -54,21 +53,17 @@ impl Spill {
         self.parts.resize(PARTS, Vec::new());
         let batch = batch_of(self.manager.schema(), columns, rows)?;
         let keys = batch.columns().get(..self.keys).unwrap_or_default();
-        let mut hashes = vec![0; rows];
-        create_hashes(keys, &RandomState::with_seed(SEED), &mut hashes)?;
         let mut by_part = vec![Vec::new(); PARTS];
-        for (row, hash) in (0..).zip(hashes) {
-            // The high bits: as good as any, and those that tables look at least.
-            let part = (hash >> 32) as usize % PARTS;
+        let parts = Parts::new(PARTS, SEED).of_rows(keys, rows)?;
+        for (row, part) in (0..).zip(parts) {
             if let Some(rows) = by_part.get_mut(part) {
                 rows.push(row);
             }
         }
         for (rows, files) in by_part.into_iter().zip(&mut self.parts) {
             let rows = rows.chunks(batch_size);
-            let batches =
-                rows.map(|rows| take_record_batch(&batch, &UInt32Array::from(rows.to_vec())));
-            let batches = batches.collect::<std::result::Result<Vec<_>, _>>()?;
+            let batches = rows.map(|rows| rows_of(&batch, rows.to_vec()));
+            let batches = batches.collect::<Result<Vec<_>>>()?;
             files.extend(
                 self.manager
                     .spill_record_batch_and_finish(&batches, "aggregation")?,

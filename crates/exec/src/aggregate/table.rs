@@ -157,7 +157,7 @@ impl Table {
     }
 
     /// Number of groups.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match &self.keys {
             Some(keys) => keys.len(),
             None => 1,

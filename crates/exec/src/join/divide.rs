@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, UInt32Array};
-use arrow::compute::{BatchCoalescer, take};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
+use arrow::compute::BatchCoalescer;
 use datafusion_common::Result;
-use datafusion_common::hash_utils::{RandomState, create_hashes};
 use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_execution::{SendableRecordBatchStream, SpillFile};
 use datafusion_physical_expr::PhysicalExpr;
@@ -16,6 +15,7 @@ use futures::stream::{self, StreamExt};
 use super::gather::{Gather, Gathered, size_in_table};
 use super::probe::Build;
 use crate::exec::batch_of;
+use crate::parts::{Parts, rows_of};
 use crate::project::evaluate;
 use rows::error::bail_out;
 use rows::valid_rows;
@@ -33,7 +33,7 @@ pub(super) type File = Option<Arc<dyn SpillFile>>;
 pub(super) struct Divide {
     /// Equal keys of both sides are in the same part.
     keys: Vec<Arc<dyn PhysicalExpr>>,
-    hashes: RandomState,
+    parts: Parts,
 }
 
 impl Divide {
@@ -41,7 +41,7 @@ impl Divide {
     pub(super) fn new(keys: Vec<Arc<dyn PhysicalExpr>>, depth: u32) -> Self {
         Self {
             keys,
-            hashes: RandomState::with_seed(SEED + u64::from(depth)),
+            parts: Parts::new(PARTS, SEED + u64::from(depth)),
         }
     }
 
@@ -50,15 +50,12 @@ impl Divide {
         let keys = evaluate(&self.keys, batch)?;
         let keys = keys.iter().map(rows::normalized);
         let keys = keys.collect::<Result<Vec<ArrayRef>>>()?;
-        let mut hashes = vec![0; batch.num_rows()];
-        create_hashes(&keys, &self.hashes, &mut hashes)?;
         let valid = valid_rows(&keys);
-        let parts = hashes.into_iter().enumerate().map(move |(row, hash)| {
+        let parts = self.parts.of_rows(&keys, batch.num_rows())?.enumerate();
+        Ok(parts.map(move |(row, part)| {
             let is_null = valid.as_ref().is_some_and(|valid| valid.is_null(row));
-            // The high bits: as good as any, and those that tables look at least.
-            (!is_null).then_some((hash >> 32) as usize % PARTS)
-        });
-        Ok(parts)
+            (!is_null).then_some(part)
+        }))
     }
 }
 
@@ -397,17 +394,6 @@ struct Split {
     input: SendableRecordBatchStream,
     side: StreamedSide,
     files: Files,
-}
-
-fn rows_of(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch> {
-    let count = rows.len();
-    let rows = UInt32Array::from(rows);
-    let columns = batch
-        .columns()
-        .iter()
-        .map(|column| take(column, &rows, None));
-    let columns = columns.collect::<std::result::Result<_, _>>()?;
-    batch_of(batch.schema_ref(), columns, count)
 }
 
 /// The rows of a file.

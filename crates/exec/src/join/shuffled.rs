@@ -193,6 +193,7 @@ fn leaves(operator: &Operator) -> Vec<Leaf> {
         | OperatorKind::OneRowRelation { leaf }
         | OperatorKind::Range { leaf, .. } => Some((*leaf, None)),
         OperatorKind::PickledScan(scan) => Some((scan.leaf, None)),
+        OperatorKind::CheckpointScan(scan) => Some((scan.leaf, None)),
         _ => None,
     };
     let own = leaf.map(|(id, shuffle)| Leaf { id, shuffle });
