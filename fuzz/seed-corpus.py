@@ -362,6 +362,25 @@ def cached_batches():
             seed("cached_batches", bytes([forms.get(block.stem, 4) << 4 | first]) + block.read_bytes(), largest=32768)
 
 
+def row_objects():
+    """Rows of two columns: one as we write them, with others behind a reset, and one in pieces."""
+    def described(name, flags):
+        return b"\x72" + len(name).to_bytes(2, "big") + name + bytes(range(8)) + bytes([flags, 0, 0, 0x78])
+
+    first = b"\x73" + described(b"org.apache.spark.sql.catalyst.expressions.UnsafeRow", 0x0C) + described(b"org.apache.spark.sql.catalyst.InternalRow", 2) + b"\x70"
+    next = b"\x73\x71\0\x7e\0\0"
+
+    def own(length):
+        return length.to_bytes(4, "big") + b"\0\0\0\2" + bytes(at % 256 for at in range(length))
+
+    short, long = b"\x77\x20" + own(24) + b"\x78", b"\x7a\0\0\1\x38" + own(304) + b"\x78"
+    pieces = b"\x77\x10" + own(24)[:16] + b"\x77\x10" + own(24)[16:] + b"\x78"
+    header = b"\xac\xed\0\5"
+    seed("row_objects", header)
+    seed("row_objects", header + first + short + next + long + next + pieces)
+    seed("row_objects", header + first + pieces + b"\x79" + first + long)
+
+
 def kryo_rows():
     for fixture in (fuzz.parent / "crates/rows/src/relation/fixtures").glob("kryo-*.txt"):
         for line in fixture.read_text().splitlines():
@@ -593,6 +612,7 @@ rows()
 aggregation_buffers()
 record_lines()
 kryo_rows()
+row_objects()
 cached_batches()
 parquet()
 time_zones()

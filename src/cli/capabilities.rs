@@ -33,6 +33,7 @@ pub(super) fn main(format: Format) -> ExitCode {
 fn sections() -> Vec<Section> {
     let casts = expr::casts();
     let types = cast_types(&casts);
+    let written: Vec<_> = files::written_schemes().collect();
     vec![
         Section {
             title: "Operators of Spark SQL",
@@ -95,7 +96,7 @@ fn sections() -> Vec<Section> {
             header: header(["format", "schemes"]),
             rows: exec::write::FORMATS
                 .iter()
-                .map(|name| vec![(*name).to_owned(), files::WRITTEN_SCHEMES.join(", ")])
+                .map(|name| vec![(*name).to_owned(), written.join(", ")])
                 .collect(),
         },
         Section {

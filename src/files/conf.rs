@@ -60,13 +60,16 @@ impl HadoopConf {
         Self::of_object(&graph, root)
     }
 
-    /// Reads a `org.apache.spark.util.SerializableConfiguration`.
+    /// Reads a `org.apache.spark.util.SerializableConfiguration`, or a `SerializableJobConf`, which is written alike.
     ///
     /// # Errors
     /// What it is instead.
     pub fn of_object(graph: &Graph, conf: Value) -> Result<Self, String> {
         let class = graph.class_name(conf).unwrap_or("null");
-        if !class.ends_with(".SerializableConfiguration") {
+        if ![".SerializableConfiguration", ".SerializableJobConf"]
+            .iter()
+            .any(|known| class.ends_with(known))
+        {
             return Err(format!("{class} instead of SerializableConfiguration"));
         }
         let level = conf

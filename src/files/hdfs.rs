@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
-use hdfs_native::{Client, ClientBuilder, HdfsError};
+use hdfs_native::acl::AclEntryScope;
+use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
 
 use super::conf::HadoopConf;
+use super::output::umask;
 use super::path::FilePath;
 use super::reader::Chunks;
-use super::{Environment, FileError, FileStatus};
+use super::{Environment, FileError, FileStatus, binary_size};
 
 pub(super) const SCHEME: &str = "hdfs";
 
@@ -22,6 +26,15 @@ const NO_DIRECTORY: &str = "/dev/null";
 
 /// The exception of a name node that has no such file.
 const NOT_FOUND: &str = "java.io.FileNotFoundException";
+
+/// The exception of a name node that keeps no lists of permissions.
+const NO_ACLS: &str = "org.apache.hadoop.hdfs.protocol.AclException";
+
+/// Settings of files that are written, and their defaults.
+const BLOCK_SIZE: &str = "dfs.blocksize";
+const USUAL_BLOCK_SIZE: u64 = 128 << 20;
+const REPLICATION: &str = "dfs.replication";
+const USUAL_REPLICATION: u32 = 3;
 
 /// Ways to find the active name node, after `org.apache.hadoop.hdfs.server.namenode.ha.`; all lead to the same files.
 const PROXY_PROVIDERS: [&str; 2] = [
@@ -186,6 +199,69 @@ impl Hdfs {
             .collect())
     }
 
+    /// Makes a new file, and the directories above it that are not there.
+    ///
+    /// # Errors
+    /// [`FileError::Unsupported`] where permissions are inherited; what the name node says.
+    pub(super) async fn create(
+        &self,
+        path: &FilePath,
+        outputs: &HdfsOutputs,
+    ) -> Result<HdfsWriter, FileError> {
+        let inherits = outputs
+            .inherits
+            .get_or_try_init(|| self.has_default_acl(&outputs.root));
+        if *inherits.await? {
+            // The crate tells a name node of the permissions without those that the umask takes away, which do not
+            // count then.
+            return Err(FileError::unsupported("a directory with a default ACL"));
+        }
+        let made = self.0.create(&path.path, &outputs.options).await;
+        let made = made.map_err(|error| FileError::failed(SCHEME, error))?;
+        Ok(HdfsWriter(Box::new(made)))
+    }
+
+    async fn has_default_acl(&self, dir: &FilePath) -> Result<bool, FileError> {
+        match self.0.get_acl_status(&dir.path).await {
+            Ok(acl) => Ok(acl
+                .entries
+                .iter()
+                .any(|entry| entry.scope == AclEntryScope::Default)),
+            Err(HdfsError::RPCError(class, _)) if class == NO_ACLS => Ok(false),
+            Err(error) => Err(failure(dir, error)),
+        }
+    }
+
+    /// Renames a directory, in the place of whatever has that name.
+    pub(super) async fn replace_dir(
+        &self,
+        from: &FilePath,
+        to: &FilePath,
+    ) -> Result<(), FileError> {
+        self.remove(to).await?;
+        let renamed = self.0.rename(&from.path, &to.path, false).await;
+        renamed.map_err(|error| failure(from, error))
+    }
+
+    /// Gives a file another name, unless there is a file of that name: then that one stays, and this one goes.
+    pub(super) async fn rename_file(
+        &self,
+        from: &FilePath,
+        to: &FilePath,
+    ) -> Result<(), FileError> {
+        match self.0.rename(&from.path, &to.path, false).await {
+            Ok(()) => Ok(()),
+            Err(_) if self.status(to).await.is_ok() => self.remove(from).await,
+            Err(error) => Err(failure(from, error)),
+        }
+    }
+
+    /// Removes a file, or a directory and what is below it, if it is there.
+    pub(super) async fn remove(&self, dir: &FilePath) -> Result<(), FileError> {
+        let removed = self.0.delete(&dir.path, true).await;
+        removed.map(drop).map_err(|error| failure(dir, error))
+    }
+
     pub(super) async fn open(&self, path: &FilePath) -> Result<HdfsFile, FileError> {
         let opened = self.0.read(&path.path).await;
         let opened = opened.map_err(|error| failure(path, error))?;
@@ -205,6 +281,64 @@ impl HdfsFile {
         let chunks = self.0.read_range_stream(start, length);
         let chunks = chunks.map(|chunk| chunk.map_err(|error| FileError::failed(SCHEME, error)));
         chunks.boxed()
+    }
+}
+
+/// How files are written.
+pub(super) struct HdfsOutputs {
+    /// The directory below which they are.
+    root: FilePath,
+    options: WriteOptions,
+    /// Whether files inherit permissions from that directory, once the name node was asked.
+    inherits: OnceCell<bool>,
+}
+
+impl HdfsOutputs {
+    /// As a job's settings say, in blocks of no less than `least_block` bytes.
+    ///
+    /// # Errors
+    /// [`FileError::Unsupported`]
+    pub(super) fn new(
+        root: &FilePath,
+        conf: &HadoopConf,
+        least_block: u64,
+    ) -> Result<Self, FileError> {
+        let refused = |key: &str| FileError::unsupported(format!("{key} is set"));
+        let block_size = match conf.text(BLOCK_SIZE) {
+            None => USUAL_BLOCK_SIZE,
+            Some(size) => binary_size(&size).ok_or_else(|| refused(BLOCK_SIZE))?,
+        };
+        let replication = match conf.text(REPLICATION) {
+            None => USUAL_REPLICATION,
+            Some(count) => count.parse().map_err(|_| refused(REPLICATION))?,
+        };
+        let options = WriteOptions::default()
+            .block_size(block_size.max(least_block))
+            .replication(replication)
+            .permission(0o666 & !umask(conf)?);
+        Ok(Self {
+            root: root.clone(),
+            options,
+            inherits: OnceCell::new(),
+        })
+    }
+}
+
+/// A file that is written, block after block, to several data nodes at once.
+pub(super) struct HdfsWriter(Box<hdfs_native::file::FileWriter>);
+
+impl HdfsWriter {
+    pub(super) async fn write(&mut self, bytes: Bytes) -> Result<(), FileError> {
+        let written = self.0.write_bytes(bytes).await;
+        written
+            .map(drop)
+            .map_err(|error| FileError::failed(SCHEME, error))
+    }
+
+    /// Waits until the data nodes have all of it.
+    pub(super) async fn close(&mut self) -> Result<(), FileError> {
+        let closed = self.0.close().await;
+        closed.map_err(|error| FileError::failed(SCHEME, error))
     }
 }
 

@@ -11,12 +11,14 @@
 //! are not looked at.
 
 mod azure;
+mod checkpoint;
 mod conf;
 mod error;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod gcs;
 mod hdfs;
+mod jobs;
 mod local;
 mod object;
 mod output;
@@ -41,11 +43,13 @@ use tracing::warn;
 use crate::cancel::Cancellation;
 use crate::config::{SparkProperties, declared};
 
+pub use checkpoint::{CheckpointFile, checkpoint_part};
 pub use conf::HadoopConf;
 pub use error::FileError;
+pub use jobs::{check_committer, packed_by};
 pub use local::{ChecksumError, LocalFile, OnRead};
 pub use object::http_client;
-pub use output::{LocalOutput, LocalOutputs};
+pub use output::{Output, Outputs, written_schemes};
 pub use path::FilePath;
 pub use ranges::RangeFile;
 pub use reader::FileInput;
@@ -114,9 +118,6 @@ fn binary_size(text: &str) -> Option<u64> {
     let number: u64 = digits.parse().ok()?;
     number.checked_mul(1 << shift).filter(|size| *size > 0)
 }
-
-/// The schemes of paths that are written to.
-pub const WRITTEN_SCHEMES: [&str; 1] = ["file"];
 
 /// Whether files of a scheme are read, if their settings allow it.
 pub fn is_known_scheme(scheme: &str) -> bool {

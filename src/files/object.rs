@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::buffered::BufWriter;
 use object_store::client::{HttpClient, HttpConnector};
 use object_store::path::Path;
 use object_store::{
@@ -26,6 +27,15 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// Tries after the first; what fails then is left to the JVM, which has tries of its own.
 const RETRIES: usize = 4;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Bytes of a part of an object that is written in parts; smaller ones are sent at once. Stores take 10,000 parts.
+const PART: usize = 8 << 20;
+
+/// Parts of an object that are on their way at a time, besides the one that is filled.
+const PARTS_AT_ONCE: usize = 2;
+
+/// Objects that are copied at a time.
+const COPIES_AT_ONCE: usize = 8;
 
 /// A bucket or container.
 pub(super) struct Objects {
@@ -126,6 +136,83 @@ impl Objects {
         Ok(dirs.chain(files).collect())
     }
 
+    /// Begins an object, of which nothing is there until it ends.
+    pub(super) async fn create(&self, path: &FilePath) -> Result<BufWriter, FileError> {
+        let (store, key) = (self.store().await?, self.key(path)?);
+        let writer = BufWriter::with_capacity(Arc::clone(store), key, PART);
+        Ok(writer.with_max_concurrency(PARTS_AT_ONCE))
+    }
+
+    /// Makes the objects below a name those below another, in the place of whatever is there: copies, as S3A's
+    /// `rename` makes them.
+    pub(super) async fn replace_dir(
+        &self,
+        from: &FilePath,
+        to: &FilePath,
+    ) -> Result<(), FileError> {
+        self.remove_dir(to).await?;
+        let (store, below) = (self.store().await?, self.key(from)?);
+        let found: Vec<ObjectMeta> = {
+            let found = store.list(Some(&below)).try_collect().await;
+            found.map_err(|error| failure(&self.scheme, from, error))?
+        };
+        let failed = |error| failure(&self.scheme, to, error);
+        let target = self.key(to)?;
+        let copies = found.iter().map(|object| async {
+            let name = object.location.as_ref().strip_prefix(below.as_ref());
+            let key = Path::parse(format!("{target}{}", name.unwrap_or_default()))?;
+            store.copy(&object.location, &key).await
+        });
+        let copies = stream::iter(copies).buffer_unordered(COPIES_AT_ONCE);
+        copies.try_collect::<()>().await.map_err(failed)?;
+        self.remove(found).await.map_err(failed)
+    }
+
+    /// Gives an object another name, unless there is one of that name: then that one stays, and this one goes.
+    pub(super) async fn rename_file(
+        &self,
+        from: &FilePath,
+        to: &FilePath,
+    ) -> Result<(), FileError> {
+        let store = self.store().await?;
+        let (source, target) = (self.key(from)?, self.key(to)?);
+        match store.head(&target).await {
+            Ok(_) => {}
+            Err(Error::NotFound { .. }) => {
+                let copied = store.copy(&source, &target).await;
+                copied.map_err(|error| failure(&self.scheme, from, error))?;
+            }
+            Err(error) => return Err(failure(&self.scheme, to, error)),
+        }
+        self.remove_file(from).await
+    }
+
+    /// Removes an object.
+    pub(super) async fn remove_file(&self, path: &FilePath) -> Result<(), FileError> {
+        let removed = self.store().await?.delete(&self.key(path)?).await;
+        removed.map_err(|error| failure(&self.scheme, path, error))
+    }
+
+    /// Removes the objects below a name.
+    pub(super) async fn remove_dir(&self, dir: &FilePath) -> Result<(), FileError> {
+        let below = self.key(dir)?;
+        let found = self.store().await?.list(Some(&below)).try_collect().await;
+        let removed = match found {
+            Ok(found) => self.remove(found).await,
+            Err(error) => Err(error),
+        };
+        removed.map_err(|error| failure(&self.scheme, dir, error))
+    }
+
+    async fn remove(&self, objects: Vec<ObjectMeta>) -> object_store::Result<()> {
+        let Some(store) = self.store.get() else {
+            return Ok(());
+        };
+        let keys = objects.into_iter().map(|object| Ok(object.location));
+        let removed = store.delete_stream(stream::iter(keys).boxed());
+        removed.map_ok(drop).try_collect::<()>().await
+    }
+
     /// Opens an object and asks for a part of it, as far as it has one. If the part is empty, only for its length.
     pub(super) async fn open(
         &self,
@@ -217,7 +304,7 @@ fn failure(scheme: &str, path: &FilePath, error: Error) -> FileError {
 }
 
 /// The text of an error without the queries of URLs in it: they may hold signatures.
-fn without_queries(error: &dyn Display) -> String {
+pub(super) fn without_queries(error: &dyn Display) -> String {
     let text = error.to_string();
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.as_str();

@@ -54,12 +54,31 @@ const EXPECTED: [(&str, &[&str]); 21] = [
 ];
 
 const UNSEEN_ENCRYPTION: &[&str] = &["AES256", "SSE-KMS", "DSSE-KMS"];
+
+/// Those by their names in headers, and whether they have a key with a name.
+const ENCRYPTION: [(&str, &str, bool); 3] = [
+    ("AES256", "AES256", false),
+    ("SSE-KMS", "aws:kms", true),
+    ("DSSE-KMS", "aws:kms:dsse", true),
+];
 const SSL_CHANNELS: &[&str] = &[
     "default",
     "default_jsse",
     "default_jsse_with_gcm",
     "openssl",
 ];
+
+/// Settings after `fs.s3a.`, also of one bucket, that objects are written with: they must have one of these values, or
+/// none.
+const EXPECTED_OF_WRITES: [(&str, &[&str]); 4] = [
+    ("acl.default", &[]),
+    ("committer.name", &["file"]),
+    ("create.checksum.algorithm", &[]),
+    ("object.content.encoding", &[]),
+];
+
+/// The beginning of settings after `fs.s3a.` that become headers of objects.
+const HEADERS: &str = "create.header.";
 
 /// What the list of providers is, if there is none.
 const DEFAULT_PROVIDERS: &str = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider,\
@@ -75,6 +94,29 @@ pub(super) struct S3Settings {
     path_style: bool,
     requester_pays: bool,
     credentials: Credentials,
+    encryption: Option<Encryption>,
+}
+
+/// How the server is told to encrypt what is written: an object's header, and a key's name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Encryption {
+    algorithm: &'static str,
+    key: Option<String>,
+}
+
+impl Encryption {
+    fn of(view: &View<'_>) -> Option<Self> {
+        let either = |new: &str, old: &str| view.text(new).or_else(|| view.text(old));
+        let name = either("encryption.algorithm", "server-side-encryption-algorithm")?;
+        let mut known = ENCRYPTION.iter();
+        let (_, algorithm, has_key) =
+            known.find(|(known, ..)| known.eq_ignore_ascii_case(&name))?;
+        let key = either("encryption.key", "server-side-encryption.key");
+        Some(Self {
+            algorithm,
+            key: key.filter(|_| *has_key),
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -122,6 +164,27 @@ impl View<'_> {
     fn flag(&self, name: &str, default: bool) -> bool {
         self.text(name)
             .map_or(default, |value| value.eq_ignore_ascii_case("true"))
+    }
+}
+
+/// Whether objects below a path are written as S3A would write them.
+///
+/// # Errors
+/// [`FileError::Unsupported`]
+pub(super) fn check_written(path: &FilePath, conf: &HadoopConf) -> Result<(), FileError> {
+    let bucket = &path.authority;
+    let view = View { conf, bucket };
+    let of_s3a = |reason: String| FileError::unsupported(format!("{PREFIX}{reason}"));
+    expect(|name| view.text(name), &EXPECTED_OF_WRITES).map_err(|error| of_s3a(error.reason()))?;
+    let of_bucket = format!("bucket.{bucket}.");
+    let is_header = |key: &str| {
+        let name = key.strip_prefix(PREFIX).unwrap_or_default();
+        let name = name.strip_prefix(&of_bucket).unwrap_or(name);
+        name.starts_with(HEADERS)
+    };
+    match conf.keys().any(is_header) {
+        true => Err(of_s3a(format!("{HEADERS}* is set"))),
+        false => Ok(()),
     }
 }
 
@@ -175,6 +238,7 @@ impl S3Settings {
             credentials: credentials(&view, environment)?,
             path_style: view.flag("path.style.access", false) || server.needs_path(bucket),
             requester_pays: view.flag("requester.pays.enabled", false),
+            encryption: Encryption::of(&view),
             bucket: bucket.to_owned(),
             server,
         })
@@ -216,6 +280,17 @@ impl S3Settings {
             .with_request_payer(self.requester_pays)
             .with_retry(retry())
             .with_http_connector(Connector);
+        if let Some(Encryption { algorithm, key }) = &self.encryption {
+            // These have no public names but their texts.
+            let of = |name: &str| {
+                name.parse::<Key>()
+                    .map_err(|why| FileError::failed("s3a", why))
+            };
+            builder = builder.with_config(of("aws_server_side_encryption")?, *algorithm);
+            if let Some(key) = key {
+                builder = builder.with_config(of("aws_sse_kms_key_id")?, key);
+            }
+        }
         builder = match &self.credentials {
             Credentials::Anonymous => builder.with_skip_signature(true),
             Credentials::Keys {

@@ -1,6 +1,7 @@
 //! The interface between the executor and the lanes: a task, what it runs with, and how it ends.
 
 pub mod accumulators;
+mod commit;
 mod context;
 mod decoded;
 mod error;
@@ -11,6 +12,7 @@ pub mod outcome;
 mod pickled;
 mod value;
 
+pub use commit::{AttemptDir, AttemptNames, ask_to_commit};
 pub use context::{Resources, TaskContext};
 pub use decoded::{DecodeError, DecodedTask, StageBinary, StageTarget, TaskKind, TaskObject};
 pub use error::{FetchFailure, TaskError, TaskException};

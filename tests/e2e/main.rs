@@ -38,6 +38,7 @@ mod report;
 mod shuffle_service;
 mod sql_aggregates;
 mod sql_cached;
+mod sql_checkpoints;
 mod sql_connect;
 mod sql_default;
 mod sql_draws;

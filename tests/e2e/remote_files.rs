@@ -1,5 +1,5 @@
-//! Files of HDFS and S3: text, whole and compressed files, splits, dependencies, and scans of Spark SQL, read without a
-//! JVM.
+//! Files of HDFS and S3: text, whole and compressed files, splits, dependencies, and scans and writes of Spark SQL,
+//! without a JVM.
 //!
 //! The servers come from packages (`setup_services` of `scripts/lib.sh`), and each application starts its own.
 
@@ -104,13 +104,16 @@ fn what_is_for_the_jvm_is_left_to_it_before_anything_is_visible() {
     };
     let reports = reports(&outcome, version);
     let in_sql = ended(&reports, "sql");
-    assert_eq!(in_sql, 0, "the only scan is left to the JVM: {reports:#?}");
+    assert_eq!(
+        in_sql, 0,
+        "scans and writes are left to the JVM: {reports:#?}"
+    );
     assert_eq!(
         reasons(&reports),
         [
-            "a checkpoint on hdfs:",
-            "a checkpoint on s3a:",
             "a file that does not exist",
+            "a write: a directory with a default ACL",
+            "a write: fs.s3a.acl.default is set",
             "fs.s3a.aws.credentials.provider com.amazonaws.auth.SystemPropertiesCredentialsProvider",
         ]
     );

@@ -1,5 +1,8 @@
 """RDD jobs: shuffles, accumulators, broadcast, cache, large results, retries, barrier stages."""
 
+import bz2
+import glob
+import gzip
 import os
 import zlib
 
@@ -152,6 +155,41 @@ def checkpoint(run):
     return {"sum": data.sum(), "done": data.isCheckpointed(), "again": data.sum()}
 
 
+def in_files(run, name):
+    """What is in the files of a directory, unpacked, and who may read them."""
+    unpack = {".gz": gzip.decompress, ".bz2": bz2.decompress}
+    found = {}
+    for path in sorted(glob.glob(f"{run.scratch}/{name}/*/*") + glob.glob(f"{run.scratch}/{name}/*/.*")):
+        with open(path, "rb") as file:
+            content = file.read()
+        end = os.path.splitext(path)[1]
+        # Others pack the same otherwise.
+        of_packed = end == ".crc" and os.path.splitext(path[: -len(end)])[1] in unpack
+        found[os.path.relpath(path, run.scratch)] = [None if of_packed else digest(unpack.get(end, bytes)(content)), os.stat(path).st_mode & 0o777]
+    return found
+
+
+def saved(run):
+    """Lines of text in files, with what Hadoop puts beside them."""
+    numbers = run.sc.parallelize(range(5000), 3)
+    jobs = {
+        "mixed": numbers.map(lambda n: f"{n} ä€\U0001f600" if n % 5 else n),
+        "shuffled": numbers.map(lambda n: (n % 11, n)).reduceByKey(lambda a, b: a + b, 2),
+        "none": run.sc.parallelize([], 2),
+        "bytes": numbers.map(lambda n: str(n).encode()),
+    }
+    for name, rdd in jobs.items():
+        rdd.saveAsTextFile(f"{run.scratch}/saved/{name}")
+    return [in_files(run, "saved"), run.sc.textFile(f"{run.scratch}/saved/mixed").count()]
+
+
+def packed(run):
+    words = run.sc.parallelize(range(5000), 2).map(lambda n: f"{n} words")
+    for codec in ["GzipCodec", "BZip2Codec"]:
+        words.saveAsTextFile(f"{run.scratch}/packed/{codec}", f"org.apache.hadoop.io.compress.{codec}")
+    return in_files(run, "packed")
+
+
 def large_results(run):
     """Each task's result is above `spark.task.maxDirectResultSize`: it travels as a block."""
     parts = run.sc.parallelize(range(4), 4).map(lambda i: bytes([i]) * (300_000 + i)).collect()
@@ -204,6 +242,8 @@ THEMES = [
     ("cache on disk", cache_disk, "cached"),
     ("cache replicated", cache_replicated, "cached"),
     ("checkpoint", checkpoint, "exact"),
+    ("saved as text", saved, "exact"),
+    ("saved as packed text", packed, "none"),
     ("large results", large_results, "exact"),
     ("task context", task_context, "exact"),
     ("retries", retries, "exact"),

@@ -1,4 +1,4 @@
-"""Files of HDFS and of an S3 server, read by RDD jobs and by Spark SQL; text by Spark SQL also from the host. The servers belong to the job. `native`: no task needs a JVM; `left`: tasks
+"""Files of HDFS and of an S3 server, read by RDD jobs, read and written by Spark SQL; text by Spark SQL also from the host. The servers belong to the job. `native`: no task needs a JVM; `left`: tasks
 that only the JVM can do, or fail in Hadoop's words.
 
 usage: spark-submit ... remote_files.py RESULT SCRATCH SERVICES MINIDFS_CLASS_PATH native|left [THEME...]"""
@@ -9,6 +9,7 @@ import decimal
 import gzip
 import io
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from support import BLOCK_SIZES, Themes, digest, mask, rows, thrown, wait_for, w
 
 BUCKET = "s3a://firesteel-data"
 BLOCK = 1 << 20
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 class Servers:
@@ -202,12 +204,13 @@ def gone(run, root):
 
 
 def checkpoint(run, root):
-    """Written by the JVM, read without it."""
+    """A reliable checkpoint, and text that an RDD is saved as."""
     run.sc.setCheckpointDir(f"{root}/checkpoints")
     numbers = run.sc.parallelize(range(3000), 3).map(lambda n: n * n)
     numbers.checkpoint()
     count = numbers.count()
-    return [count, numbers.isCheckpointed(), digest(numbers.collect()), numbers.map(lambda n: n % 7).sum()]
+    numbers.map(lambda n: f"{n} wörds").saveAsTextFile(f"{root}/saved")
+    return [written(run, f"{root}/saved"), count, numbers.isCheckpointed(), digest(numbers.collect()), numbers.map(lambda n: n % 7).sum()]
 
 
 def parquet(run, root):
@@ -264,6 +267,98 @@ def sql_text(run, root):
     }
 
 
+def written(run, path):
+    """What is below a directory as Hadoop's client sees it; of lines also the blocks and the content."""
+    jvm = run.sc._jvm
+    root = jvm.org.apache.hadoop.fs.Path(path)
+    system = root.getFileSystem(run.sc._jsc.hadoopConfiguration())
+    found, waiting = [], [root]
+    while waiting:
+        for status in system.listStatus(waiting.pop()):
+            name = status.getPath().toString()
+            about = [UUID.sub("uuid", name.replace(path, "")), status.getPermission().toString(), status.getOwner() == os.environ.get("USER", "root")]
+            if status.isDirectory():
+                waiting.append(status.getPath())
+            else:
+                about += [status.getReplication(), status.getBlockSize()]
+                if not name.endswith(".parquet"):
+                    stream = system.open(status.getPath())
+                    content = jvm.org.apache.commons.io.IOUtils.toByteArray(stream)
+                    stream.close()
+                    about += [len(system.getFileBlockLocations(status, 0, status.getLen())), digest(gzip.decompress(content) if name.endswith(".gz") else content)]
+            found.append(about)
+    return sorted(found, key=str)
+
+
+def encrypted(run, path):
+    """How objects below a path are encrypted, as the server says."""
+    conf = run.sc._jsc.hadoopConfiguration()
+    root = run.sc._jvm.org.apache.hadoop.fs.Path(path)
+    system = root.getFileSystem(conf)
+    parts = [status.getPath() for status in system.listStatus(root) if status.getPath().getName().endswith(".parquet")]
+    return [system.getXAttr(part, "header.x-amz-server-side-encryption").decode() for part in parts]
+
+
+def writes(run, root):
+    """Tables that are written in every way: what is there then, and what is read there."""
+    spark = run.spark
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    frame = spark.range(0, 20_000, 1, 2).selectExpr(
+        "id", "concat('näme ', id % 17) AS name", "CAST(id % 1000 AS decimal(12, 2)) AS price",
+        "CASE id % 4 WHEN 0 THEN 'a b' WHEN 1 THEN 'ü=%/' WHEN 2 THEN '' END AS part", "date_add(date'2024-01-01', CAST(id % 3 AS int)) AS day")
+    large = spark.range(0, 1_300_000, 1, 1)
+    texts = frame.selectExpr("concat(id, ' ', name) AS value")
+    dynamic = frame.where("part = 'a b' AND day > date'2024-01-01'").selectExpr("-id AS id", "name", "price", "part", "day")
+    to = f"{root}/written"
+    frame.write.parquet(f"{to}/parquet")
+    frame.coalesce(1).write.partitionBy("part", "day").parquet(f"{to}/parts")
+    dynamic.coalesce(1).write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy("part", "day").parquet(f"{to}/parts")
+    large.write.option("compression", "none").parquet(f"{to}/large")
+    texts.write.text(f"{to}/text")
+    names = ["parquet", "parts", "large"]
+    # Requests to the S3 server take long.
+    if root.startswith("hdfs"):
+        frame.where("id < 100").coalesce(1).write.mode("append").parquet(f"{to}/parquet")
+        frame.where("id < 0").write.parquet(f"{to}/none")
+        frame.coalesce(1).write.option("maxRecordsPerFile", 7000).option("compression", "zstd").parquet(f"{to}/records")
+        large.selectExpr("CAST(id AS string) AS value").write.text(f"{to}/lines")
+        frame.write.option("header", True).option("compression", "gzip").csv(f"{to}/csv")
+        frame.coalesce(1).write.partitionBy("day").json(f"{to}/json")
+        texts.where("value LIKE '1%'").write.mode("overwrite").text(f"{to}/text")
+        names += ["none", "records"]
+    tables = {name: spark.read.parquet(f"{to}/{name}") for name in names}
+    return {
+        "files": written(run, to),
+        "encrypted": encrypted(run, f"{to}/parquet") if root.startswith("s3a") else None,
+        "rows": {name: rows(table.selectExpr("count(*)", "sum(id)", "min(id)")) for name, table in tables.items()},
+        "parts": rows(tables["parts"].groupBy("part", "day").count().orderBy("part", "day")),
+        "text": digest(sorted(rows(spark.read.text(f"{to}/text")))),
+    }
+
+
+def sql_left(run, root):
+    """Writes that only Hadoop's own client does: into a directory whose files inherit permissions, and of objects with permissions of their own."""
+    spark, jvm = run.spark, run.sc._jvm
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    conf = run.sc._jsc.hadoopConfiguration()
+    to = f"{root}/permissions"
+    key = "fs.s3a.acl.default"
+    if root.startswith("hdfs"):
+        path = jvm.org.apache.hadoop.fs.Path(to)
+        system = path.getFileSystem(conf)
+        system.mkdirs(path)
+        entries = jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec("user::rwx,group::rwx,other::r-x,default:user::rwx,default:group::rwx,default:other::r-x", True)
+        system.setAcl(path, entries)
+    else:
+        conf.set(key, "PublicRead")
+    try:
+        spark.range(0, 100, 1, 1).selectExpr("CAST(id AS string) AS value").write.mode("append").text(to)
+    finally:
+        conf.unset(key)
+    return written(run, to)
+
+
 def sql_provider(run, _):
     """As `provider`, for a scan of Spark SQL."""
     root = f"{BUCKET}-left"
@@ -298,8 +393,8 @@ def removed(run, _):
 
 
 NATIVE = [("text", text), ("packed", packed), ("whole", whole), ("splits", splits), ("cached", cached),
-          ("delimited", delimited), ("dependencies", dependencies), ("parquet", parquet), ("sql text", sql_text)]
-LEFT = [("removed", removed), ("gone", gone), ("checkpoint", checkpoint), ("provider", provider), ("sql provider", sql_provider)]
+          ("delimited", delimited), ("dependencies", dependencies), ("parquet", parquet), ("sql text", sql_text), ("writes", writes), ("checkpoint", checkpoint)]
+LEFT = [("removed", removed), ("gone", gone), ("provider", provider), ("sql provider", sql_provider), ("sql left", sql_left)]
 
 
 def main(result, scratch, services, class_path, kind, *only):
@@ -317,12 +412,15 @@ def main(result, scratch, services, class_path, kind, *only):
             "endpoint.region": "us-east-1",
             "block.size": str(BLOCK),
             "bucket.firesteel-data.requester.pays.enabled": "true",
+            "bucket.firesteel-data.encryption.algorithm": "AES256",
             "bucket.firesteel-data-left.aws.credentials.provider":
                 "com.amazonaws.auth.SystemPropertiesCredentialsProvider,org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
         }
         builder = SparkSession.builder
         for key, value in settings.items():
             builder = builder.config(f"spark.hadoop.fs.s3a.{key}", value)
+        for key, value in [("dfs.blocksize", "1m"), ("dfs.replication", "2"), ("fs.permissions.umask-mode", "027")]:
+            builder = builder.config(f"spark.hadoop.{key}", value)
         spark = builder.getOrCreate()
         run = Themes(spark)
         run.scratch = scratch
@@ -336,6 +434,7 @@ def main(result, scratch, services, class_path, kind, *only):
                 make_files(run, root)
             for name, body in NATIVE if kind == "native" else LEFT:
                 # What RDDs do with files of the host has jobs of its own.
+                # What is written there has jobs of its own, too.
                 if scheme == "file" and body is not sql_text:
                     continue
                 # Both roots' dependencies would have the same names; the bucket is one for S3A only.
@@ -345,7 +444,8 @@ def main(result, scratch, services, class_path, kind, *only):
                 if not only or name in only:
                     # A read of an object gets what has arrived, and S3A counts what it throws away when it closes a stream.
                     # Short texts become blocks whose size depends on the compressor.
-                    exact = kind == "native" and scheme != "s3a" and body is not cached
+                    # Parquet's pages are of another library.
+                    exact = kind == "native" and scheme != "s3a" and body not in (cached, writes)
                     metrics = "exact" if exact else "none"
                     if body is parquet:
                         metrics = "unordered"

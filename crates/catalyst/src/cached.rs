@@ -222,11 +222,15 @@ fn scan_tree(
     }
 }
 
-fn storage_level(level: Object<'_>) -> Result<(u8, u8)> {
+pub(crate) fn storage_level(level: Object<'_>) -> Result<(u8, u8)> {
     match *body(level) {
-        [flags, _] if flags & OFF_HEAP != 0 => Err(Unsupported::of_use("a cached table off heap")),
+        [flags, _] if flags & OFF_HEAP != 0 => {
+            Err(Unsupported::of_use("rows that are cached off heap"))
+        }
         [flags, replication] if flags != 0 => Ok((flags, replication)),
-        _ => Err(Unsupported::of_use("a cached table without storage level")),
+        _ => Err(Unsupported::of_use(
+            "rows that are cached without storage level",
+        )),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::checkpoint::CheckpointRows;
 use crate::expr::{SortOrder, list};
 use crate::inputs::{Inputs, LeafInput, ShufflePartitionSpec, TaskInputs};
 use crate::join::BuildSide;
@@ -75,6 +76,14 @@ impl fmt::Display for OperatorKind {
             Self::LocalTableScan { leaf } => write!(f, "LocalTableScan leaf {leaf}"),
             Self::OneRowRelation { leaf } => write!(f, "OneRowRelation leaf {leaf}"),
             Self::PickledScan(scan) => write!(f, "RDDScan of Python leaf {}", scan.leaf),
+            Self::CheckpointScan(scan) => {
+                write!(f, "RDDScan of a checkpoint leaf {}, ", scan.leaf)?;
+                match &scan.rows {
+                    CheckpointRows::Kept(kept) => write!(f, "RDD {}", kept.rdd_id),
+                    CheckpointRows::Files(_) => f.write_str("files"),
+                }
+            }
+            Self::KeepRows { rows, .. } => write!(f, "rows kept as RDD {}", rows.rdd_id),
             Self::Range {
                 leaf,
                 start,
@@ -293,6 +302,7 @@ impl fmt::Display for Output {
             Self::TakeOrdered => f.write_str("TakeOrdered"),
             Self::Unit => f.write_str("Unit"),
             Self::Count => f.write_str("Count"),
+            Self::Checkpoint(_) => f.write_str("Checkpoint"),
             Self::Files(write) => {
                 let data = list(write.data.iter().map(|(_, column)| &column.name));
                 let partitions = write.partitions.iter().map(|of| &of.attribute.name);

@@ -50,7 +50,7 @@ pub enum LeafInput {
     Shuffle(ShufflePartitionSpec),
     /// Rows, as `UnsafeRow`s.
     Rows(Vec<Vec<u8>>),
-    /// Which slice of a range.
+    /// Which slice of a range, or partition of a checkpoint.
     Slice(i32),
     /// The partition of an RDD of PySpark, in the task's graph.
     Partition(NodeId),
@@ -254,6 +254,10 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
             Ok(LeafInput::Slice(slice(reader, partition)?))
         }
         OperatorKind::PickledScan(_) => Ok(LeafInput::Partition(partition.node)),
+        OperatorKind::CheckpointScan(_) => {
+            expect(partition, "CheckpointRDDPartition")?;
+            Ok(LeafInput::Slice(partition.int("index")?))
+        }
         _ => Err(wrong(partition)),
     }
 }

@@ -16,6 +16,7 @@ mod aggregate;
 mod aggregate_python;
 mod cached;
 mod carried;
+mod checkpoint;
 mod closure;
 mod codegen;
 mod display;
@@ -60,6 +61,7 @@ pub use aggregate::{
 };
 pub use aggregate_python::{AggregatePython, AggregateUdf, GroupFunction};
 pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
+pub use checkpoint::{CheckpointFiles, CheckpointRows, CheckpointScan, KeptRows};
 pub use error::Unsupported;
 pub use expr::{
     Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, FileFact, Function, HigherOrder, JsonText,

@@ -98,6 +98,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
 
     fn nested(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
         if rdd.option("checkpointData")?.is_some() {
+            // Those of data frames are read by operators.
             return Err(Unsupported::of_use("a checkpoint"));
         }
         match rdd.class().strip_prefix("org.apache.spark.") {

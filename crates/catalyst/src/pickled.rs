@@ -244,6 +244,9 @@ impl<'g> Lineage<'_, 'g> {
             tree.operator.metrics.extend(metrics);
             return Ok(tree);
         }
+        if self.is_checkpoint(rdd) {
+            return self.checkpoint(rdd, output, metrics);
+        }
         if output.is_empty() && rdd.name() == "ParallelCollectionRDD" {
             return self.row_of_no_columns(rdd, metrics);
         }

@@ -7,6 +7,7 @@ use javaser::arena::NodeId;
 use crate::aggregate::AggregateExpression;
 use crate::aggregate_python::AggregatePython;
 use crate::cached::InMemoryTableScan;
+use crate::checkpoint::{CheckpointScan, KeptRows};
 use crate::error::Unsupported;
 use crate::expr::{Attribute, Expr, SortOrder};
 use crate::generate::Generator;
@@ -138,6 +139,15 @@ pub enum OperatorKind {
     },
     /// Rows that Python pickled.
     PickledScan(PickledScan),
+    /// `RDDScan`: rows of a checkpoint.
+    CheckpointScan(CheckpointScan),
+    /// Keeps rows for a local checkpoint, or gives those that somebody keeps.
+    KeepRows {
+        /// Where they are kept.
+        rows: KeptRows,
+        /// What they are made of.
+        child: Box<Operator>,
+    },
     /// `Range`: numbers.
     Range {
         /// Where tasks say which slice.
@@ -428,9 +438,11 @@ impl Operator {
             | OperatorKind::LocalTableScan { .. }
             | OperatorKind::OneRowRelation { .. }
             | OperatorKind::PickledScan(_)
+            | OperatorKind::CheckpointScan(_)
             | OperatorKind::Range { .. } => Vec::new(),
             OperatorKind::InMemoryTableScan(scan) => vec![&scan.table.child],
             OperatorKind::Filter { child, .. }
+            | OperatorKind::KeepRows { child, .. }
             | OperatorKind::Project { child, .. }
             | OperatorKind::Aggregate { child, .. }
             | OperatorKind::Sort { child, .. }

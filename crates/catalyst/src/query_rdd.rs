@@ -29,7 +29,7 @@ impl<'g> Lineage<'_, 'g> {
 }
 
 /// The same rows, whose columns are those.
-fn renamed(tree: Tree, output: Vec<Attribute>) -> Result<Tree> {
+pub(crate) fn renamed(tree: Tree, output: Vec<Attribute>) -> Result<Tree> {
     let other = || Unsupported::of_use("a query of other columns");
     let columns = tree.operator.output.known().ok_or_else(other)?;
     if columns.len() != output.len() {

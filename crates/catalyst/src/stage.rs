@@ -5,6 +5,7 @@ use javaser::kryo::KryoForm;
 use javatime::Zones;
 
 use crate::carried;
+use crate::checkpoint::{CheckpointFiles, CheckpointScan};
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
 use crate::expr::{SortOrder, read_attributes, read_sort_orders};
@@ -53,6 +54,8 @@ pub enum Output {
     Count,
     /// Writes files.
     Files(Box<FileWrite>),
+    /// Writes a file of a reliable checkpoint.
+    Checkpoint(CheckpointFiles),
     /// `JsonInferSchema.infer`: the type of all texts of a partition.
     JsonTypes(Box<JsonInference>),
     /// `CSVInferSchema.infer`: the types of all lines of a partition.
@@ -279,6 +282,7 @@ fn collect_leaves<'a>(operator: &'a Operator, leaves: &mut Vec<(usize, &'a Opera
         | OperatorKind::LocalTableScan { leaf }
         | OperatorKind::OneRowRelation { leaf }
         | OperatorKind::Range { leaf, .. }
+        | OperatorKind::CheckpointScan(CheckpointScan { leaf, .. })
         | OperatorKind::PickledScan(PickledScan { leaf, .. }) => leaves.push((*leaf, operator)),
         _ => {
             for child in operator.children() {
@@ -300,6 +304,9 @@ fn result<'g>(
     if let Some(captured) = Captured::of(reader, &function, rdd)? {
         let (tree, write) = lineage.file_write(&captured)?;
         return Ok((tree, Output::Files(Box::new(write))));
+    }
+    if let Some(checkpoint) = lineage.checkpoint_job(&function, rdd)? {
+        return Ok(checkpoint);
     }
     // Nearly every action is wrapped: the wrapper forgets the task context.
     let inner = match function.name() {

@@ -8,6 +8,7 @@
 mod aggregate;
 mod cached;
 pub mod capabilities;
+mod checkpoint;
 mod draws;
 mod exchange;
 mod exec;
@@ -21,6 +22,7 @@ mod limit;
 mod lower;
 mod metrics;
 mod native_functions;
+mod parts;
 mod plan;
 mod project;
 mod python;
@@ -55,9 +57,9 @@ pub use python::{ArrowResult, DataFramePickler, EncodedBatch};
 pub use records::{CsvTypes, JsonTypes};
 pub use simple_functions::{SimpleCall, SimpleFunction, SimpleObserver};
 pub use sources::{
-    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, PythonArguments, PythonCall,
-    PythonCallee, PythonFrames, PythonRows, PythonTable, PythonTimes, Records, Shared,
-    SharedMemory, Sources,
+    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, MakeRows, PythonArguments,
+    PythonCall, PythonCallee, PythonFrames, PythonRows, PythonTable, PythonTimes, Records,
+    RowRecords, Shared, SharedMemory, Sources,
 };
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use super::exec::{Batches, OperatorExec, Start, StartFn};
 use super::metrics::Measured;
 use super::plan::Task;
 use super::{
-    aggregate, cached, filter, generate, join, leaves, limit, project, python, scan, shuffle_read,
-    sort, union, window,
+    aggregate, cached, checkpoint, filter, generate, join, leaves, limit, project, python, scan,
+    shuffle_read, sort, union, window,
 };
 use catalyst::Metric;
 use catalyst::Unsupported;
@@ -227,6 +227,10 @@ impl Lowering {
             }
             OperatorKind::InMemoryTableScan(scan) => {
                 cached::scan(self, scan, operator.output.require()?, inputs, demand)?
+            }
+            OperatorKind::CheckpointScan(scan) => checkpoint::scan(scan, &operator.output, demand)?,
+            OperatorKind::KeepRows { rows, child } => {
+                checkpoint::keep(self, *rows, child, inputs, demand)?
             }
             OperatorKind::Filter { condition, child } => {
                 filter::filter(self, condition, child, inputs, demand)?

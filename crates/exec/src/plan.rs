@@ -46,6 +46,7 @@ impl NativeStage {
                 Output::Collect { .. }
                     | Output::TakeOrdered
                     | Output::Files(_)
+                    | Output::Checkpoint(_)
                     | Output::Pickled(_)
                     | Output::ArrowBatches(_)
             ),

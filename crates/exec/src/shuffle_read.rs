@@ -10,10 +10,10 @@ use futures::StreamExt;
 use rows::RowDecoder;
 use rows::error::bail_out;
 
-use super::exec::{Start, batch_of, from_fn};
+use super::exec::{Batches, Start, batch_of, from_fn};
 use super::leaves::leaf_exec;
 use super::lower::{Demand, Lowered, Result, leaf_input, places, schema_of_columns};
-use super::sources::{BlockStream, Records};
+use super::sources::{BlockStream, Records, Sources};
 
 /// How the rows of a leaf are read.
 #[derive(Debug, Clone)]
@@ -146,52 +146,63 @@ pub(super) fn shuffle(
         return Err(Unsupported::of_use("rows of another width"));
     }
     let (rows, columns) = RowsRead::new(output, demand)?;
-    let of = schema_of_columns(&columns)?;
+    let schema = schema_of_columns(&columns)?;
     Lowered::of(
         columns,
         Box::new(move |task, inputs| {
             let LeafInput::Shuffle(spec) = *leaf_input(leaf, inputs)? else {
                 return Err(Unsupported::of_use("a shuffle without blocks"));
             };
-            let (rows, task_sources) = (rows.clone(), Arc::clone(&task.sources));
+            let (rows, sources) = (rows.clone(), Arc::clone(&task.sources));
             let start = move |start: &Start<'_>| {
-                let sources = Arc::clone(&task_sources);
-                let (schema, baseline) = (Arc::clone(start.schema), start.baseline());
-                let mut decoder = ShuffleDecoder::new(&rows)?;
-                // Opened by the first row that is asked for: a join reads one side after the other.
-                let mut stream: Option<Box<dyn BlockStream>> = None;
-                let mut next = move || loop {
-                    let batch = {
-                        let _timer = baseline.elapsed_compute().timer();
-                        decoder.next()?
-                    };
-                    if let Some(batch) = batch {
-                        baseline.record_output(batch.num_rows());
-                        let rows = batch.num_rows();
-                        return batch_of(&schema, batch.columns().to_vec(), rows).map(Some);
-                    }
-                    if decoder.ended {
-                        return Ok(None);
-                    }
-                    let open = match &mut stream {
-                        Some(open) => open,
-                        none => none.insert(sources.shuffle(&read, spec)?),
-                    };
-                    match open.next()? {
-                        Some(records) => decoder.push(records)?,
-                        None => decoder.end(),
-                    }
-                };
-                let alive = Arc::clone(&task_sources);
-                Ok(from_fn(move || {
-                    alive.alive()?;
-                    next()
-                })
-                .boxed())
+                let of_shuffle = Arc::clone(&sources);
+                let open = move || of_shuffle.shuffle(&read, spec);
+                batches(start, &rows, Arc::clone(&sources), open)
             };
-            Ok(leaf_exec("ShuffledRowRDD", &of, start))
+            Ok(leaf_exec("ShuffledRowRDD", &schema, start))
         }),
     )
+}
+
+/// Batches of the records of a stream, which is opened by the first row that is asked for: a join reads one side after
+/// the other.
+pub(super) fn batches(
+    start: &Start<'_>,
+    rows: &RowsRead,
+    sources: Arc<dyn Sources>,
+    open: impl FnOnce() -> DataFusionResult<Box<dyn BlockStream>> + Send + 'static,
+) -> DataFusionResult<Batches> {
+    let (schema, baseline) = (Arc::clone(start.schema), start.baseline());
+    let mut decoder = ShuffleDecoder::new(rows)?;
+    let mut open = Some(open);
+    let mut stream: Option<Box<dyn BlockStream>> = None;
+    let mut next = move || loop {
+        let batch = {
+            let _timer = baseline.elapsed_compute().timer();
+            decoder.next()?
+        };
+        if let Some(batch) = batch {
+            baseline.record_output(batch.num_rows());
+            let rows = batch.num_rows();
+            return batch_of(&schema, batch.columns().to_vec(), rows).map(Some);
+        }
+        if decoder.ended {
+            return Ok(None);
+        }
+        if let Some(open) = open.take() {
+            stream = Some(open()?);
+        }
+        let records = stream.as_mut().map(|stream| stream.next());
+        match records.transpose()?.flatten() {
+            Some(records) => decoder.push(records)?,
+            None => decoder.end(),
+        }
+    };
+    Ok(from_fn(move || {
+        sources.alive()?;
+        next()
+    })
+    .boxed())
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::simple_functions::{SimpleCall, SimpleFunction};
 use catalyst::ArrowSession;
 use catalyst::LeafId;
 use catalyst::ShufflePartitionSpec;
-use catalyst::{Broadcast, CachedTable, DataType, ShuffleRead};
+use catalyst::{Broadcast, CachedTable, CheckpointRows, DataType, ShuffleRead};
 
 /// Something that tasks share.
 pub type Shared = Arc<dyn Any + Send + Sync>;
@@ -119,6 +119,21 @@ pub trait Sources: Debug + Send + Sync {
         Err(bail_out("no cached tables"))
     }
 
+    /// Rows of a partition of a checkpoint, of so many columns: those that are there, or else what `make` gives, which
+    /// is kept from then on.
+    ///
+    /// # Errors
+    /// They can be neither read nor made.
+    fn checkpoint(
+        &self,
+        _rows: &CheckpointRows,
+        _num_fields: usize,
+        _partition: i32,
+        _make: Option<MakeRows>,
+    ) -> Result<Box<dyn BlockStream>> {
+        Err(bail_out("no checkpoints"))
+    }
+
     /// What the task's session says of the Arrow streams of functions of Python.
     ///
     /// # Errors
@@ -194,6 +209,12 @@ pub type CachedBatches = Box<dyn Iterator<Item = Result<CachedBatch>> + Send>;
 
 /// Makes batches of a cached table.
 pub type MakeBatches = Box<dyn FnOnce() -> Result<CachedBatches> + Send>;
+
+/// Rows as records of `UnsafeRowSerializer`, many at a time.
+pub type RowRecords = Box<dyn Iterator<Item = Result<Bytes>> + Send>;
+
+/// Makes rows that are to be kept.
+pub type MakeRows = Box<dyn FnOnce() -> Result<RowRecords> + Send>;
 
 /// Functions of Python that are called for every row of a partition.
 #[derive(Debug, Clone, PartialEq)]

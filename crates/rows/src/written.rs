@@ -26,6 +26,15 @@ pub struct Written {
     pub rows: i64,
 }
 
+/// What a task returns that was committed as part of a job of `SparkHadoopWriter`.
+///
+/// # Errors
+/// Bail-out: a class is not as expected.
+pub fn committed(catalog: &Catalog) -> Result<Vec<u8>> {
+    let message = TaskCommitMessage::new(Vec::new());
+    javaser::to_vec(&message, catalog).map_err(|why| bail_out(format!("a result: {why}")))
+}
+
 #[derive(Serialize)]
 #[serde(
     rename = "org.apache.spark.sql.execution.datasources.WriteTaskResult",
@@ -41,6 +50,17 @@ struct WriteTaskResult {
 struct TaskCommitMessage {
     /// Files with locations of their own, and the partitions that are replaced.
     obj: (Typed<BTreeMap<String, String>>, Typed<Vec<String>>),
+}
+
+impl TaskCommitMessage {
+    fn new(replaced: Vec<String>) -> Self {
+        Self {
+            obj: (
+                Typed::new("Lscala/collection/immutable/Map;", BTreeMap::new()),
+                Typed::new("Lscala/collection/immutable/Set;", replaced),
+            ),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -76,12 +96,7 @@ impl Written {
             false => Vec::new(),
         };
         let result = WriteTaskResult {
-            commit_msg: TaskCommitMessage {
-                obj: (
-                    Typed::new("Lscala/collection/immutable/Map;", BTreeMap::new()),
-                    Typed::new("Lscala/collection/immutable/Set;", replaced),
-                ),
-            },
+            commit_msg: TaskCommitMessage::new(replaced),
             summary: ExecutedWriteSummary {
                 updated_partitions: self.directories.clone(),
                 stats: [BasicWriteTaskStats {

@@ -40,7 +40,7 @@ impl Native for Lanes {
                 .map(|(scheme, _)| scheme.to_owned())
                 .collect(),
             written_formats: owned(exec::write::FORMATS.to_vec()),
-            written_schemes: owned(files::WRITTEN_SCHEMES.to_vec()),
+            written_schemes: owned(files::written_schemes().collect()),
             rdds: python::recognised()
                 .into_iter()
                 .map(|(name, _)| name)

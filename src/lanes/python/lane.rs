@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use javaser::Limits;
-use javaser::arena::NodeId;
+use javaser::arena::{NodeId, Value};
 use javaser::kryo::KryoForm;
 use wire::task_description::TaskDescription;
 
-use super::compute::{Run, Services, write_checkpoint};
+use super::compute::{Run, Services, write_checkpoint, write_text_file};
 use super::pickled::ObjectsForSql;
 use super::plan::{RddPlan, StagePlan, Step, Target, bind};
 use super::result::ResultFormat;
@@ -16,6 +16,7 @@ use crate::blocks::LocalDirs;
 use crate::blocks::codec::Codec;
 use crate::blocks::kryo;
 use crate::config::{LaneName, SettingError, SparkProperties, declared, unknown_part};
+use crate::files::HadoopConf;
 use crate::python::worker::PythonWorkers;
 use crate::task::{
     DecodedTask, OtherLane, PickledRdd, PickledSource, StageBinary, TaskContext, TaskError,
@@ -191,6 +192,9 @@ impl PythonLane {
         {
             return Err(reason.clone());
         }
+        if self.results != ResultFormat::Java && matches!(plan.target, Target::TextFile(_)) {
+            return Err("a text file with spark.serializer".to_owned());
+        }
         self.rules.check_checkpoints(&plan.rdd)?;
         let step = bind(&plan.rdd, task, task.task.partition, self.rules.kryo)?;
         Ok(Plan {
@@ -245,8 +249,22 @@ impl Plan {
                 Ok(TaskValue::Result(self.results.long(count)))
             }
             Target::Checkpoint(dir) => {
-                write_checkpoint(dir, self.services.checkpoint_codec(), elements, context)?;
+                let services = &self.services;
+                let conf = services.hadoop_conf(&self.stage, dir.conf, context)?;
+                let outputs = services.file_systems().outputs(&dir.path, &conf, 0)?;
+                let codec = services.checkpoint_codec();
+                write_checkpoint(&outputs, &dir.path, codec, elements, context)?;
                 Ok(TaskValue::Result(self.results.unit()))
+            }
+            Target::TextFile(file) => {
+                let graph = &self.stage.graph;
+                let conf = HadoopConf::of_object(graph, Value::Ref(file.conf));
+                let conf = conf.map_err(TaskError::BailOut)?;
+                let committed = rows::written::committed(&context.blocks.catalog);
+                let committed = committed.map_err(|why| TaskError::BailOut(why.to_string()))?;
+                let systems = self.services.file_systems();
+                write_text_file(&file.tracker, (&conf, systems), elements, context)?;
+                Ok(TaskValue::Result(committed))
             }
             Target::Shuffle(output) => self
                 .services

@@ -38,18 +38,18 @@ struct Made {
 #[derive(Debug, Default)]
 pub(super) struct MadeTables(Mutex<Vec<Arc<Mutex<Made>>>>);
 
-impl From<StoreError> for TableError {
+/// Why the store does not give a block.
+#[derive(Debug)]
+pub(super) struct BlockError(pub(super) DataFusionError);
+
+impl From<StoreError> for BlockError {
     fn from(error: StoreError) -> Self {
         Self(match error {
             StoreError::Cancelled(_) => RunError::Killed.into(),
-            error => bail_out(format!("a cached table: {error}")),
+            error => bail_out(format!("a cached block: {error}")),
         })
     }
 }
-
-/// Why the store does not give a block.
-#[derive(Debug)]
-struct TableError(DataFusionError);
 
 /// A batch with its bytes as an object.
 type Record = (CachedBatch, Vec<u8>);
@@ -84,7 +84,7 @@ pub(super) fn batches(
     };
     let Some(made) = made else {
         let kept = store.get(&id, Some(&context.cancellation));
-        return match kept.map_err(|error| TableError::from(error).0)? {
+        return match kept.map_err(|error| BlockError::from(error).0)? {
             Some(block) => found(block),
             None => make(),
         };
@@ -101,8 +101,8 @@ pub(super) fn batches(
     let written = {
         let types = Arc::clone(&types);
         let counted = made.new_of(table, partition);
-        move || -> std::result::Result<_, TableError> {
-            let mut batches = make().map_err(TableError)?;
+        move || -> std::result::Result<_, BlockError> {
+            let mut batches = make().map_err(BlockError)?;
             Ok(std::iter::from_fn(move || {
                 let Some(batch) = batches.next() else {
                     counted.lock().all = true;
@@ -114,7 +114,7 @@ pub(super) fn batches(
                     format.write(&catalog, &batch, &types, &mut bytes)?;
                     Ok((batch, bytes))
                 });
-                Some(record.map_err(TableError))
+                Some(record.map_err(BlockError))
             }))
         }
     };

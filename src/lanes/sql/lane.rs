@@ -84,6 +84,8 @@ pub(super) struct Shared {
     /// With `spark.firesteel.verify=both`.
     pub(super) verifier: Option<Attempts>,
     pub(super) codec: Codec,
+    /// Whether files of checkpoints are compressed (`spark.checkpoint.compress`).
+    compresses_checkpoints: bool,
     /// How results and values of broadcasts are written.
     pub(super) format: ResultFormat,
     /// Of objects that are read.
@@ -104,6 +106,13 @@ pub(super) struct JudgedStage {
     pub(super) python: Functions,
     /// RDDs of Python that leaves read.
     pub(super) pickled: HashMap<LeafId, Arc<dyn PickledRdd>>,
+}
+
+impl Shared {
+    /// What files of checkpoints are compressed with, if they are.
+    pub(super) fn checkpoint_codec(&self) -> Option<&Codec> {
+        self.compresses_checkpoints.then_some(&self.codec)
+    }
 }
 
 impl JudgedStage {
@@ -165,6 +174,7 @@ impl SqlLane {
             engine: OnceLock::new(),
             verifier,
             codec: Codec::from_conf(properties)?,
+            compresses_checkpoints: properties.switch(&declared::CHECKPOINT_COMPRESS)?,
             format: ResultFormat(match kryo::form_of_serializer(properties)? {
                 Some(form) => Serializer::Kryo(form),
                 None => Serializer::Java,
@@ -300,6 +310,7 @@ impl Shared {
             Output::CsvTypes(_) => Some("columns of CSV, which are not held against others"),
             Output::ArrowBatches(_) => Some("Arrow batches, which are not held against others"),
             Output::Count => Some("a number of rows, which is not held against others"),
+            Output::Checkpoint(_) => Some("a checkpoint, which is not held against others"),
             _ => None,
         };
         if let Some(what) = what.filter(|_| self.verifier.is_some()) {
@@ -308,7 +319,8 @@ impl Shared {
         if self.verifier.is_some() {
             self.check_format("results that are held against others")?;
         }
-        let output = JudgedOutput::new(native.stage(), property, &self.parts.spark_version);
+        let (spark, files) = (&self.parts.spark_version, &self.parts.files);
+        let output = JudgedOutput::new(native.stage(), property, spark, files);
         let output = output.map_err(words)?;
         let rules = self
             .verifier

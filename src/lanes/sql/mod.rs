@@ -21,6 +21,7 @@
 //! | `failure` | how errors get through DataFusion |
 
 mod cached;
+mod checkpoint;
 mod columns;
 mod engine;
 mod failure;

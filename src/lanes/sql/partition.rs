@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use catalyst::{LeafId, LeafInput, OperatorKind, TaskInputs};
+use catalyst::{Broadcast, LeafId, LeafInput, OperatorKind, TaskInputs};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryPool;
 use exec::TaskPlan;
@@ -17,6 +17,7 @@ use super::failure::of_run;
 use super::lane::{JudgedStage, Shared};
 use super::memory::TaskPool;
 use super::sources::{self, TaskSources, local_path, remote_path};
+use crate::files::HadoopConf;
 use crate::memory::budget::TaskMemory;
 use crate::task::{DecodedTask, PickledPartition, StageBinary, TaskContext, TaskError};
 
@@ -131,6 +132,14 @@ impl TaskRows {
     /// The task's memory.
     pub(super) fn memory(&self) -> Arc<dyn MemoryPool> {
         Arc::clone(&self.memory) as _
+    }
+
+    /// Hadoop's settings in a broadcast of the stage.
+    ///
+    /// # Errors
+    /// They cannot be had.
+    pub(super) fn hadoop(&self, conf: &Broadcast) -> Result<Arc<HadoopConf>, TaskError> {
+        self.sources.hadoop(conf).map_err(of_run)
     }
 
     /// The next rows; `None` after the last.

@@ -42,9 +42,8 @@ impl SqlPlan {
         let shared = &self.partition.shared;
         let rules = plan.rules.as_ref();
         let mut rows = self.partition.start(Some(context.partition_id), context)?;
-        let memory = rows.memory();
         let native = &plan.stage.native;
-        let mut sink = plan.output.sink(native, rules, shared, &memory, context)?;
+        let mut sink = plan.output.sink(native, rules, shared, &rows, context)?;
         while sink.wants_more() {
             let Some(batch) = rows.next()? else {
                 break;

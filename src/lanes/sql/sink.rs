@@ -7,18 +7,20 @@ use catalyst::{
     Columns, DataType, MAX_LONG_DIGITS, Operator, OperatorKind, Output, Stage, Unsupported,
 };
 use columns::ColumnTypes;
-use datafusion_execution::memory_pool::MemoryPool;
 use exec::{ArrowResult, CsvTypes, NativeStage};
 use exec::{Partitioner, RangeSampler};
 use rows::RowEncoder;
 
+use super::checkpoint::JudgedCheckpoint;
 use super::files::{FilesSink, JudgedWrite};
 use super::lane::Shared;
+use super::partition::TaskRows;
 use super::results::{
     Collected, Counted, ForDriver, Ordered, Sampled, Unit, csv_types, json_types,
 };
 use super::verify::{DigestSink, Rules};
 use super::write::ShuffleSink;
+use crate::files::FileSystems;
 use crate::task::{TaskContext, TaskError, TaskValue};
 
 /// Takes the batches of one attempt in their order. Nothing is visible to anybody before [`Sink::finish`].
@@ -77,7 +79,10 @@ impl OutputRows {
     fn of(stage: &Stage) -> Result<Self, Unsupported> {
         let other = || Unsupported::Use("rows of other columns".to_owned());
         let columns = match (&stage.root.output, &stage.output) {
-            (Columns::Opaque { num_fields }, Output::Collect { .. } | Output::Count) => {
+            (
+                Columns::Opaque { num_fields },
+                Output::Collect { .. } | Output::Count | Output::Checkpoint(_),
+            ) => {
                 let num_fields = *num_fields;
                 return Ok(Self::Whole { num_fields });
             }
@@ -169,6 +174,7 @@ enum OutputKind {
     Unit,
     Count,
     Files(Box<JudgedWrite>),
+    Checkpoint(Box<JudgedCheckpoint>),
     JsonTypes,
     CsvTypes,
     ArrowBatches,
@@ -181,6 +187,7 @@ impl JudgedOutput {
         stage: &Stage,
         session: impl Fn(&str) -> Option<&'a str>,
         spark_version: &str,
+        systems: &FileSystems,
     ) -> Result<Self, Unsupported> {
         let rows = OutputRows::of(stage)?;
         let kind = match &stage.output {
@@ -189,8 +196,12 @@ impl JudgedOutput {
             Output::TakeOrdered => OutputKind::TakeOrdered,
             Output::Unit => OutputKind::Unit,
             Output::Count => OutputKind::Count,
+            Output::Checkpoint(files) => {
+                let judged = JudgedCheckpoint::new(files, rows.num_fields())?;
+                OutputKind::Checkpoint(Box::new(judged))
+            }
             Output::Files(write) => {
-                let write = JudgedWrite::new(write, session, spark_version)?;
+                let write = JudgedWrite::new(write, session, spark_version, systems)?;
                 OutputKind::Files(Box::new(write))
             }
             // Who asks for these is no stage.
@@ -239,9 +250,10 @@ impl JudgedOutput {
         native: &'a NativeStage,
         rules: Option<&Arc<Rules>>,
         lane: &'a Shared,
-        memory: &Arc<dyn MemoryPool>,
+        rows: &TaskRows,
         context: &'a Arc<TaskContext>,
     ) -> Result<Box<dyn Sink + 'a>, TaskError> {
+        let memory = &rows.memory();
         let stage = native.stage();
         let shuffle = &lane.parts.shuffle;
         let verified = rules.zip(lane.verifier.as_ref());
@@ -303,6 +315,10 @@ impl JudgedOutput {
             }
             (OutputKind::Unit, _) => Box::new(Unit(lane.format, context)),
             (OutputKind::Count, _) => Box::new(Counted::new(lane.format, context)),
+            (OutputKind::Checkpoint(judged), Output::Checkpoint(files)) => {
+                let conf = rows.hadoop(&files.conf)?;
+                Box::new(judged.sink(encoder, &conf, lane, context)?)
+            }
             (OutputKind::Files(judged), Output::Files(write)) => {
                 Box::new(FilesSink::new(judged, write, lane.format, memory, context)?)
             }

@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use catalyst::{
-    ArrowSession, Broadcast, CachedTable, DataType, LeafId, ShufflePartitionSpec, ShuffleRead,
+    ArrowSession, Broadcast, CachedTable, CheckpointRows, DataType, LeafId, ShufflePartitionSpec,
+    ShuffleRead,
 };
 use datafusion_common::Result;
 use exec::{
-    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, NativeCall, NativeFunction,
+    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, MakeRows, NativeCall, NativeFunction,
     PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared, SimpleCall, SimpleFunction,
     Sources,
 };
@@ -26,6 +27,7 @@ use rows::error::{RunError, bail_out};
 use wire::messages::Accumulator;
 
 use super::cached::{self, MadeTables};
+use super::checkpoint;
 use super::failure::of_source;
 use super::functions_session::arrow_session;
 use super::lane::{JudgedStage, Shared as Lane};
@@ -37,7 +39,8 @@ use crate::blocks::metrics::{Counter, ShuffleReadMetrics};
 use crate::blocks::shuffle::{MapStatuses, ReadRange};
 use crate::config::declared::SESSION_TIME_ZONE;
 use crate::files::{
-    FileError, FileInput, FilePath, HadoopConf, LocalFile, RangeFile, is_known_scheme,
+    FileError, FileInput, FilePath, HadoopConf, LocalFile, RangeFile, checkpoint_part,
+    is_known_scheme,
 };
 use crate::python::worker::PythonWorkers;
 use crate::task::{PickledPartition, StageBinary, TaskContext};
@@ -109,7 +112,7 @@ impl TaskSources {
     }
 
     /// Hadoop's settings in a broadcast.
-    fn hadoop(&self, conf: &Broadcast) -> Result<Arc<HadoopConf>> {
+    pub(super) fn hadoop(&self, conf: &Broadcast) -> Result<Arc<HadoopConf>> {
         let conf = self.of_broadcast(conf, "settings of Hadoop", &mut |value, _| {
             let conf = HadoopConf::read(value, &self.lane.limits).map_err(bail_out)?;
             Ok(Arc::new(conf))
@@ -271,6 +274,33 @@ impl Sources for TaskSources {
         let of = (table, types, partition);
         let serializer = self.serializer();
         cached::batches(store, of, statistics, serializer, made, make, &self.context)
+    }
+
+    fn checkpoint(
+        &self,
+        rows: &CheckpointRows,
+        num_fields: usize,
+        partition: i32,
+        make: Option<MakeRows>,
+    ) -> Result<Box<dyn BlockStream>> {
+        match rows {
+            CheckpointRows::Kept(kept) => {
+                let of = (*kept, num_fields, partition);
+                // The JVM's attempt is to keep its own rows, if there are two.
+                let keeps = self.lane.verifier.is_none();
+                let store = &self.lane.parts.store;
+                checkpoint::kept(store, of, make, keeps, &self.context)
+            }
+            CheckpointRows::Files(files) => {
+                let conf = self.hadoop(&files.conf)?;
+                let path = checkpoint_part(&FilePath::parse(&files.directory), partition);
+                let systems = &self.lane.parts.files;
+                let all = 0..u64::MAX;
+                let file = systems.input(&path, all, &conf, &self.context.cancellation);
+                let codec = self.lane.checkpoint_codec();
+                checkpoint::written(file, num_fields, codec, &self.context)
+            }
+        }
     }
 
     fn arrow_session(&self) -> Result<ArrowSession> {

@@ -114,7 +114,10 @@ impl<'a> ShuffleSink<'a> {
         if let Writer::Columns(writer) = &mut self.writer {
             writer.write(batch, &scattered)?;
             if are_hashed {
-                let size = self.encoder.data_size(batch).map_err(of_run)?;
+                let size = match &self.hasher {
+                    Some(hasher) => hasher.row_size() * batch.num_rows(),
+                    None => self.encoder.data_size(batch).map_err(of_run)?,
+                };
                 self.data_size += i64::try_from(size).unwrap_or(i64::MAX);
                 return Ok(());
             }

@@ -18,6 +18,7 @@ use catalyst::{BuildSide, EquiJoin, JoinType};
 use catalyst::{
     CachedTable, CachedTableCounters, FileFormat, FileSourceScan, InMemoryTableScan, ParquetOptions,
 };
+use catalyst::{CheckpointRows, CheckpointScan, KeptRows};
 use catalyst::{DataType, StructField};
 use catalyst::{FrameFunction, WindowPython, WindowUdf};
 use catalyst::{GroupUdf, GroupedInput, MapGroups, MapInBatch, MapUdf};
@@ -451,6 +452,19 @@ fn plain() -> Vec<(Operator, Inputs)> {
         let inputs = Inputs::Cached(Box::new(Inputs::Leaf(0)));
         all.push((operator(scan, columns.to_vec()), inputs));
     }
+    let rows = KeptRows {
+        rdd_id: 0,
+        storage_level: (9, 1),
+    };
+    let keep = OperatorKind::KeepRows {
+        rows,
+        child: child(),
+    };
+    let inputs = Inputs::Cached(Box::new(Inputs::Leaf(0)));
+    all.push((operator(keep, columns.to_vec()), inputs));
+    let rows = CheckpointRows::Kept(rows);
+    let scan = OperatorKind::CheckpointScan(CheckpointScan { leaf: 0, rows });
+    all.push((operator(scan, columns.to_vec()), Inputs::Leaf(0)));
     let coalesce = OperatorKind::Coalesce(child());
     let inputs = Inputs::Coalesced(Box::new(Inputs::Leaf(0)));
     all.push((operator(coalesce, columns.to_vec()), inputs));

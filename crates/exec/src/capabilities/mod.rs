@@ -192,7 +192,8 @@ fn class_of(kind: &OperatorKind) -> &'static str {
         OperatorKind::ShuffleRead { .. } => "ShuffledRowRDD",
         OperatorKind::LocalTableScan { .. } => "LocalTableScanExec",
         OperatorKind::OneRowRelation { .. } => "OneRowRelationExec",
-        OperatorKind::PickledScan(_) => "RDDScanExec",
+        OperatorKind::PickledScan(_) | OperatorKind::CheckpointScan(_) => "RDDScanExec",
+        OperatorKind::KeepRows { .. } => "LocalCheckpointRDD",
         OperatorKind::Range { .. } => "RangeExec",
         OperatorKind::Filter { condition, .. } => match &condition.kind {
             ExprKind::Draw(sample @ Draw::Sampled { .. }) => sample.name(),

@@ -1,9 +1,7 @@
 //! Files of reliable checkpoints: `ReliableCheckpointRDD`. A file is a partition's elements as `JavaSerializer` writes
 //! a stream of objects, compressed if `spark.checkpoint.compress` says so.
 
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufReader, Read, Write};
 
 use bytes::Bytes;
 use javaser::stream::{
@@ -13,7 +11,7 @@ use javaser::stream::{
 
 use crate::blocks::codec::Codec;
 use crate::blocks::serializer_manager::{PlainReader, PlainWriter};
-use crate::files::{FileError, FileInput, FilePath};
+use crate::files::{CheckpointFile, FileError, FileInput, FilePath, Output, Outputs};
 use crate::python::{Element, Elements};
 use crate::task::{TaskContext, TaskError};
 
@@ -28,16 +26,6 @@ const MAX_ELEMENT: u64 = i32::MAX as u64;
 
 /// Bytes read and written at a time.
 const BUFFER: usize = 64 << 10;
-
-/// The file of a partition.
-pub(super) fn part(dir: &Path, split: i32) -> PathBuf {
-    dir.join(format!("part-{split:05}"))
-}
-
-/// The file of a partition, wherever its directory is.
-pub(super) fn part_of(dir: &FilePath, split: i32) -> FilePath {
-    dir.child(&format!("part-{split:05}"))
-}
 
 /// The elements in a partition's file.
 pub(super) fn read(
@@ -72,34 +60,29 @@ pub(super) fn read(
 /// Writes a partition's file: under another name first, so that there is never a part of it. A file that is there is
 /// kept: another attempt was faster.
 pub(in super::super) fn write(
-    dir: &Path,
+    outputs: &Outputs,
+    dir: &FilePath,
     codec: Option<&Codec>,
     elements: Elements<'_>,
     context: &TaskContext,
 ) -> Result<(), TaskError> {
-    let path = part(dir, context.partition_id);
-    let attempt = context.task_attempt_id;
-    let name = format!(".part-{:05}-attempt-{attempt}", context.partition_id);
-    let unfinished = dir.join(name);
-    let written = write_file(&unfinished, codec, elements, context);
-    if written.is_err() || path.exists() {
-        // What is left of it, if there is something.
-        let _ = std::fs::remove_file(&unfinished);
-        return written;
-    }
-    Ok(std::fs::rename(&unfinished, &path)?)
+    let (file, output) = CheckpointFile::create(
+        outputs,
+        dir,
+        context.partition_id,
+        context.task_attempt_id,
+        &context.cancellation,
+    )?;
+    write_elements(output, codec, elements, context)?;
+    Ok(file.finish()?)
 }
 
-fn write_file(
-    path: &Path,
+fn write_elements(
+    file: Output,
     codec: Option<&Codec>,
     elements: Elements<'_>,
     context: &TaskContext,
 ) -> Result<(), TaskError> {
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir)?;
-    }
-    let file = BufWriter::with_capacity(BUFFER, File::create(path)?);
     let mut writer = ObjectWriter::new(match codec {
         Some(codec) => PlainWriter::Compressed(codec.writer(file)?),
         None => PlainWriter::Plain(file),
@@ -108,7 +91,8 @@ fn write_file(
         context.check()?;
         writer.write(&element?)?;
     }
-    Ok(writer.output.finish()?.flush()?)
+    writer.output.finish()?.finish()?;
+    Ok(())
 }
 
 struct ObjectWriter<W> {
@@ -345,13 +329,40 @@ mod tests {
     use javaser::arena::Graph;
 
     use super::*;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use tokio::runtime::Runtime;
+
     use crate::config::SparkProperties;
+    use crate::files::{Environment, FileSystems, HadoopConf, checkpoint_part};
     use crate::python::testing;
 
-    fn read_local(path: &Path, codec: Option<&Codec>) -> Result<Elements<'static>, TaskError> {
-        let named = FilePath::parse(&path.display().to_string());
-        let file = FileInput::local(path, 0).map_err(|_| FileError::NotFound("x".into()));
-        read(&named, file, codec)
+    fn read_local(path: &FilePath, codec: Option<&Codec>) -> Result<Elements<'static>, TaskError> {
+        let file = FileInput::local(&path.local(), 0);
+        read(
+            path,
+            file.map_err(|_| FileError::NotFound("x".into())),
+            codec,
+        )
+    }
+
+    fn write_local(
+        dir: &Path,
+        codec: Option<&Codec>,
+        elements: Elements<'_>,
+    ) -> Result<FilePath, TaskError> {
+        let runtime = Runtime::new().unwrap();
+        let systems = FileSystems::new(
+            runtime.handle().clone(),
+            Arc::new(SparkProperties::default()),
+            Vec::new(),
+            Environment::default(),
+        );
+        let dir = FilePath::parse(&format!("file:{}", dir.display()));
+        let outputs = systems.outputs(&dir, &HadoopConf::default(), 0).unwrap();
+        write(&outputs, &dir, codec, elements, &testing::context())?;
+        Ok(checkpoint_part(&dir, 0))
     }
 
     fn batches(count: usize) -> Vec<Element> {
@@ -366,7 +377,6 @@ mod tests {
     #[test]
     fn what_is_written_can_be_read() {
         let dir = tempfile::tempdir().unwrap();
-        let context = testing::context();
         let lz4 = Codec::from_conf(&SparkProperties::default()).unwrap();
         for (count, codec) in [0, 1, 99, 100, 101, 250]
             .into_iter()
@@ -375,13 +385,12 @@ mod tests {
             let sub = dir.path().join(format!("{count}-{}", codec.is_some()));
             let elements = batches(count);
             let input: Elements<'_> = Box::new(elements.clone().into_iter().map(Ok));
-            write(&sub, codec, input, &context).unwrap();
-            let path = part(&sub, 0);
-            assert_eq!(path.file_name().unwrap(), "part-00000");
+            let path = write_local(&sub, codec, input).unwrap();
+            assert_eq!(path.name(), "part-00000");
             let found: Result<Vec<_>, _> = read_local(&path, codec).unwrap().collect();
             assert_eq!(found.unwrap(), elements);
             // Java's own format.
-            let mut bytes = std::fs::read(&path).unwrap();
+            let mut bytes = std::fs::read(path.local()).unwrap();
             if let Some(codec) = codec {
                 assert!(read_local(&path, None).is_err());
                 bytes = codec.decompress(&bytes, 1 << 20).unwrap();
@@ -389,7 +398,8 @@ mod tests {
             let graph = Graph::parse(&bytes, &Limits::default()).unwrap();
             assert_eq!(graph.root_values().count(), count);
             assert_eq!(graph.to_bytes(), bytes);
-            assert_eq!(std::fs::read_dir(&sub).unwrap().count(), 1);
+            // The file and its checksums.
+            assert_eq!(std::fs::read_dir(&sub).unwrap().count(), 2);
         }
     }
 
@@ -398,10 +408,22 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let input: Elements<'_> =
             Box::new([Ok(Element::Null), Err(TaskError::Python("x".into()))].into_iter());
-        assert!(write(dir.path(), None, input, &testing::context()).is_err());
+        assert!(write_local(dir.path(), None, input).is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-        let missing = read_local(&part(dir.path(), 1), None).err().unwrap();
+        let missing = FilePath::parse(&format!("file:{}/part-00001", dir.path().display()));
+        let missing = read_local(&missing, None).err().unwrap();
         assert!(matches!(missing, TaskError::Exception(e) if e.message.contains("part-00001")));
+    }
+
+    #[test]
+    fn the_file_of_a_faster_attempt_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        for count in [3, 5] {
+            let input: Elements<'_> = Box::new(batches(count).into_iter().map(Ok));
+            let path = write_local(dir.path(), None, input).unwrap();
+            assert_eq!(read_local(&path, None).unwrap().count(), 3);
+            assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+        }
     }
 
     #[test]

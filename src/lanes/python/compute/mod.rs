@@ -5,6 +5,7 @@ mod files;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod steps;
+mod text_file;
 
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::task::{StageBinary, TaskContext, TaskError};
 
 pub(super) use checkpoint::write as write_checkpoint;
 pub(super) use steps::Run;
+pub(super) use text_file::write as write_text_file;
 
 /// A partition of a cached RDD.
 #[derive(Debug, Clone, PartialEq, Eq)]

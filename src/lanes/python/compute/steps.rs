@@ -5,7 +5,7 @@ use std::sync::Arc;
 use javaser::arena::NodeId;
 
 use super::{CachedPartition, Services, checkpoint, files};
-use crate::files::{FilePath, HadoopConf};
+use crate::files::{FilePath, HadoopConf, checkpoint_part};
 use crate::lanes::python::plan::{Files, Step};
 use crate::python::{Element, Elements};
 use crate::task::{StageBinary, TaskContext, TaskError};
@@ -41,6 +41,7 @@ impl Run {
             }
             Step::Pairwise(input)
             | Step::Second(input)
+            | Step::Strings(input)
             | Step::Distribute { input, .. }
             | Step::Cached { input, .. } => self.check(input),
             Step::Chain(inputs) => inputs.iter().try_for_each(|input| self.check(input)),
@@ -74,6 +75,17 @@ impl Run {
                     Element::Tuple(pair) => pair.1,
                     other => other,
                 })
+            })),
+            Step::Strings(input) => Box::new(self.elements(input)?.map(|element| {
+                // What Java makes of other bytes is for Java to say.
+                let other = || TaskError::BailOut("a text that is not UTF-8".to_owned());
+                match element? {
+                    Element::Bytes(bytes) => match std::str::from_utf8(&bytes) {
+                        Ok(_) => Ok(Element::Text(bytes)),
+                        Err(_) => Err(other()),
+                    },
+                    _ => Err(other()),
+                }
             })),
             Step::Distribute {
                 split,
@@ -124,7 +136,7 @@ impl Run {
             }
             Step::ReliableCheckpoint { dir, split } => {
                 let conf = self.conf_of(&dir.path, dir.conf)?;
-                let path = checkpoint::part_of(&dir.path, *split);
+                let path = checkpoint_part(&dir.path, *split);
                 let systems = self.services.file_systems();
                 let file = systems.input(&path, 0..u64::MAX, &conf, &self.context.cancellation);
                 checkpoint::read(&path, file, self.services.checkpoint_codec())?

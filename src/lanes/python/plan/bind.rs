@@ -65,6 +65,8 @@ impl Binder<'_> {
             },
             RddKind::Pairwise(parent) => Step::Pairwise(self.bind(*parent, partition)?),
             RddKind::Second(parent) => Step::Second(self.bind(*parent, partition)?),
+            RddKind::Strings(parent) => Step::Strings(self.bind(*parent, partition)?),
+            RddKind::Lines(parent) => return self.bind(*parent, partition),
             RddKind::Distribute { parent, partitions } => Step::Distribute {
                 split: self.index(partition)?,
                 partitions: *partitions,

@@ -81,13 +81,17 @@ pub(super) enum Mapped {
     BinaryRecords,
     /// The rows of a data frame.
     Rows,
+    /// Texts of their bytes.
+    Strings,
+    /// Texts for a file.
+    Lines,
 }
 
 /// Class and method of a closure.
 type Name = (&'static str, &'static str);
 
 /// The operator, what the operator was given, and what they are together.
-const FUNCTIONS: [(Name, Name, Mapped, &str); 7] = [
+const FUNCTIONS: [(Name, Name, Mapped, &str); 9] = [
     (
         ("rdd.RDD", "mapPartitions$2"),
         ("api.python.PythonRDD$", "valueOfPair$1"),
@@ -129,6 +133,18 @@ const FUNCTIONS: [(Name, Name, Mapped, &str); 7] = [
         ("sql.execution.python.EvaluatePython$", "javaToPython$1"),
         Mapped::Rows,
         "DataFrame.rdd, toLocalIterator, foreach: if the query runs natively",
+    ),
+    (
+        ("rdd.RDD", "map$2"),
+        ("api.java.JavaPairRDD$", "toScalaFunction$1"),
+        Mapped::Strings,
+        "BytesToString, for saveAsTextFile",
+    ),
+    (
+        ("rdd.RDD", "mapPartitions$2"),
+        ("rdd.RDD", "saveAsTextFile$3"),
+        Mapped::Lines,
+        "saveAsTextFile",
     ),
 ];
 

@@ -61,6 +61,9 @@ impl RddPlan {
     }
 }
 
+/// What PySpark makes strings with, as it encodes texts itself.
+const BYTES_TO_STRING: &str = "org.apache.spark.api.python.BytesToString";
+
 struct Lineage<'a> {
     graph: &'a Graph,
     rows: &'a RowsOf<'a>,
@@ -281,6 +284,23 @@ impl Lineage<'_> {
                 let rows = (self.rows)(node)?;
                 self.accumulator = self.accumulator.or_else(|| rows.accumulator());
                 Ok((RddKind::Rows(rows), Shape::Bytes))
+            }
+            Some(Mapped::Strings) => {
+                let function = inner.args.first().and_then(|function| function.node());
+                let class = function
+                    .map(|function| self.class(function))
+                    .unwrap_or_default();
+                if class != BYTES_TO_STRING {
+                    return Err(simple(class).to_owned());
+                }
+                let parent = self.parent(node, depth)?;
+                self.expect(parent, &Shape::Bytes, "BytesToString")?;
+                Ok((RddKind::Strings(parent), Shape::Text))
+            }
+            Some(Mapped::Lines) => {
+                let parent = self.parent(node, depth)?;
+                self.expect(parent, &Shape::Text, "saveAsTextFile")?;
+                Ok((RddKind::Lines(parent), Shape::Line))
             }
             None => Err(inner.describe()),
         }

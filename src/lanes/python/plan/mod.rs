@@ -12,7 +12,6 @@ mod target;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -43,6 +42,8 @@ pub(super) enum Shape {
     Tuple(Box<(Self, Self)>),
     /// A `PortableDataStream`, which only Python's side can use.
     Stream,
+    /// A `NullWritable` and a `Text`, for a file.
+    Line,
 }
 
 /// Class of the keys of [`Shape::Keyed`].
@@ -105,6 +106,10 @@ pub(super) enum RddKind {
     Files(Files),
     /// The rows of a data frame, pickled: `EvaluatePython.javaToPython`.
     Rows(Arc<dyn PickledRdd>),
+    /// Strings of UTF-8.
+    Strings(RddIndex),
+    /// The same strings, as Hadoop's records.
+    Lines(RddIndex),
     /// An RDD that was checkpointed is read from there.
     Checkpointed(RddIndex),
     /// `ReliableCheckpointRDD`: files in a directory.
@@ -137,8 +142,8 @@ pub(super) struct Files {
     pub(super) ignore_corrupt: bool,
 }
 
-/// Where a reliable checkpoint is read.
-#[derive(Debug, Clone)]
+/// Where a reliable checkpoint is written and read.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CheckpointDir {
     /// The directory.
     pub(super) path: FilePath,
@@ -169,7 +174,18 @@ pub(super) enum Target {
     /// Writes for a shuffle.
     Shuffle(ShuffleOutput),
     /// Writes a file of a reliable checkpoint into this directory.
-    Checkpoint(PathBuf),
+    Checkpoint(CheckpointDir),
+    /// `saveAsTextFile`: writes a file.
+    TextFile(TextFile),
+}
+
+/// A job that writes lines of text, by Hadoop's `TextOutputFormat`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TextFile {
+    /// The `SerializableJobConf`, in the stage's graph.
+    pub(super) conf: NodeId,
+    /// What the driver calls the job.
+    pub(super) tracker: String,
 }
 
 /// A shuffle that is written.
@@ -225,6 +241,8 @@ pub(super) enum Step {
     Pairwise(Arc<Self>),
     /// See [`RddKind::Second`].
     Second(Arc<Self>),
+    /// See [`RddKind::Strings`].
+    Strings(Arc<Self>),
     /// See [`RddKind::Distribute`].
     Distribute {
         split: i32,

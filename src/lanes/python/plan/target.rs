@@ -3,7 +3,8 @@
 use javaser::arena::{Graph, NodeId, Value};
 
 use super::hadoop::file_path;
-use super::{Key, Rdd, Shape, ShuffleOutput, Target, simple};
+use super::{CheckpointDir, Key, Rdd, Shape, ShuffleOutput, Target, TextFile, simple};
+use crate::files::written_schemes;
 use crate::task::{StageBinary, StageTarget};
 use javaser::Closure;
 
@@ -29,6 +30,9 @@ pub(super) fn judge(stage: &StageBinary, rdd: &Rdd) -> Result<Target, String> {
 fn result(graph: &Graph, function: NodeId, rdd: &Rdd) -> Result<Target, String> {
     let outer = Closure::read(graph, Value::Ref(function))
         .ok_or_else(|| "a result function that is no closure".to_owned())?;
+    if outer.name() == ("internal.io.SparkHadoopWriter$", "write") {
+        return text_file(graph, &outer, rdd).map(Target::TextFile);
+    }
     // Nearly every action is wrapped: the wrapper forgets the task context.
     let inner = match outer.numbered_name() {
         ("SparkContext", "runJob$5" | "submitJob$1") => outer
@@ -73,20 +77,48 @@ fn result(graph: &Graph, function: NodeId, rdd: &Rdd) -> Result<Target, String> 
                 .first()
                 .and_then(|dir| graph.str(*dir))
                 .ok_or_else(|| inner.describe())?;
-            let dir = file_path(&dir)?;
-            if dir.scheme != "file" {
-                return Err(format!("a checkpoint on {}:", dir.scheme));
+            let path = file_path(&dir)?;
+            if !written_schemes().any(|scheme| scheme == path.scheme) {
+                return Err(format!("a checkpoint on {}:", path.scheme));
             }
-            Ok(Target::Checkpoint(dir.local()))
+            let broadcast = |value: &Value| match *value {
+                Value::Ref(node) if graph.class_name(*value)?.ends_with("Broadcast") => Some(node),
+                _ => None,
+            };
+            let conf = inner.args.iter().find_map(broadcast);
+            let conf = conf.ok_or_else(|| inner.describe())?;
+            Ok(Target::Checkpoint(CheckpointDir { path, conf }))
         }
         _ => Err(inner.describe()),
     }
+}
+
+/// A job that writes text.
+fn text_file(graph: &Graph, write: &Closure, rdd: &Rdd) -> Result<TextFile, String> {
+    let other = || write.describe();
+    if rdd.shape != Shape::Line {
+        return Err(other());
+    }
+    let nodes = write.args.iter().filter_map(|value| value.node());
+    let with_class = |class: &str| {
+        let is = |node: &NodeId| graph.class_name(Value::Ref(*node)) == Some(class);
+        nodes.clone().find(is)
+    };
+    let config = with_class("org.apache.spark.internal.io.HadoopMapRedWriteConfigUtil");
+    let conf = config.and_then(|config| graph.field_node(config, "conf"));
+    with_class("org.apache.spark.internal.io.HadoopMapRedCommitProtocol").ok_or_else(other)?;
+    let tracker = write.args.iter().find_map(|value| graph.str(*value));
+    Ok(TextFile {
+        conf: conf.ok_or_else(other)?,
+        tracker: tracker.ok_or_else(other)?.into_owned(),
+    })
 }
 
 /// What cannot be in the array of a result.
 fn not_in_results(shape: &Shape) -> Option<&'static str> {
     match shape {
         Shape::Stream => Some("PortableDataStream"),
+        Shape::Line => Some("Hadoop's records"),
         Shape::Keyed(_) => Some("keyed records"),
         Shape::Tuple(pair) => not_in_results(&pair.0).or_else(|| not_in_results(&pair.1)),
         Shape::Bytes | Shape::Text => None,

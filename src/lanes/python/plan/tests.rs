@@ -51,6 +51,7 @@ fn describe(task: &DecodedTask) -> String {
             },
             Target::Count => "count".to_owned(),
             Target::Checkpoint(_) => "checkpoint".to_owned(),
+            Target::TextFile(_) => "text file".to_owned(),
             Target::Shuffle(output) => {
                 format!("shuffle by {:?} to {}", output.key, output.num_partitions)
             }
@@ -70,6 +71,7 @@ fn describe_step(step: &Step) -> String {
         Step::Python { split, input, .. } => one(&format!("python {split}"), input),
         Step::Pairwise(input) => one("pairs", input),
         Step::Second(input) => one("second", input),
+        Step::Strings(input) => one("strings", input),
         Step::Distribute {
             partitions, input, ..
         } => one(&format!("distribute {partitions}"), input),
@@ -243,7 +245,7 @@ const EXPECTED: &str = "
     barrier_1: [[B: python 0(values 1)
     acc_bc_1: [[B: python 0(values 1)
     count_approx_1: no: SerDeUtil$::pythonToJava$1
-    save_text_1: no: RDD::saveAsTextFile$3
+    save_text_1: text file: strings(python 0(values 1))
     pickle_file_1: no: RDD::saveAsObjectFile$4
     pickle_file_2: no: SparkContext::objectFile$2
     jvm_count_1: count: python 0(values 1)

@@ -9,7 +9,7 @@ use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool};
 use exec::write::{LineFormat, LineWriter, ParquetFormat, ParquetWriter};
 
 use super::settings::FormatSettings;
-use crate::files::LocalOutput;
+use crate::files::Output;
 
 /// What all files of a write have in common.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(super) enum Format {
 
 /// A file in the making.
 pub(super) enum FileWriter<'f> {
-    Parquet(&'f ParquetFormat, Box<ParquetWriter<'f, LocalOutput>>),
-    Lines(Box<LineWriter<'f, LocalOutput>>),
+    Parquet(&'f ParquetFormat, Box<ParquetWriter<'f, Output>>),
+    Lines(Box<LineWriter<'f, Output>>),
 }
 
 impl Format {
@@ -55,7 +55,7 @@ impl Format {
 
     pub(super) fn writer(
         &self,
-        out: LocalOutput,
+        out: Output,
         memory: &Arc<dyn MemoryPool>,
     ) -> Result<FileWriter<'_>> {
         Ok(match self {
@@ -77,7 +77,7 @@ impl FileWriter<'_> {
         }
     }
 
-    pub(super) fn finish(self) -> Result<LocalOutput> {
+    pub(super) fn finish(self) -> Result<Output> {
         match self {
             Self::Parquet(_, writer) => writer.finish(),
             Self::Lines(writer) => writer.finish(),

@@ -3,32 +3,30 @@
 //! Nothing is visible before the driver has agreed to the attempt's commit; whatever goes wrong until then is left to
 //! the JVM, which runs the same attempt.
 
-mod commit;
 mod format;
 mod names;
 mod settings;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use catalyst::{FileWrite, Unsupported};
 use datafusion_execution::memory_pool::MemoryPool;
+use javaser::types::Throwable;
 use rows::RowEncoder;
 use rows::written::Written;
 
-use self::commit::{AttemptDir, ask, write_failed};
 use self::format::{FileWriter, Format};
-use self::names::{AttemptNames, directory, file_name};
+use self::names::{directory, file_name};
 use self::settings::FileSettings;
 use super::failure::of_run;
 use super::result_format::ResultFormat;
 use super::sink::{Finished, Sink};
-use crate::blocks::FileName;
+use crate::blocks::{FileName, NotAFileName};
 use crate::config::declared;
-use crate::files::LocalOutputs;
-use crate::task::{TaskContext, TaskError};
+use crate::files::{FileError, FilePath, FileSystems, Outputs};
+use crate::task::{AttemptDir, AttemptNames, TaskContext, TaskError, ask_to_commit};
 
 /// Most files of a task with the rows of one directory: `MAX_FILE_COUNTER`.
 const MAX_FILES: u32 = 1_000_000;
@@ -37,9 +35,9 @@ const MAX_FILES: u32 = 1_000_000;
 #[derive(Debug)]
 pub(super) struct JudgedWrite {
     format: Format,
-    outputs: LocalOutputs,
+    outputs: Outputs,
     /// The directory of the job.
-    job: PathBuf,
+    job: FilePath,
     /// Places of the files' columns.
     places: Vec<usize>,
 }
@@ -50,22 +48,25 @@ impl JudgedWrite {
         write: &FileWrite,
         session: impl Fn(&str) -> Option<&'a str>,
         spark_version: &str,
+        systems: &FileSystems,
     ) -> Result<Self, Unsupported> {
-        let FileSettings {
-            format,
-            outputs,
-            path,
-        } = FileSettings::new(write, session, spark_version)?;
+        let FileSettings { format, path, conf } = FileSettings::new(write, session, spark_version)?;
         let (places, columns): (Vec<_>, Vec<_>) = write.data.iter().cloned().unzip();
         if columns.is_empty() {
             return Err(Unsupported::of_use("a write without columns"));
         }
-        let mut job = path.local();
-        if write.dynamic_overwrite {
-            let staging: Result<FileName, _> = format!(".spark-staging-{}", write.job_id).parse();
-            let staging = staging.map_err(|error| Unsupported::of_use(error.to_string()))?;
-            job.push(staging.as_str());
-        }
+        let outputs = systems.outputs(&path, &conf, format.least_block());
+        let outputs =
+            outputs.map_err(|error| Unsupported::of_use(format!("a write: {}", error.reason())))?;
+        let job = match write.dynamic_overwrite {
+            true => {
+                let staging = format!(".spark-staging-{}", write.job_id).parse();
+                let staging: FileName = staging
+                    .map_err(|error: NotAFileName| Unsupported::of_use(error.to_string()))?;
+                path.child(staging.as_str())
+            }
+            false => path,
+        };
         Ok(Self {
             format: Format::new(&columns, &write.format, &format)?,
             outputs,
@@ -79,7 +80,7 @@ impl JudgedWrite {
 pub(super) struct FilesSink<'a> {
     judged: &'a JudgedWrite,
     write: &'a FileWrite,
-    attempt: AttemptDir,
+    attempt: AttemptDir<'a>,
     /// The file that is written, and how many rows it has.
     file: Option<(FileWriter<'a>, u64)>,
     /// The number of the file among those of its directory.
@@ -97,7 +98,7 @@ pub(super) struct FilesSink<'a> {
 struct Partition {
     /// The values of its columns.
     row: Box<[u8]>,
-    directory: PathBuf,
+    directory: String,
 }
 
 impl<'a> FilesSink<'a> {
@@ -109,14 +110,16 @@ impl<'a> FilesSink<'a> {
         context: &'a TaskContext,
     ) -> Result<Self, TaskError> {
         let bail_out = |why: String| TaskError::BailOut(why);
-        let names = AttemptNames::new(&write.tracker_id, context);
+        // `taskAttemptId.toInt & Int.MaxValue`
+        let attempt = (context.task_attempt_id & i64::from(i32::MAX)) as i32;
+        let names = AttemptNames::new(&write.tracker_id, context, attempt);
         let names = names.map_err(|error| bail_out(error.to_string()))?;
         let types = write.partitions.iter();
         let types = types.map(|partition| &partition.attribute.data_type);
         Ok(Self {
             judged,
             write,
-            attempt: AttemptDir::new(&judged.job, &names),
+            attempt: AttemptDir::new(&judged.outputs, &judged.job, &names),
             file: None,
             number: 0,
             partition: None,
@@ -161,10 +164,6 @@ impl<'a> FilesSink<'a> {
         if self.number >= MAX_FILES {
             return Err(TaskError::BailOut("too many files of a task".to_owned()));
         }
-        let mut path = self.attempt.work().to_owned();
-        if let Some(partition) = &self.partition {
-            path.push(&partition.directory);
-        }
         let extension = self.judged.format.extension();
         let name = file_name(
             self.write,
@@ -173,11 +172,11 @@ impl<'a> FilesSink<'a> {
             extension,
         );
         let name = name.map_err(|error| TaskError::BailOut(error.to_string()))?;
-        path.push(name.as_str());
-        let out = self.judged.outputs.create(&path).map_err(|error| {
-            tracing::warn!("Could not make {}: {error}", path.display());
-            TaskError::BailOut(format!("a file that cannot be made: {}", error.kind()))
-        })?;
+        let directory = self.partition.as_ref().map(|of| of.directory.as_str());
+        let out = self
+            .attempt
+            .create(directory, &name, &self.context.cancellation);
+        let out = out.map_err(|error| of_file(&error))?;
         let writer = self.judged.format.writer(out, &self.memory);
         let writer = writer.map_err(of_run)?;
         self.file = Some((writer, 0));
@@ -189,7 +188,12 @@ impl<'a> FilesSink<'a> {
             return Ok(());
         };
         let length = writer.finish().map_err(of_run)?.finish().map_err(|error| {
-            TaskError::BailOut(format!("a file that cannot be written: {}", error.kind()))
+            match FileError::of_io(&error) {
+                Some(error) => of_file(error),
+                None => {
+                    TaskError::BailOut(format!("a file that cannot be written: {}", error.kind()))
+                }
+            }
         })?;
         self.written.files += 1;
         self.written.bytes += i64::try_from(length).unwrap_or(i64::MAX);
@@ -225,11 +229,11 @@ impl<'a> FilesSink<'a> {
         batch: &RecordBatch,
         at: usize,
     ) -> Result<(), TaskError> {
-        let (directory, name) = directory(&self.write.partitions, batch, at)
+        let directory = directory(&self.write.partitions, batch, at)
             .ok_or_else(|| TaskError::BailOut("a partition that names no directory".to_owned()))?;
         self.number = 0;
         self.written.partitions.push(row.into());
-        self.written.directories.push(name);
+        self.written.directories.push(directory.clone());
         let row = row.into();
         self.partition = Some(Partition { row, directory });
         Ok(())
@@ -245,9 +249,32 @@ impl<'a> FilesSink<'a> {
         };
         let coordinated = properties.switch(&declared::OUTPUT_COMMIT_COORDINATION);
         if coordinated.map_err(|error| failed(&error))? {
-            ask(self.context)?;
+            ask_to_commit(self.context)?;
         }
         self.attempt.commit().map_err(|error| failed(&error))
+    }
+}
+
+/// What Spark makes of an error while rows are written.
+fn write_failed(path: &str, spark: (u32, u32), cause: impl std::fmt::Display) -> TaskError {
+    let state = match spark >= (4, 0) {
+        true => " SQLSTATE: 58030",
+        false => "",
+    };
+    let text = format!("[TASK_WRITE_FAILED] Task failed while writing rows to {path}.{state}");
+    let cause = Throwable::new("java.io.IOException", cause.to_string());
+    TaskError::spark(text).caused_by(cause)
+}
+
+/// What the attempt ends with if a file cannot be written: the JVM finds Spark's own words for it.
+fn of_file(error: &FileError) -> TaskError {
+    match error {
+        FileError::Cancelled(reason) => TaskError::Killed(Arc::clone(reason)),
+        FileError::Unsupported(reason) => TaskError::BailOut(format!("a write: {reason}")),
+        FileError::NotFound(_) | FileError::Failed { .. } => {
+            tracing::warn!("Could not write: {error}");
+            TaskError::BailOut("a file that cannot be written".to_owned())
+        }
     }
 }
 

@@ -1,45 +1,17 @@
 //! Names of directories and files, as Spark and Hadoop make them.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use catalyst::{FileWrite, PartitionColumn};
 
 use crate::blocks::{FileName, NotAFileName};
-use crate::task::TaskContext;
 
 /// The directory of rows whose value is null or empty: `ExternalCatalogUtils.DEFAULT_PARTITION_NAME`.
 const DEFAULT_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Characters besides control characters that names of partitions do not have: `ExternalCatalogUtils.charToEscape`.
 const ESCAPED: &str = "\"#%'*/:=?\\\x7f{[]^";
-
-/// The names of an attempt's directories below that of the job (`FileOutputCommitter`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AttemptNames {
-    /// Where the attempt writes: `attempt_20260101120000123_0003_m_000007_42`
-    pub(super) attempt: FileName,
-    /// Where the driver finds it: `task_20260101120000123_0003_m_000007`
-    pub(super) task: FileName,
-}
-
-impl AttemptNames {
-    /// Those of a task's attempt.
-    ///
-    /// # Errors
-    /// What the driver calls its job is no part of a name.
-    pub(super) fn new(tracker_id: &str, context: &TaskContext) -> Result<Self, NotAFileName> {
-        let (stage, partition) = (context.stage_id, context.partition_id);
-        let task = format!("{tracker_id}_{stage:04}_m_{partition:06}");
-        // `taskAttemptId.toInt & Int.MaxValue`
-        let attempt = context.task_attempt_id & i64::from(i32::MAX);
-        Ok(Self {
-            attempt: FileName::from_str(&format!("attempt_{task}_{attempt}"))?,
-            task: FileName::from_str(&format!("task_{task}"))?,
-        })
-    }
-}
 
 /// The name of a file among those of a task: `part-00007-<job>-c000.snappy.parquet`, in directories of partitions
 /// with a dot before the last number.
@@ -61,14 +33,12 @@ pub(super) fn file_name(
     FileName::from_str(&name)
 }
 
-/// The directory that a row of a batch belongs into, and its name with slashes between levels. `None` if no file
-/// system takes it.
+/// The directory that a row of a batch belongs into, with slashes between levels. `None` if no file system takes it.
 pub(super) fn directory(
     columns: &[PartitionColumn],
     batch: &RecordBatch,
     row: usize,
-) -> Option<(PathBuf, String)> {
-    let mut path = PathBuf::new();
+) -> Option<String> {
     let mut text = String::new();
     for column in columns {
         let values = batch.columns().get(column.text)?.as_string_view_opt()?;
@@ -80,13 +50,12 @@ pub(super) fn directory(
             None => DEFAULT_PARTITION.to_owned(),
         };
         let name = format!("{}={value}", escaped(&column.attribute.name));
-        path.push(FileName::from_str(&name).ok()?.as_str());
         if !text.is_empty() {
             text.push('/');
         }
-        text.push_str(&name);
+        text.push_str(FileName::from_str(&name).ok()?.as_str());
     }
-    Some((path, text))
+    Some(text)
 }
 
 /// `ExternalCatalogUtils.escapePathName`

@@ -6,7 +6,7 @@ use exec::write::{Codec, ParquetOptions, TimestampFormat};
 use textfile::Compression;
 
 use crate::config::declared::{self, Version};
-use crate::files::{FileError, FilePath, HadoopConf, LocalOutputs, WRITTEN_SCHEMES};
+use crate::files::{FileError, FilePath, HadoopConf, check_committer, packed_by, written_schemes};
 
 /// The columns of the files as Spark's JSON.
 const COLUMNS: &str = "org.apache.spark.sql.parquet.row.attributes";
@@ -44,23 +44,13 @@ const OF_READERS: [&str; 4] = [
 ];
 
 /// Settings that have one of these values, or must not be set if there is none, and whether Spark always sets them.
-type Expected = [(&'static str, bool, &'static [&'static str])];
-
-/// Those of all formats.
-const EXPECTED: &Expected = &[
-    (
-        "mapreduce.fileoutputcommitter.algorithm.version",
-        true,
-        &["1"],
-    ),
-    ("mapreduce.job.application.attempt.id", false, &["0"]),
-];
+type Expected<'a> = [(&'a str, bool, &'a [&'a str])];
 
 /// Those of files of lines.
-const EXPECTED_OF_LINES: &Expected = &[(declared::OUTPUT_COMMITTER.key, false, &[])];
+const EXPECTED_OF_LINES: &Expected<'_> = &[(declared::OUTPUT_COMMITTER.key, false, &[])];
 
 /// Those of Parquet.
-const EXPECTED_OF_PARQUET: &Expected = &[
+const EXPECTED_OF_PARQUET: &Expected<'_> = &[
     ("parquet.writer.version", false, &["PARQUET_1_0", "v1"]),
     (
         declared::OUTPUT_COMMITTER.key,
@@ -78,17 +68,14 @@ const EXPECTED_OF_PARQUET: &Expected = &[
 /// `parquet.block.size` if it is not set.
 const USUAL_ROW_GROUP_BYTES: usize = 128 << 20;
 
-/// Whether files of lines are packed, and by which codec.
-const PACKED: &str = "mapreduce.output.fileoutputformat.compress";
-const PACKED_BY: &str = "mapreduce.output.fileoutputformat.compress.codec";
-
 /// How the files of a write are written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileSettings {
     pub(super) format: FormatSettings,
-    pub(super) outputs: LocalOutputs,
     /// Where the job writes.
     pub(super) path: FilePath,
+    /// All settings of Hadoop.
+    pub(super) conf: HadoopConf,
 }
 
 /// What is in the files.
@@ -97,6 +84,17 @@ pub(super) enum FormatSettings {
     Parquet(Box<ParquetOptions>),
     /// Lines of text, which are packed.
     Lines(Compression),
+}
+
+impl FormatSettings {
+    /// Bytes that a block of a file has at least, where there are blocks.
+    pub(super) fn least_block(&self) -> u64 {
+        match self {
+            // A row group is not to be in two blocks.
+            Self::Parquet(options) => options.row_group_bytes as u64,
+            Self::Lines(_) => 0,
+        }
+    }
 }
 
 impl FileSettings {
@@ -113,26 +111,23 @@ impl FileSettings {
         let conf = conf.ok_or_else(|| Unsupported::of_use("damaged settings of Hadoop"))?;
         let path = FilePath::parse(&write.path);
         // A path without a scheme is of whatever file system is Hadoop's default.
+        // A path without a scheme is of whatever file system is Hadoop's default.
         let scheme = write.path.split_once(":/").map_or("", |(scheme, _)| scheme);
-        if !WRITTEN_SCHEMES.contains(&scheme) {
+        if !written_schemes().any(|known| known == scheme) {
             return Err(Unsupported::of_use(format!("a write to {scheme}:")));
         }
-        let of_files =
-            |error: FileError| Unsupported::of_use(format!("a write: {}", error.reason()));
-        crate::files::check_local(&conf).map_err(of_files)?;
-        check(&conf, EXPECTED)?;
+        check_committer(&path, &conf).map_err(of_files)?;
         let format = match write.format {
             WrittenFormat::Parquet => {
                 let options = parquet(&conf, session, spark_version)?;
                 FormatSettings::Parquet(Box::new(options))
             }
-            _ => FormatSettings::Lines(compression(&conf)?),
+            _ => {
+                check(&conf, EXPECTED_OF_LINES)?;
+                FormatSettings::Lines(packed_by(&conf).map_err(of_files)?)
+            }
         };
-        Ok(Self {
-            format,
-            outputs: LocalOutputs::new(&conf).map_err(of_files)?,
-            path,
-        })
+        Ok(Self { format, path, conf })
     }
 }
 
@@ -140,7 +135,7 @@ fn refused(key: &str) -> Unsupported {
     Unsupported::of_use(format!("a write with {key}"))
 }
 
-fn check(conf: &HadoopConf, expected: &Expected) -> Result<(), Unsupported> {
+fn check(conf: &HadoopConf, expected: &Expected<'_>) -> Result<(), Unsupported> {
     for (key, is_always_set, values) in expected {
         let Some(value) = conf.text(key) else {
             match *is_always_set {
@@ -158,15 +153,9 @@ fn check(conf: &HadoopConf, expected: &Expected) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// How files of lines are packed.
-fn compression(conf: &HadoopConf) -> Result<Compression, Unsupported> {
-    check(conf, EXPECTED_OF_LINES)?;
-    if !conf.flag(PACKED, false) {
-        return Ok(Compression::None);
-    }
-    let codec = conf.text(PACKED_BY).ok_or_else(|| refused(PACKED_BY))?;
-    Compression::of_codec(&codec)
-        .ok_or_else(|| Unsupported::of_use(format!("a write with {PACKED_BY} {codec}")))
+/// Why the JVM has to write.
+fn of_files(error: FileError) -> Unsupported {
+    Unsupported::of_use(error.reason())
 }
 
 fn parquet<'a>(
@@ -391,15 +380,24 @@ mod tests {
                 "{\"parquet.field.id\":1}",
                 "a write of columns with Parquet's ids",
             ),
-            ("fs.file.impl", "x.Y", "a write: fs.file.impl is x.Y"),
+            (
+                "mapreduce.outputcommitter.factory.class",
+                "x.Y",
+                "a write with mapreduce.outputcommitter.factory.class",
+            ),
+            (
+                "mapreduce.outputcommitter.factory.scheme.file",
+                "x.Y",
+                "a write with mapreduce.outputcommitter.factory.scheme.file",
+            ),
         ];
         for (key, value, why) in refused {
             assert_eq!(settings(&[(key, value)]).unwrap_err().to_string(), why);
         }
         for (path, why) in [
-            ("hdfs://host/x", "a write to hdfs:"),
             ("/tmp/x", "a write to :"),
-            ("file:/tmp/x", ""),
+            ("gs://bucket/x", "a write to gs:"),
+            ("hdfs://host/x", ""),
         ] {
             let refused = settings_at(path, &[]).err().map(|why| why.to_string());
             assert_eq!(refused.unwrap_or_default(), why);

@@ -56,6 +56,7 @@ impl Rules {
             // These are not run natively where attempts are compared.
             Output::Unit
             | Output::Count
+            | Output::Checkpoint(_)
             | Output::Files(_)
             | Output::JsonTypes(_)
             | Output::CsvTypes(_)

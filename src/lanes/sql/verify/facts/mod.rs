@@ -93,6 +93,9 @@ impl Facts {
             | OperatorKind::OneRowRelation { .. }
             | OperatorKind::Range { .. } => Self::leaf(true),
             OperatorKind::ShuffleRead { .. } | OperatorKind::PickledScan(_) => Self::leaf(false),
+            // What one attempt has kept the other one reads.
+            OperatorKind::CheckpointScan(_) => Self::leaf(true),
+            OperatorKind::KeepRows { child, .. } => Self::of(child),
             OperatorKind::InMemoryTableScan(scan) => {
                 let child = &scan.table.child;
                 let columns = child.output.known().unwrap_or_default();

@@ -6,9 +6,10 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::HadoopConf;
-use super::error::FileError;
-use super::local::{MAGIC, sums_of};
+use super::umask;
+use crate::files::HadoopConf;
+use crate::files::error::FileError;
+use crate::files::local::{MAGIC, sums_of};
 
 /// `file.bytes-per-checksum`
 const CHUNK: &str = "file.bytes-per-checksum";
@@ -16,14 +17,9 @@ const CHUNK: &str = "file.bytes-per-checksum";
 const USUAL_CHUNK: u32 = 512;
 /// Larger ones are no chunks.
 const MAX_CHUNK: u32 = 1 << 26;
-/// `fs.permissions.umask-mode`
-const UMASK: &str = "fs.permissions.umask-mode";
-/// Its default.
-const USUAL_UMASK: u32 = 0o022;
-
 /// How files and directories are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LocalOutputs {
+pub(super) struct LocalOutputs {
     /// Bytes that have one checksum.
     chunk: u32,
     /// Permissions that nothing gets.
@@ -47,7 +43,7 @@ impl LocalOutputs {
     ///
     /// # Errors
     /// [`FileError::Unsupported`]
-    pub fn new(conf: &HadoopConf) -> Result<Self, FileError> {
+    pub(super) fn new(conf: &HadoopConf) -> Result<Self, FileError> {
         let chunk = match conf.text(CHUNK) {
             None => Some(USUAL_CHUNK),
             Some(chunk) => chunk
@@ -55,25 +51,18 @@ impl LocalOutputs {
                 .ok()
                 .filter(|chunk| (1..=MAX_CHUNK).contains(chunk)),
         };
-        let umask = match conf.text(UMASK) {
-            None => Some(USUAL_UMASK),
-            // Others are letters.
-            Some(mask) => u32::from_str_radix(&mask, 8)
-                .ok()
-                .filter(|mask| *mask <= 0o777),
-        };
-        let (Some(chunk), Some(umask)) = (chunk, umask) else {
-            let key = if chunk.is_none() { CHUNK } else { UMASK };
-            return Err(FileError::unsupported(format!("{key} is set")));
-        };
-        Ok(Self { chunk, umask })
+        let chunk = chunk.ok_or_else(|| FileError::unsupported(format!("{CHUNK} is set")))?;
+        Ok(Self {
+            chunk,
+            umask: umask(conf)?,
+        })
     }
 
     /// Makes a new file, and the directories above it that are not there.
     ///
     /// # Errors
     /// It is there already, or those of the operating system.
-    pub fn create(&self, path: &Path) -> io::Result<LocalOutput> {
+    pub(super) fn create(&self, path: &Path) -> io::Result<LocalOutput> {
         if let Some(dir) = path.parent() {
             self.create_dirs(dir)?;
         }
@@ -102,7 +91,7 @@ impl LocalOutputs {
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn create_dirs(&self, dir: &Path) -> io::Result<()> {
+    fn create_dirs(&self, dir: &Path) -> io::Result<()> {
         // As deep as the path is long, which systems limit.
         match fs::create_dir(dir) {
             Ok(()) => fs::set_permissions(dir, Permissions::from_mode(0o777 & !self.umask)),
@@ -115,6 +104,25 @@ impl LocalOutputs {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Gives a file and its checksums another name.
+///
+/// # Errors
+/// Those of the operating system.
+pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    // As Hadoop does it: a reader that finds no checksums reads without.
+    fs::rename(from, to)?;
+    fs::rename(sums_of(from), sums_of(to))
+}
+
+/// Removes a file and its checksums.
+///
+/// # Errors
+/// Those of the operating system.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)?;
+    fs::remove_file(sums_of(path))
 }
 
 impl LocalOutput {
@@ -165,8 +173,9 @@ mod tests {
     use std::io::Read;
     use std::sync::Arc;
 
-    use super::super::{LocalFile, OnRead};
+    use super::super::UMASK;
     use super::*;
+    use crate::files::{LocalFile, OnRead};
 
     fn outputs(settings: &[(&str, &str)]) -> Result<LocalOutputs, FileError> {
         let conf: HadoopConf = match settings {

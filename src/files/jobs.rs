@@ -1,0 +1,65 @@
+//! What Hadoop's settings say of all jobs that write files.
+
+use textfile::Compression;
+
+use super::{FileError, FilePath, HadoopConf};
+
+/// Settings that have one of these values, or must not be set if there is none, and whether Spark always sets them.
+const EXPECTED: [(&str, bool, &[&str]); 2] = [
+    (
+        "mapreduce.fileoutputcommitter.algorithm.version",
+        true,
+        &["1"],
+    ),
+    ("mapreduce.job.application.attempt.id", false, &["0"]),
+];
+
+/// Who commits jobs, by a class and by file systems.
+const COMMITTER_FACTORY: &str = "mapreduce.outputcommitter.factory";
+
+/// Whether files of lines are packed, and by which codec.
+const PACKED: &str = "mapreduce.output.fileoutputformat.compress";
+const PACKED_BY: &str = "mapreduce.output.fileoutputformat.compress.codec";
+
+fn refused(key: &str) -> FileError {
+    FileError::unsupported(format!("a write with {key}"))
+}
+
+/// Fails if jobs that write to a path are committed by something else than the first algorithm of a
+/// `FileOutputCommitter`.
+///
+/// # Errors
+/// [`FileError::Unsupported`]
+pub fn check_committer(path: &FilePath, conf: &HadoopConf) -> Result<(), FileError> {
+    let of_scheme = format!("{COMMITTER_FACTORY}.scheme.{}", path.scheme);
+    let usual: &[&str] = match path.scheme.as_str() {
+        // It asks a setting of the file system, which is looked at with the others.
+        "s3a" => &["org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory"],
+        _ => &[],
+    };
+    let every = format!("{COMMITTER_FACTORY}.class");
+    let factories = [(&*every, false, &[][..]), (&*of_scheme, false, usual)];
+    for (key, is_always_set, values) in EXPECTED.into_iter().chain(factories) {
+        match conf.text(key) {
+            None if is_always_set => return Err(refused(key)),
+            Some(value) if !values.iter().any(|it| it.eq_ignore_ascii_case(&value)) => {
+                return Err(refused(key));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// How files of lines are packed.
+///
+/// # Errors
+/// [`FileError::Unsupported`]: a codec that is not here.
+pub fn packed_by(conf: &HadoopConf) -> Result<Compression, FileError> {
+    if !conf.flag(PACKED, false) {
+        return Ok(Compression::None);
+    }
+    let codec = conf.text(PACKED_BY).ok_or_else(|| refused(PACKED_BY))?;
+    let known = Compression::of_codec(&codec);
+    known.ok_or_else(|| FileError::unsupported(format!("a write with {PACKED_BY} {codec}")))
+}
