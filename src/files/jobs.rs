@@ -2,7 +2,7 @@
 
 use textfile::Compression;
 
-use super::{FileError, FilePath, HadoopConf};
+use super::{FileError, FilePath, HadoopConf, is_written_scheme};
 
 /// Settings that have one of these values, or must not be set if there is none, and whether Spark always sets them.
 const EXPECTED: [(&str, bool, &[&str]); 2] = [
@@ -25,12 +25,23 @@ fn refused(key: &str) -> FileError {
     FileError::unsupported(format!("a write with {key}"))
 }
 
-/// Fails if jobs that write to a path are committed by something else than the first algorithm of a
-/// `FileOutputCommitter`.
+/// Where a job writes.
 ///
 /// # Errors
-/// [`FileError::Unsupported`]
-pub fn check_committer(path: &FilePath, conf: &HadoopConf) -> Result<(), FileError> {
+/// [`FileError::Unsupported`]: a file system that is not written to, or a job that is committed by something else than
+/// the first algorithm of a `FileOutputCommitter`.
+pub fn job_path(path: &str, conf: &HadoopConf) -> Result<FilePath, FileError> {
+    // A path without a scheme is of whatever file system is Hadoop's default.
+    let scheme = path.split_once(":/").map_or("", |(scheme, _)| scheme);
+    if !is_written_scheme(scheme) {
+        return Err(FileError::unsupported(format!("a write to {scheme}:")));
+    }
+    let path = FilePath::parse(path);
+    check_committer(&path, conf)?;
+    Ok(path)
+}
+
+fn check_committer(path: &FilePath, conf: &HadoopConf) -> Result<(), FileError> {
     let of_scheme = format!("{COMMITTER_FACTORY}.scheme.{}", path.scheme);
     let usual: &[&str] = match path.scheme.as_str() {
         // It asks a setting of the file system, which is looked at with the others.

@@ -46,10 +46,10 @@ use crate::config::{SparkProperties, declared};
 pub use checkpoint::{CheckpointFile, checkpoint_part};
 pub use conf::HadoopConf;
 pub use error::FileError;
-pub use jobs::{check_committer, packed_by};
+pub use jobs::{job_path, packed_by};
 pub use local::{ChecksumError, LocalFile, OnRead};
 pub use object::http_client;
-pub use output::{Output, Outputs, written_schemes};
+pub use output::{Output, Outputs, is_written_scheme, written_schemes};
 pub use path::FilePath;
 pub use ranges::RangeFile;
 pub use reader::FileInput;
@@ -407,6 +407,15 @@ impl FileSystems {
             &self.runtime,
             cancellation,
         ))
+    }
+}
+
+#[cfg(test)]
+impl FileSystems {
+    /// With no settings.
+    pub(crate) fn of_test(runtime: &tokio::runtime::Runtime) -> Self {
+        let (runtime, none) = (runtime.handle().clone(), Environment::default());
+        Self::new(runtime, Arc::default(), Vec::new(), none)
     }
 }
 

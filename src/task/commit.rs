@@ -2,7 +2,9 @@
 //! `FileOutputCommitter`. The attempt's directory becomes that of the task, once the driver's
 //! `OutputCommitCoordinator` has agreed to it.
 
+use std::io;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use wire::messages::{AskPermissionToCommitOutput, reply};
 
@@ -143,17 +145,35 @@ pub fn ask_to_commit(context: &TaskContext) -> Result<(), TaskError> {
     }
 }
 
+/// What an attempt ends with that cannot make a file: the JVM finds Spark's own words for it.
+pub fn cannot_make(error: &FileError) -> TaskError {
+    match error {
+        FileError::Cancelled(reason) => TaskError::Killed(Arc::clone(reason)),
+        FileError::Unsupported(reason) => TaskError::BailOut(format!("a write: {reason}")),
+        FileError::NotFound(_) | FileError::Failed { .. } => {
+            tracing::warn!("Could not write: {error}");
+            TaskError::BailOut("a file that cannot be written".to_owned())
+        }
+    }
+}
+
+/// The same of one that cannot write it.
+pub fn cannot_write(error: io::Error) -> TaskError {
+    match FileError::of_io(&error) {
+        Some(error) => cannot_make(error),
+        None => TaskError::BailOut(format!("a file that cannot be written: {}", error.kind())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::io::Write;
-    use std::sync::Arc;
 
     use tokio::runtime::Runtime;
 
     use super::*;
-    use crate::config::SparkProperties;
-    use crate::files::{Environment, FileSystems, HadoopConf};
+    use crate::files::{FileSystems, HadoopConf};
 
     struct Job {
         dir: tempfile::TempDir,
@@ -165,12 +185,7 @@ mod tests {
 
     fn job() -> Job {
         let runtime = Runtime::new().unwrap();
-        let systems = FileSystems::new(
-            runtime.handle().clone(),
-            Arc::new(SparkProperties::default()),
-            Vec::new(),
-            Environment::default(),
-        );
+        let systems = FileSystems::of_test(&runtime);
         let dir = tempfile::tempdir().unwrap();
         let path = FilePath::parse(&format!("file:{}", dir.path().display()));
         let outputs = systems.outputs(&path, &HadoopConf::default(), 0);

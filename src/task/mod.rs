@@ -12,7 +12,7 @@ pub mod outcome;
 mod pickled;
 mod value;
 
-pub use commit::{AttemptDir, AttemptNames, ask_to_commit};
+pub use commit::{AttemptDir, AttemptNames, ask_to_commit, cannot_make, cannot_write};
 pub use context::{Resources, TaskContext};
 pub use decoded::{DecodeError, DecodedTask, StageBinary, StageTarget, TaskKind, TaskObject};
 pub use error::{FetchFailure, TaskError, TaskException};

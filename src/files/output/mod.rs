@@ -13,8 +13,7 @@ use self::local::{LocalOutput, LocalOutputs};
 use self::remote::RemoteOutput;
 use super::hdfs::{Hdfs, HdfsOutputs};
 use super::object::Objects;
-use super::{Backend, FileError, FilePath, FileSystems, HadoopConf, Protocol, SCHEMES};
-use super::{check_local, s3};
+use super::{Backend, FileError, FilePath, FileSystems, HadoopConf, Protocol, SCHEMES, s3};
 use crate::cancel::Cancellation;
 
 /// `fs.permissions.umask-mode`
@@ -43,6 +42,11 @@ pub fn written_schemes() -> impl Iterator<Item = &'static str> {
         .iter()
         .filter(|(_, protocol)| is_written(*protocol))
         .map(|(scheme, _)| *scheme)
+}
+
+/// Whether files of a scheme are written, if their settings allow it.
+pub fn is_written_scheme(scheme: &str) -> bool {
+    Protocol::of(scheme).is_some_and(is_written)
 }
 
 fn is_written(protocol: Protocol) -> bool {
@@ -94,10 +98,7 @@ impl FileSystems {
             s3::check_written(path, conf)?;
         }
         let place = match self.of(path, conf)?.0 {
-            Backend::Local => {
-                check_local(conf)?;
-                Place::Local(LocalOutputs::new(conf)?)
-            }
+            Backend::Local => Place::Local(LocalOutputs::new(conf)?),
             Backend::Hdfs(client) => {
                 Place::Hdfs(client, HdfsOutputs::new(path, conf, least_block)?)
             }
@@ -253,16 +254,9 @@ mod tests {
     use tokio::runtime::Runtime;
 
     use super::*;
-    use crate::config::SparkProperties;
-    use crate::files::Environment;
 
     fn outputs(runtime: &Runtime, uri: &str, conf: &HadoopConf) -> Result<Outputs, String> {
-        let systems = FileSystems::new(
-            runtime.handle().clone(),
-            Arc::new(SparkProperties::default()),
-            Vec::new(),
-            Environment::default(),
-        );
+        let systems = FileSystems::of_test(runtime);
         let made = systems.outputs(&FilePath::parse(uri), conf, 0);
         made.map_err(|error| error.reason())
     }

@@ -21,9 +21,9 @@ use crate::blocks::codec::Codec;
 use crate::blocks::serializer_manager::{PlainReader, PlainWriter};
 use crate::blocks::store::{BlockManager, BlockReader, CacheRequest, Cached};
 use crate::files::{
-    CheckpointFile, FileError, FileInput, FilePath, HadoopConf, Output, Outputs, written_schemes,
+    CheckpointFile, FileError, FileInput, FilePath, HadoopConf, Output, Outputs, is_written_scheme,
 };
-use crate::task::{TaskContext, TaskError};
+use crate::task::{TaskContext, TaskError, cannot_write};
 
 /// Class of what such an RDD has.
 const CLASS_TAG: &str = "org.apache.spark.sql.catalyst.InternalRow";
@@ -197,7 +197,7 @@ impl JudgedCheckpoint {
         let unknown = || Unsupported::of_use("a checkpoint of unknown columns");
         let directory = FilePath::parse(&files.directory);
         let scheme = &directory.scheme;
-        if !written_schemes().any(|known| known == scheme) {
+        if !is_written_scheme(scheme) {
             return Err(Unsupported::of_use(format!("a checkpoint on {scheme}:")));
         }
         Ok(Self {
@@ -264,18 +264,7 @@ impl CheckpointSink<'_> {
         use std::io::Write as _;
         let written = self.output.write_all(&self.bytes);
         self.bytes.clear();
-        written.map_err(of_io)
-    }
-}
-
-/// What the attempt ends with if its file cannot be written: the JVM finds Spark's own words for it.
-fn of_io(error: std::io::Error) -> TaskError {
-    match FileError::of_io(&error) {
-        Some(error) => error.clone().into(),
-        None => TaskError::BailOut(format!(
-            "a checkpoint that cannot be written: {}",
-            error.kind()
-        )),
+        written.map_err(cannot_write)
     }
 }
 
@@ -292,8 +281,8 @@ impl Sink for CheckpointSink<'_> {
         self.write()?;
         let value = self.format.unit(&self.context.blocks.catalog);
         let value = value.map_err(of_run)?;
-        let output = self.output.finish().map_err(of_io)?;
-        output.finish().map_err(of_io)?;
+        let output = self.output.finish().map_err(cannot_write)?;
+        output.finish().map_err(cannot_write)?;
         self.file.finish()?;
         Ok(Finished::result(value))
     }

@@ -26,7 +26,7 @@ use rows::{is_ordered, order_key};
 /// Rows after which it is known whether aggregating them is of use.
 const ROWS_BEFORE_PASSING: usize = 128 << 10;
 
-/// Of so many rows there are more groups: then groups go out at once, to be aggregated by whoever reads them.
+/// If there are so many groups of ten rows, or more, they go out at once, to be aggregated by whoever reads them.
 const LEAST_GROUPS_OF_TEN: usize = 8;
 
 /// What becomes of groups before the input ends.

@@ -330,12 +330,11 @@ mod tests {
 
     use super::*;
     use std::path::Path;
-    use std::sync::Arc;
 
     use tokio::runtime::Runtime;
 
     use crate::config::SparkProperties;
-    use crate::files::{Environment, FileSystems, HadoopConf, checkpoint_part};
+    use crate::files::{FileSystems, HadoopConf, checkpoint_part};
     use crate::python::testing;
 
     fn read_local(path: &FilePath, codec: Option<&Codec>) -> Result<Elements<'static>, TaskError> {
@@ -353,12 +352,7 @@ mod tests {
         elements: Elements<'_>,
     ) -> Result<FilePath, TaskError> {
         let runtime = Runtime::new().unwrap();
-        let systems = FileSystems::new(
-            runtime.handle().clone(),
-            Arc::new(SparkProperties::default()),
-            Vec::new(),
-            Environment::default(),
-        );
+        let systems = FileSystems::of_test(&runtime);
         let dir = FilePath::parse(&format!("file:{}", dir.display()));
         let outputs = systems.outputs(&dir, &HadoopConf::default(), 0).unwrap();
         write(&outputs, &dir, codec, elements, &testing::context())?;

@@ -1,6 +1,6 @@
 //! Files of `saveAsTextFile`: Spark's `SparkHadoopWriter` with Hadoop's `TextOutputFormat`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use javaser::types::Throwable;
 use textfile::{Compression, Packed};
@@ -8,11 +8,10 @@ use textfile::{Compression, Packed};
 use crate::blocks::FileName;
 use crate::config::declared;
 use crate::files::{
-    FileError, FilePath, FileSystems, HadoopConf, Output, Outputs, check_committer, packed_by,
-    written_schemes,
+    FileError, FilePath, FileSystems, HadoopConf, Output, Outputs, job_path, packed_by,
 };
 use crate::python::{Element, Elements};
-use crate::task::{AttemptDir, AttemptNames, TaskContext, TaskError, ask_to_commit};
+use crate::task::{AttemptDir, AttemptNames, TaskContext, TaskError, ask_to_commit, cannot_write};
 
 const FORMAT: &str = "mapred.output.format.class";
 const TEXT: &str = "org.apache.hadoop.mapred.TextOutputFormat";
@@ -37,13 +36,6 @@ impl Job {
         let other = |key: &str| FileError::Unsupported(format!("a write with {key}").into());
         let directory = DIRECTORY.iter().find_map(|key| conf.text(key));
         let directory = directory.ok_or_else(|| other(DIRECTORY[0]))?;
-        // A path without a scheme is of whatever file system is Hadoop's default.
-        let scheme = directory.split_once(":/").map_or("", |(scheme, _)| scheme);
-        if !written_schemes().any(|known| known == scheme) {
-            return Err(FileError::Unsupported(
-                format!("a write to {scheme}:").into(),
-            ));
-        }
         if conf.text(FORMAT).as_deref() != Some(TEXT) {
             return Err(other(FORMAT));
         }
@@ -53,8 +45,7 @@ impl Job {
         {
             return Err(other(COMMITTER));
         }
-        let path = FilePath::parse(&directory);
-        check_committer(&path, conf)?;
+        let path = job_path(&directory, conf)?;
         Ok(Self {
             outputs: systems.outputs(&path, conf, 0)?,
             compression: packed_by(conf)?,
@@ -114,17 +105,12 @@ fn write_lines(
         };
         file.write_all(&line)
             .and_then(|()| file.write_all(b"\n"))
-            .map_err(of_io)?;
+            .map_err(cannot_write)?;
         count += 1;
     }
-    let length = file.finish().and_then(Output::finish).map_err(of_io)?;
+    let length = file
+        .finish()
+        .and_then(Output::finish)
+        .map_err(cannot_write)?;
     Ok((i64::try_from(length).unwrap_or(i64::MAX), count))
-}
-
-/// What the attempt ends with if its file cannot be written: the JVM finds Spark's own words for it.
-fn of_io(error: io::Error) -> TaskError {
-    match FileError::of_io(&error) {
-        Some(error) => error.clone().into(),
-        None => TaskError::BailOut(format!("a file that cannot be written: {}", error.kind())),
-    }
 }

@@ -4,7 +4,7 @@ use javaser::arena::{Graph, NodeId, Value};
 
 use super::hadoop::file_path;
 use super::{CheckpointDir, Key, Rdd, Shape, ShuffleOutput, Target, TextFile, simple};
-use crate::files::written_schemes;
+use crate::files::is_written_scheme;
 use crate::task::{StageBinary, StageTarget};
 use javaser::Closure;
 
@@ -78,7 +78,7 @@ fn result(graph: &Graph, function: NodeId, rdd: &Rdd) -> Result<Target, String> 
                 .and_then(|dir| graph.str(*dir))
                 .ok_or_else(|| inner.describe())?;
             let path = file_path(&dir)?;
-            if !written_schemes().any(|scheme| scheme == path.scheme) {
+            if !is_written_scheme(&path.scheme) {
                 return Err(format!("a checkpoint on {}:", path.scheme));
             }
             let broadcast = |value: &Value| match *value {

@@ -25,8 +25,10 @@ use super::result_format::ResultFormat;
 use super::sink::{Finished, Sink};
 use crate::blocks::{FileName, NotAFileName};
 use crate::config::declared;
-use crate::files::{FileError, FilePath, FileSystems, Outputs};
-use crate::task::{AttemptDir, AttemptNames, TaskContext, TaskError, ask_to_commit};
+use crate::files::{FilePath, FileSystems, Outputs};
+use crate::task::{
+    AttemptDir, AttemptNames, TaskContext, TaskError, ask_to_commit, cannot_make, cannot_write,
+};
 
 /// Most files of a task with the rows of one directory: `MAX_FILE_COUNTER`.
 const MAX_FILES: u32 = 1_000_000;
@@ -176,7 +178,7 @@ impl<'a> FilesSink<'a> {
         let out = self
             .attempt
             .create(directory, &name, &self.context.cancellation);
-        let out = out.map_err(|error| of_file(&error))?;
+        let out = out.map_err(|error| cannot_make(&error))?;
         let writer = self.judged.format.writer(out, &self.memory);
         let writer = writer.map_err(of_run)?;
         self.file = Some((writer, 0));
@@ -187,14 +189,8 @@ impl<'a> FilesSink<'a> {
         let Some((writer, _)) = self.file.take() else {
             return Ok(());
         };
-        let length = writer.finish().map_err(of_run)?.finish().map_err(|error| {
-            match FileError::of_io(&error) {
-                Some(error) => of_file(error),
-                None => {
-                    TaskError::BailOut(format!("a file that cannot be written: {}", error.kind()))
-                }
-            }
-        })?;
+        let output = writer.finish().map_err(of_run)?;
+        let length = output.finish().map_err(cannot_write)?;
         self.written.files += 1;
         self.written.bytes += i64::try_from(length).unwrap_or(i64::MAX);
         Ok(())
@@ -264,18 +260,6 @@ fn write_failed(path: &str, spark: (u32, u32), cause: impl std::fmt::Display) ->
     let text = format!("[TASK_WRITE_FAILED] Task failed while writing rows to {path}.{state}");
     let cause = Throwable::new("java.io.IOException", cause.to_string());
     TaskError::spark(text).caused_by(cause)
-}
-
-/// What the attempt ends with if a file cannot be written: the JVM finds Spark's own words for it.
-fn of_file(error: &FileError) -> TaskError {
-    match error {
-        FileError::Cancelled(reason) => TaskError::Killed(Arc::clone(reason)),
-        FileError::Unsupported(reason) => TaskError::BailOut(format!("a write: {reason}")),
-        FileError::NotFound(_) | FileError::Failed { .. } => {
-            tracing::warn!("Could not write: {error}");
-            TaskError::BailOut("a file that cannot be written".to_owned())
-        }
-    }
 }
 
 impl Sink for FilesSink<'_> {

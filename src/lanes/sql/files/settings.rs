@@ -6,7 +6,7 @@ use exec::write::{Codec, ParquetOptions, TimestampFormat};
 use textfile::Compression;
 
 use crate::config::declared::{self, Version};
-use crate::files::{FileError, FilePath, HadoopConf, check_committer, packed_by, written_schemes};
+use crate::files::{FileError, FilePath, HadoopConf, job_path, packed_by};
 
 /// The columns of the files as Spark's JSON.
 const COLUMNS: &str = "org.apache.spark.sql.parquet.row.attributes";
@@ -109,14 +109,7 @@ impl FileSettings {
     ) -> Result<Self, Unsupported> {
         let conf = HadoopConf::read_settings(&write.hadoop);
         let conf = conf.ok_or_else(|| Unsupported::of_use("damaged settings of Hadoop"))?;
-        let path = FilePath::parse(&write.path);
-        // A path without a scheme is of whatever file system is Hadoop's default.
-        // A path without a scheme is of whatever file system is Hadoop's default.
-        let scheme = write.path.split_once(":/").map_or("", |(scheme, _)| scheme);
-        if !written_schemes().any(|known| known == scheme) {
-            return Err(Unsupported::of_use(format!("a write to {scheme}:")));
-        }
-        check_committer(&path, &conf).map_err(of_files)?;
+        let path = job_path(&write.path, &conf).map_err(of_files)?;
         let format = match write.format {
             WrittenFormat::Parquet => {
                 let options = parquet(&conf, session, spark_version)?;
