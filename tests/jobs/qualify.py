@@ -61,6 +61,7 @@ def rdd_jobs(context, scratch):
     kept = numbers.map(lambda n: n + 1).setName("numbers").cache()
     yield "cached", lambda: kept.union(numbers).count() + kept.zipWithIndex().count()
     yield "written", lambda: lines.map(lambda line: line[:6]).saveAsTextFile(f"{scratch}/written")
+    yield "pickled", lambda: numbers.saveAsPickleFile(f"{scratch}/pickled")
 
 
 def main(result, scratch, logs=None):

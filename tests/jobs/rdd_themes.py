@@ -174,7 +174,8 @@ def saved(run):
     numbers = run.sc.parallelize(range(5000), 3)
     jobs = {
         "mixed": numbers.map(lambda n: f"{n} ä€\U0001f600" if n % 5 else n),
-        "shuffled": numbers.map(lambda n: (n % 11, n)).reduceByKey(lambda a, b: a + b, 2),
+        # Sorted, for keys come in the order in which blocks are fetched.
+        "shuffled": numbers.map(lambda n: (n % 11, n)).reduceByKey(lambda a, b: a + b, 2).sortByKey(numPartitions=2),
         "none": run.sc.parallelize([], 2),
         "bytes": numbers.map(lambda n: str(n).encode()),
     }
