@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use testkit::Distribution;
@@ -104,8 +105,10 @@ pub(crate) fn tpcds(distribution: &Distribution) -> PathBuf {
     made(distribution, &["make_tpcds.py", "0.01"])
 }
 
-/// The directory that a job with arguments makes and prints.
+/// The directory that a job with arguments makes and prints. Only one at a time: they install what they make it with.
 fn made(distribution: &Distribution, command: &[&str]) -> PathBuf {
+    static MADE: Mutex<()> = Mutex::new(());
+    let _one = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let output = Command::new(&distribution.python)
         .current_dir(jobs())
         .args(command)

@@ -132,7 +132,10 @@ public final class Probe {
     }
   }
 
-  /** Tasks that leave a mark every 20 ms until somebody stops them, and say how they ended. */
+  /**
+   * Tasks that leave a mark every 20 ms until somebody stops them, and say so: whether they are told first or interrupted,
+   * while they sleep or while they write, is a matter of time.
+   */
   public static long endless(JavaSparkContext context, String directory) {
     return context.parallelize(numbers(4), 4).map(i -> {
       Path file = Paths.get(directory, "jvm-" + i);
@@ -141,13 +144,21 @@ public final class Probe {
           write(file, "tick\n");
           Thread.sleep(20);
         }
-      } catch (InterruptedException stopped) {
-        write(file, "interrupted\n");
-        throw stopped;
+      } finally {
+        stopped(file);
       }
-      write(file, "told\n");
       return i;
     }).count();
+  }
+
+  private static void stopped(Path file) {
+    Thread.interrupted();
+    try {
+      write(file, "stopped\n");
+    } catch (UncheckedIOException interrupted) {
+      Thread.interrupted();
+      write(file, "stopped\n");
+    }
   }
 
   /** Two stages; the second waits in each task until the file {@code gate} exists. */
