@@ -334,6 +334,11 @@ def collections():
 
 # How dates and times are written, and the patterns that those are read by.
 WRITTEN = ["yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd", "yyyyMMdd", "dd.MM.yyyy", "yyyy/M/d H:m:s", "yyyy-MM-dd HH:mm:ss.SSS", "yyyy-MM-dd HH:mm:ss.SSSSSS", "yyyyMM", "yyyy", "d/M/yyyy", "yyyy_MM_dd HH", "yyyyMMddHHmmss"]
+WRITTEN += ["MM/dd/yy", "yyMMdd", "dd MMM yyyy hh:mm:ss a", "MMMM d, yyyy h:mm a", "dd-MMM-yyyy", "dd/MMM/yyyy:HH:mm:ss Z", "yyyy-MM-dd HH:mm:ssX", "yyyy-MM-dd HH:mm:ssxx", "yyyy-MM-dd (XXX)"]
+# The quotes are SQL's.
+WRITTEN += ["yyyy-MM-dd\\'T\\'HH:mm:ss.SSSXXX", "yyyy-MM-dd\\'T\\'HH:mm:ssxxx"]
+# Patterns that are written only.
+SHOWN = ["E EE EEE EEEE", "D DD DDD", "Q QQ QQQ QQQQ", "q qq qqq qqqq", "L LL LLL LLLL", "MMMM y", "h hh a", "K KK k kk", "X XX XXX XXXX XXXXX", "x xx xxx xxxx xxxxx", "Z ZZ ZZZ ZZZZ ZZZZZ", "O OOOO", "yyy yyyyy yyyyyy", "yyyy年M月d日 (H|m);s@", "SSSSSSS SSSSSSSSS", "EEE, d MMM yyyy HH:mm:ss Z"]
 
 
 def reading(moment):
@@ -345,7 +350,7 @@ def reading(moment):
 
 
 # Texts that may be times, or not: some of them are left to Spark.
-READ = [f"{function}({of}, '{pattern}')" for function in ["to_timestamp", "to_date", "unix_timestamp"] for of in ["day", "stamp", "time", "num"] for pattern in ["yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss", "yyyy-M-d", "yyyyMMdd"]]
+READ = [f"{function}({of}, '{pattern}')" for function in ["to_timestamp", "to_date", "unix_timestamp"] for of in ["day", "stamp", "time", "num"] for pattern in ["yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss", "yyyy-M-d", "yyyyMMdd", "yyyy-MM-dd HH:mm:ssXXX", "d MMM yy"]]
 
 
 # What fails for some rows, always or in ANSI mode, or is left to Spark for some.
@@ -531,11 +536,12 @@ def groups():
     found["ordering"] = ordering()
     found["moments"] = [f"unix_{unit}(ts)" for unit in ["micros", "millis", "seconds"]] + ["unix_date(dt)", "date_from_unix_date(small)", "timestamp_millis(i32)", "timestamp_seconds(i32)", "timestamp_micros(small)", "make_date(2000 + small, small + 5, small + 20)"]
     found["moments"] += ["ts - ts2", "ntz - ntz", "dt - dt2", "ts + interval 1 month", "ntz - interval 13 months", "extract(second from ts)", "extract(second from ntz)", "from_utc_timestamp(ts, 'Europe/Berlin')", "to_utc_timestamp(ts, '+01:30')", "from_utc_timestamp(ts, null)"]
-    found["moments"] += [f"date_format(ts, '{pattern}')" for pattern in ["yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd HH:mm:ss", "yyyy/M/d H:m:s", "HH:mm:ss.SSS", "ss.SSSSSS", "yyyy-MM", "dd.MM.yyyy"]] + ["date_format(dt, 'yyyy-MM')"]
+    found["moments"] += [f"date_format(ts, '{pattern}')" for pattern in ["yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd HH:mm:ss", "yyyy/M/d H:m:s", "HH:mm:ss.SSS", "ss.SSSSSS", "yyyy-MM", "dd.MM.yyyy"] + SHOWN] + ["date_format(dt, 'yyyy-MM')", "date_format(dt, 'EEEE, MMMM d')"]
     found["stamps"] = ["unix_micros(cast(stamp as timestamp))", "unix_micros(try_cast(stamp as timestamp))", "hour(cast(stamp as timestamp_ntz))", "datediff(cast(try_cast(stamp as timestamp_ntz) as date), dt)"]
     found["numbers"] = ["hex(i64)", "hex(i32)", "hex(s)", "hex(bin)", "bin(i64)", "bin(small)"]
     clock = ["hour(zts)", "minute(zts)", "second(zts)", "hour(ts)", "minute(ts)", "cast(zts as date)", "cast(zts as string)", "cast(cast(zts as timestamp_ntz) as string)", "cast(cast(zntz as timestamp) as string)", "cast(zntz as timestamp)", "cast(zdt as timestamp)", "cast(ztime as timestamp)", "unix_micros(cast(stamp as timestamp))",
              "year(zts)", "year(ts)", "cast(ts as string)", "datediff(cast(ts as date), dt)", "unix_seconds(cast(dt as timestamp))", "unix_seconds(cast(ntz as timestamp))", "extract(second from zts)", "date_format(zts, 'yyyy-MM-dd HH:mm:ss')"]
+    clock += [f"date_format(zts, '{pattern}')" for pattern in SHOWN]
     clock += [f"date_trunc('{unit}', zts)" for unit in ["year", "quarter", "month", "week", "day", "hour", "minute", "second"]] + ["unix_seconds(date_trunc('month', ts))"]
     clock += ["zts + interval '1 02:03:04' day to second", "zts - interval '1' day", "zts + interval '-1 23' day to hour", "zts - interval '25' hour", "zts + interval '1' month", "zts - interval '13' month", "zts - ts", "date_add(zts, 1)", "zts = timestamp'2024-11-03 01:30:00'", "zts < timestamp'1945-05-24 02:30:00'"]
     clock += [f"from_utc_timestamp(zts, '{zone}')" for zone in ZONES[:3]] + [f"to_utc_timestamp(zts, '{zone}')" for zone in ZONES[3:]]

@@ -1,4 +1,5 @@
-//! `date_format`: patterns of numbers.
+//! Patterns of dates and times, and `date_format`, which writes by them: those of `DateTimeFormatter` for `Locale.US`, as
+//! Spark uses it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,24 +14,75 @@ use super::kernel::{Kernel, nth};
 use super::known;
 use super::zone::zone_of;
 use catalyst::Unsupported;
-use javatime::calendar::{Civil, SECOND, split};
+use javatime::calendar::{Civil, SECOND, split, weekday};
 use javatime::{TimeZone, Zone};
 use rows::error::bail_out;
 
 /// Longest pattern.
 const MAX_PIECES: usize = 100;
 
+/// From January, as they are written in full; the first three letters are the short form.
+pub(super) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// The same of days of the week.
+pub(super) const DAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
+
+const QUARTERS: [&str; 4] = ["1st quarter", "2nd quarter", "3rd quarter", "4th quarter"];
+
+/// The short form of a month or day.
+pub(super) fn short(name: &str) -> &str {
+    name.get(..3).unwrap_or(name)
+}
+
 /// A part of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// A letter, and to how many digits zeros are put before its number.
+    /// A letter, and to how many digits zeros are put before its number. Two digits of a year are its last.
     Number(u8, usize),
     /// So many digits of the fraction of a second; what is behind is cut off.
     Fraction(usize),
+    /// A letter whose value has a name, and whether it is the whole name.
+    Name(u8, bool),
+    /// The offset from UTC: a letter, and how often it is there.
+    Offset(u8, usize),
     Literal(char),
 }
 
-/// The pieces of a pattern of `DateTimeFormatter`, as Spark uses it. `None` if there are others than numbers in it.
+/// The pieces of a pattern of which only numbers are known. `None` if there are others in it.
+pub(super) fn numbers(pattern: &str) -> Option<Vec<Piece>> {
+    let is_known = |piece: &Piece| match piece {
+        Piece::Number(b'y', width) => matches!(width, 1 | 4),
+        Piece::Number(letter, _) => b"MdHms".contains(letter),
+        Piece::Fraction(digits) => *digits <= 6,
+        Piece::Literal(_) => true,
+        Piece::Name(..) | Piece::Offset(..) => false,
+    };
+    pieces(pattern).filter(|pieces| pieces.iter().all(is_known))
+}
+
+/// The pieces of a pattern of `DateTimeFormatter`, as Spark uses it. `None` if it is none, or there are pieces in it that
+/// are not known here: names of zones, optional parts, eras, weeks, two quotes for one.
 pub(super) fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut rest = pattern;
@@ -48,19 +100,30 @@ pub(super) fn pieces(pattern: &str) -> Option<Vec<Piece>> {
         let run = rest.len() - rest.trim_start_matches(first).len();
         let count = run / first.len_utf8();
         rest = rest.get(run..)?;
-        let letter = u8::try_from(first).ok()?;
-        match (letter, count) {
-            (b'y', 1 | 4) | (b'M' | b'd' | b'H' | b'm' | b's', 1 | 2) => {
-                pieces.push(Piece::Number(letter, count));
-            }
-            (b'S', 1..=6) => pieces.push(Piece::Fraction(count)),
-            (b' ' | b'-' | b'/' | b':' | b'.' | b',' | b'_', _) => {
-                pieces.extend(std::iter::repeat_n(Piece::Literal(first), count));
-            }
-            _ => return None,
+        if first.is_ascii_alphabetic() {
+            pieces.push(piece(u8::try_from(first).ok()?, count)?);
+        } else if matches!(first, '[' | ']' | '{' | '}' | '#') {
+            return None;
+        } else {
+            pieces.extend(std::iter::repeat_n(Piece::Literal(first), count));
         }
     }
     (pieces.len() <= MAX_PIECES).then_some(pieces)
+}
+
+/// What a letter stands for that is there so often in a row.
+fn piece(letter: u8, count: usize) -> Option<Piece> {
+    Some(match (letter, count) {
+        (b'y', 1..=6)
+        | (b'M' | b'L' | b'd' | b'H' | b'h' | b'K' | b'k' | b'm' | b's' | b'Q' | b'q', 1 | 2)
+        | (b'D', 1..=3) => Piece::Number(letter, count),
+        (b'S', 1..=9) => Piece::Fraction(count),
+        (b'M' | b'L' | b'Q' | b'q', 3 | 4) => Piece::Name(letter, count == 4),
+        (b'E', 1..=4) => Piece::Name(letter, count == 4),
+        (b'a', 1) => Piece::Name(letter, false),
+        (b'X' | b'x' | b'Z', 1..=5) | (b'O', 1 | 4) => Piece::Offset(letter, count),
+        _ => return None,
+    })
 }
 
 /// Lowers `DateFormatClass`.
@@ -101,7 +164,8 @@ pub(super) fn lower(
                 };
                 text.clear();
                 let local = zone.local(micros);
-                let written = local.and_then(|local| write_pieces(&pieces, local, &mut text));
+                let written =
+                    local.and_then(|local| write_pieces(&pieces, local, local - micros, &mut text));
                 written.ok_or_else(|| bail_out("a date whose year has not four digits as text"))?;
                 builder.append_value(&text);
             }
@@ -110,33 +174,118 @@ pub(super) fn lower(
     ))
 }
 
-/// `None` if the year has not four digits.
-pub(super) fn write_pieces(pieces: &[Piece], local: i64, text: &mut String) -> Option<()> {
+/// Writes a local time, which is so many microseconds ahead of UTC. `None` if the year has not four digits.
+pub(super) fn write_pieces(
+    pieces: &[Piece],
+    local: i64,
+    ahead: i64,
+    text: &mut String,
+) -> Option<()> {
     let (days, of_day) = split(local);
-    let Civil { year, month, day } = Civil::of_days(days);
-    if !(0..=9999).contains(&year) {
+    let date = Civil::of_days(days);
+    if !(0..=9999).contains(&date.year) {
         return None;
     }
-    let seconds = of_day / SECOND;
     for piece in pieces {
-        match piece {
-            Piece::Literal(literal) => text.push(*literal),
+        match *piece {
+            Piece::Literal(literal) => text.push(literal),
             Piece::Fraction(digits) => {
-                let fraction = format!("{:06}", of_day % SECOND);
-                text.push_str(fraction.get(..*digits)?);
+                let fraction = format!("{:06}000", of_day % SECOND);
+                text.push_str(fraction.get(..digits)?);
             }
             Piece::Number(letter, width) => {
-                let number = match letter {
-                    b'y' => year.into(),
-                    b'M' => month.into(),
-                    b'd' => day.into(),
-                    b'H' => seconds / 3600,
-                    b'm' => seconds / 60 % 60,
-                    _ => seconds % 60,
-                };
+                let number = number(letter, width, date, of_day / SECOND);
                 write!(text, "{number:0width$}").ok()?;
             }
+            Piece::Name(b'a', _) => {
+                text.push_str(["AM", "PM"].get(usize::from(of_day >= 12 * 3600 * SECOND))?)
+            }
+            Piece::Name(letter @ (b'Q' | b'q'), false) => {
+                write!(text, "Q{}", number(letter, 1, date, 0)).ok()?;
+            }
+            Piece::Name(letter, whole) => {
+                let (names, place): (&[&str], _) = match letter {
+                    b'E' => (&DAYS, weekday(days)),
+                    b'M' | b'L' => (&MONTHS, date.month - 1),
+                    _ => (&QUARTERS, (date.month - 1) / 3),
+                };
+                let name = names.get(usize::try_from(place).ok()?)?;
+                text.push_str(if whole { name } else { short(name) });
+            }
+            Piece::Offset(letter, count) => write_offset(letter, count, ahead / SECOND, text)?,
         }
+    }
+    Some(())
+}
+
+/// The number that a letter stands for.
+fn number(letter: u8, width: usize, date: Civil, seconds: i64) -> i64 {
+    let hour = seconds / 3600;
+    match letter {
+        b'y' if width == 2 => (date.year % 100).into(),
+        b'y' => date.year.into(),
+        b'M' | b'L' => date.month.into(),
+        b'Q' | b'q' => ((date.month - 1) / 3 + 1).into(),
+        b'D' => date.day_of_year().into(),
+        b'd' => date.day.into(),
+        b'H' => hour,
+        b'k' if hour == 0 => 24,
+        b'k' => hour,
+        b'K' => hour % 12,
+        b'h' if hour % 12 == 0 => 12,
+        b'h' => hour % 12,
+        b'm' => seconds / 60 % 60,
+        _ => seconds % 60,
+    }
+}
+
+/// Writes an offset of so many seconds as `appendOffset` and `appendLocalizedOffset` do.
+fn write_offset(letter: u8, count: usize, seconds: i64, text: &mut String) -> Option<()> {
+    let sign = if seconds < 0 { '-' } else { '+' };
+    let (hours, minutes, seconds) = {
+        let size = seconds.abs();
+        (size / 3600, size / 60 % 60, size % 60)
+    };
+    let localized = letter == b'O' || (letter, count) == (b'Z', 4);
+    let is_none = (hours, minutes, seconds) == (0, 0, 0);
+    if localized {
+        text.push_str("GMT");
+        match count {
+            _ if is_none => return Some(()),
+            4 => write!(text, "{sign}{hours:02}:{minutes:02}").ok()?,
+            _ if minutes != 0 || seconds != 0 => write!(text, "{sign}{hours}:{minutes:02}").ok()?,
+            _ => write!(text, "{sign}{hours}").ok()?,
+        }
+        return if seconds != 0 {
+            write!(text, ":{seconds:02}").ok()
+        } else {
+            Some(())
+        };
+    }
+    // Up to three letters Z mean the same.
+    let count = if letter == b'Z' && count <= 3 {
+        2
+    } else {
+        count
+    };
+    // Smaller parts than are written do not count.
+    let with_seconds = count >= 4 && seconds != 0;
+    if hours == 0 && minutes == 0 && !with_seconds {
+        text.push_str(match (letter, count) {
+            (b'X', _) | (b'Z', 5) => "Z",
+            (_, 1) => "+00",
+            (_, 2 | 4) => "+0000",
+            _ => "+00:00",
+        });
+        return Some(());
+    }
+    let colon = if matches!(count, 3 | 5) { ":" } else { "" };
+    write!(text, "{sign}{hours:02}").ok()?;
+    if count > 1 || minutes != 0 {
+        write!(text, "{colon}{minutes:02}").ok()?;
+    }
+    if with_seconds {
+        write!(text, "{colon}{seconds:02}").ok()?;
     }
     Some(())
 }
@@ -145,23 +294,75 @@ pub(super) fn write_pieces(pieces: &[Piece], local: i64, text: &mut String) -> O
 mod tests {
     use super::*;
 
+    fn write(pattern: &str, local: i64, ahead: i64) -> Option<String> {
+        let mut text = String::new();
+        write_pieces(&pieces(pattern)?, local, ahead * SECOND, &mut text).map(|()| text)
+    }
+
     #[test]
-    fn patterns_of_numbers_are_known() {
-        let write = |pattern, local| {
-            let mut text = String::new();
-            write_pieces(&pieces(pattern)?, local, &mut text).map(|()| text)
-        };
-        let local = 3_723_045_678;
-        assert_eq!(write("yyyy-MM-dd", local).as_deref(), Some("1970-01-01"));
-        assert_eq!(write("H:mm:ss.SSS", local).as_deref(), Some("1:02:03.045"));
-        assert_eq!(write("y/M/d", local).as_deref(), Some("1970/1/1"));
-        assert_eq!(write("yyyy'T'H'h m'", local).as_deref(), Some("1970T1h m"));
-        assert_eq!(write("", local).as_deref(), Some(""));
+    fn numbers_are_written_with_as_many_digits_as_letters() {
+        let write = |pattern| write(pattern, 3_723_045_678, 0).unwrap();
+        assert_eq!(write("yyyy-MM-dd"), "1970-01-01");
+        assert_eq!(write("H:mm:ss.SSS"), "1:02:03.045");
+        assert_eq!(write("ss.SSSSSSSSS"), "03.045678000");
+        assert_eq!(
+            write("y/M/d yy yyyyy D DD DDD"),
+            "1970/1/1 70 01970 1 01 001"
+        );
+        assert_eq!(write("yyyy'T'H'h m'"), "1970T1h m");
+        assert_eq!(
+            write("hh h K k Q QQ q L (yyyy年)"),
+            "01 1 1 1 1 01 1 1 (1970年)"
+        );
+        assert_eq!(write(""), "");
+    }
+
+    #[test]
+    fn names_are_those_of_the_united_states() {
+        let hour = 3600 * SECOND;
+        // A Saturday in September.
+        let local = (18_520 * 24 + 12) * hour;
+        let pattern = "E EEEE d MMM MMMM LLL LLLL QQQ QQQQ h a";
+        assert_eq!(
+            write(pattern, local, 0).as_deref(),
+            Some("Tue Tuesday 15 Sep September Sep September Q3 3rd quarter 12 PM")
+        );
+        assert_eq!(write("hh K kk a", 0, 0).as_deref(), Some("12 0 24 AM"));
+    }
+
+    #[test]
+    fn offsets_are_written_in_every_form() {
+        let all = "X XX XXX XXXX XXXXX x xx xxx xxxx Z ZZZZ ZZZZZ O OOOO";
+        let of = |ahead| write(all, 0, ahead).unwrap();
+        assert_eq!(
+            of(0),
+            "Z Z Z Z Z +00 +0000 +00:00 +0000 +0000 GMT Z GMT GMT"
+        );
+        assert_eq!(
+            of(3600),
+            "+01 +0100 +01:00 +0100 +01:00 +01 +0100 +01:00 +0100 +0100 GMT+01:00 +01:00 GMT+1 GMT+01:00"
+        );
+        assert_eq!(
+            of(-12_645),
+            "-0330 -0330 -03:30 -033045 -03:30:45 -0330 -0330 -03:30 -033045 -0330 GMT-03:30:45 -03:30:45 GMT-3:30:45 \
+             GMT-03:30:45"
+        );
+        assert_eq!(of(20).split(' ').nth(2), Some("Z"));
+    }
+
+    #[test]
+    fn other_patterns_are_not_known() {
         for pattern in [
-            "yy", "MMM", "EEE", "yyyy'T", "yyyy''", "[yyyy]", "YYYY", "SSSSSSS", "ü",
+            "yyyyyyy", "MMMMM", "EEEEE", "u", "w", "e", "G", "VV", "z", "B", "n", "A", "F", "p",
+            "aa", "ddd", "XXXXXX", "OO", "QQQQQ", "yyyy'T", "yyyy''", "[yyyy]", "YYYY", "{", "#",
         ] {
             assert_eq!(pieces(pattern), None, "{pattern}");
         }
-        assert_eq!(write("yyyy", i64::MAX), None);
+        assert!(numbers("yyyy-MM-dd'T'HH:mm:ss.SSS").is_some());
+        for pattern in ["yy", "MMM", "h", "X", "SSSSSSS", "D"] {
+            assert!(pieces(pattern).is_some(), "{pattern}");
+            assert_eq!(numbers(pattern), None, "{pattern}");
+        }
+        assert_eq!(write("yyyy", i64::MAX, 0), None);
     }
 }

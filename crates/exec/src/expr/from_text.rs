@@ -37,7 +37,7 @@ impl Times {
                 return Ok(None);
             };
             let unknown = || Unsupported::of_use(format!("the date format {pattern} for reading"));
-            Format::new(pattern).map(Some).ok_or_else(unknown)
+            Format::of_numbers(pattern).map(Some).ok_or_else(unknown)
         };
         Ok(Self {
             zone: match of.timestamp {

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType as ArrowType, Date32Type, Int64Type};
 use datafusion_common::{Result as RunResult, ScalarValue};
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::date_format::{Piece, pieces, write_pieces};
+use super::date_format::{MONTHS, Piece, numbers, pieces, short, write_pieces};
 use super::datetime::{Micros, nothing};
 use super::kernel::{Kernel, nth};
 use super::zone::zone_of;
@@ -52,6 +52,9 @@ pub(super) fn lower(
     };
     let unknown = || Unsupported::of_use(format!("the date format {pattern} for reading"));
     let format = Format::new(&pattern).ok_or_else(unknown)?;
+    if local && format.has_offset() {
+        return Err(unknown());
+    }
     let ansi = mode == Some(EvalMode::Ansi);
     let of = to.clone();
     let name = format!("{}[{pattern} {ansi} {id}]", op.name());
@@ -64,7 +67,13 @@ pub(super) fn lower(
                 return Ok(None);
             }
             let text = texts.value(at);
-            match format.read(text).and_then(|local| zone.instant(local)) {
+            let instant = format
+                .read_moment(text)
+                .and_then(|moment| match moment.ahead {
+                    Some(ahead) => moment.local.checked_sub(ahead),
+                    None => zone.instant(moment.local),
+                });
+            match instant {
                 // The fraction is cut off, also before the epoch.
                 Some(instant) if seconds => Ok(Some(instant / SECOND)),
                 Some(instant) => Ok(Some(instant)),
@@ -100,24 +109,56 @@ pub(super) fn is_nothing(text: &str) -> bool {
 #[derive(Debug)]
 pub(super) struct Format(Vec<Piece>);
 
+/// What a text says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// Microseconds since the local epoch.
+    pub(super) local: i64,
+    /// By how many of them that is ahead of UTC, if the text says it.
+    pub(super) ahead: Option<i64>,
+}
+
 impl Format {
+    /// Of numbers only. `None` for patterns that are not read.
+    pub(super) fn of_numbers(pattern: &str) -> Option<Self> {
+        Self::of(numbers(pattern)?)
+    }
+
     /// `None` for patterns that are not read.
     pub(super) fn new(pattern: &str) -> Option<Self> {
-        let pieces = pieces(pattern)?;
+        Self::of(pieces(pattern)?)
+    }
+
+    fn of(pieces: Vec<Piece>) -> Option<Self> {
         let mut letters = Vec::new();
         for (at, piece) in pieces.iter().enumerate() {
             let last = at.checked_sub(1).and_then(|at| pieces.get(at));
-            let behind_number = last.is_some_and(|last| !matches!(last, Piece::Literal(_)));
+            let behind_number = matches!(last, Some(Piece::Number(..) | Piece::Fraction(_)));
             let open = matches!(last, Some(Piece::Number(_, 1) | Piece::Fraction(_)));
-            match piece {
-                Piece::Literal(_) => continue,
+            match *piece {
+                // Spark looks for the letter of fractions in what is quoted, too.
+                Piece::Literal('S') => return None,
+                Piece::Literal(_) => {}
+                Piece::Name(b'M', _) => letters.push(b'M'),
+                Piece::Name(b'a', _) => letters.push(b'a'),
+                // One letter x reads its zero before anything else.
+                Piece::Offset(b'X', 1..=3)
+                | Piece::Offset(b'x', 2 | 3)
+                | Piece::Offset(b'Z', 1..=3) => {
+                    letters.push(b'X');
+                }
+                Piece::Name(..) | Piece::Offset(..) => return None,
                 // Java looks ahead in numbers that have no end.
                 _ if open => return None,
+                Piece::Fraction(7..) => return None,
                 Piece::Fraction(_) if behind_number => return None,
                 Piece::Number(_, 1) if behind_number => return None,
-                Piece::Number(b'y', 1) => return None,
+                Piece::Number(b'y', 1 | 3 | 5 | 6) => return None,
                 Piece::Fraction(_) => letters.push(b'S'),
-                Piece::Number(letter, _) => letters.push(*letter),
+                Piece::Number(letter @ (b'y' | b'M' | b'd' | b'H' | b'h' | b'm' | b's'), _) => {
+                    letters.push(letter);
+                }
+                Piece::Number(..) => return None,
             }
         }
         let mut once = letters.clone();
@@ -125,13 +166,24 @@ impl Format {
         once.dedup();
         // What a text says twice must not differ. A time without its larger parts has rules of its own.
         let has = |letter: u8| letters.contains(&letter);
+        let has_hour = has(b'H') != has(b'h');
         let whole = has(b'y')
             && (!has(b'd') || has(b'M'))
-            && (!has(b'H') || has(b'd'))
-            && (!has(b'm') || has(b'H'))
+            && (has_hour || !has(b'H'))
+            && has(b'h') == has(b'a')
+            && (!has_hour || has(b'd'))
+            && (!has(b'm') || has_hour)
             && (!has(b's') || has(b'm'))
-            && (!has(b'S') || has(b's'));
+            && (!has(b'S') || has(b's'))
+            && (!has(b'X') || has(b'd'));
         (whole && once.len() == letters.len()).then_some(Self(pieces))
+    }
+
+    /// Whether texts say how far they are ahead of UTC.
+    fn has_offset(&self) -> bool {
+        self.0
+            .iter()
+            .any(|piece| matches!(piece, Piece::Offset(..)))
     }
 
     /// Whether texts begin with a number.
@@ -145,7 +197,7 @@ impl Format {
             // Letters may be in other case.
             Piece::Literal(literal) => !literal.is_alphabetic(),
             Piece::Number(_, width) => *width > 1,
-            Piece::Fraction(_) => false,
+            Piece::Fraction(_) | Piece::Name(..) | Piece::Offset(..) => false,
         };
         // Years may have a sign, and with it more digits; who knows year 0.
         let mut last = b' ';
@@ -159,33 +211,55 @@ impl Format {
 
     /// The local time that a text says.
     pub(super) fn read(&self, text: &str) -> Option<i64> {
+        self.read_moment(text).map(|moment| moment.local)
+    }
+
+    /// What a text says.
+    fn read_moment(&self, text: &str) -> Option<Moment> {
         let mut rest = text;
         let (mut date, mut seconds, mut micros) = ((1970, 1, 1), 0, 0);
+        let mut ahead = None;
         for piece in &self.0 {
-            match piece {
-                Piece::Literal(literal) => rest = rest.strip_prefix(*literal)?,
+            match *piece {
+                Piece::Literal(literal) => rest = rest.strip_prefix(literal)?,
                 Piece::Fraction(most) => {
-                    let (number, digits) = number(&mut rest, *most, *most)?;
+                    let (number, digits) = number(&mut rest, most, most)?;
                     micros = number * 10i64.pow(u32::try_from(6usize.checked_sub(digits)?).ok()?);
                 }
+                Piece::Name(b'a', _) => {
+                    let names = ["AM", "PM"].into_iter();
+                    seconds += i64::try_from(name(&mut rest, names)?).ok()? * 12 * 3600;
+                }
+                Piece::Name(_, whole) => {
+                    let names = MONTHS.into_iter();
+                    let names = names.map(|name| if whole { name } else { short(name) });
+                    date.1 = i32::try_from(name(&mut rest, names)?).ok()? + 1;
+                }
+                Piece::Offset(letter, count) => {
+                    ahead = Some(offset(&mut rest, letter, count)? * SECOND);
+                }
                 Piece::Number(letter, width) => {
-                    let (number, _) = number(&mut rest, *width, (*width).max(2))?;
+                    let (number, _) = number(&mut rest, width, width.max(2))?;
                     let number = i32::try_from(number).ok()?;
-                    let (unit, limit) = match letter {
-                        b'y' => (0, 9999),
-                        b'M' => (0, 12),
-                        b'd' => (0, 31),
-                        b'H' => (3600, 23),
-                        b'm' => (60, 59),
-                        _ => (1, 59),
+                    let (unit, limits) = match letter {
+                        b'y' => (0, 0..=9999),
+                        b'M' => (0, 0..=12),
+                        b'd' => (0, 0..=31),
+                        b'H' => (3600, 0..=23),
+                        b'h' => (3600, 1..=12),
+                        b'm' => (60, 0..=59),
+                        _ => (1, 0..=59),
                     };
-                    if number > limit {
+                    if !limits.contains(&number) {
                         return None;
                     }
                     match letter {
+                        // Two digits are a year of this century.
+                        b'y' if width == 2 => date.0 = 2000 + number,
                         b'y' => date.0 = number,
                         b'M' => date.1 = number,
                         b'd' => date.2 = number,
+                        b'h' => seconds += i64::from(number % 12) * unit,
                         _ => seconds += i64::from(number) * unit,
                     }
                 }
@@ -196,8 +270,51 @@ impl Format {
             return None;
         }
         let days = Civil::new(date.0, date.1, date.2)?.days()?;
-        Some(i64::from(days) * DAY + seconds * SECOND + micros)
+        let local = i64::from(days) * DAY + seconds * SECOND + micros;
+        Some(Moment { local, ahead })
     }
+}
+
+/// Which of some names a text begins with; Java does not mind the case.
+fn name<'n>(rest: &mut &str, mut names: impl Iterator<Item = &'n str>) -> Option<usize> {
+    names.position(|name| {
+        let Some((start, behind)) = rest.split_at_checked(name.len()) else {
+            return false;
+        };
+        let found = start.eq_ignore_ascii_case(name);
+        if found {
+            *rest = behind;
+        }
+        found
+    })
+}
+
+/// Seconds ahead of UTC at the start of a text, as [`Piece::Offset`] has them.
+fn offset(rest: &mut &str, letter: u8, count: usize) -> Option<i64> {
+    if letter == b'X'
+        && let Some(behind) = rest.strip_prefix('Z')
+    {
+        *rest = behind;
+        return Some(0);
+    }
+    let sign = match rest.bytes().next()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    *rest = rest.get(1..)?;
+    let (hours, _) = number(rest, 2, 2)?;
+    let with_colon = count == 3 && letter != b'Z';
+    if with_colon {
+        *rest = rest.strip_prefix(':')?;
+    }
+    let minutes = match number(rest, 2, 2) {
+        Some((minutes, _)) => minutes,
+        None if (letter, count) == (b'X', 1) => 0,
+        None => return None,
+    };
+    // Those of 18 hours and more have limits of their own.
+    (hours < 18 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
 /// A number at the start of a text, of so many digits.
@@ -238,7 +355,9 @@ fn from_seconds(id: &str, zone: Zone, args: Args) -> Lowered {
             text.clear();
             let instant = all.value(at).checked_mul(SECOND);
             let local = instant.and_then(|instant| zone.local(instant));
-            let written = local.and_then(|local| write_pieces(&pieces, local, &mut text));
+            let written = local
+                .zip(instant)
+                .and_then(|(local, at)| write_pieces(&pieces, local, local - at, &mut text));
             written.ok_or_else(|| bail_out("a date whose year has not four digits as text"))?;
             builder.append_value(&text);
         }
@@ -310,6 +429,52 @@ mod tests {
     }
 
     #[test]
+    fn names_offsets_and_halves_of_days_are_read() {
+        let of = |pattern, text| Format::new(pattern).unwrap().read_moment(text);
+        let local = 20_000 * DAY + 45_296 * SECOND;
+        let moment = |ahead: i64| {
+            let ahead = Some(ahead * SECOND);
+            Some(Moment { local, ahead })
+        };
+        let apache = "dd/MMM/yyyy:HH:mm:ss Z";
+        assert_eq!(of(apache, "04/Oct/2024:12:34:56 +0000"), moment(0));
+        assert_eq!(of(apache, "04/oCT/2024:12:34:56 -0330"), moment(-12_600));
+        for text in [
+            "04/Okt/2024:12:34:56 +0000",
+            "04/Oct/2024:12:34:56 Z",
+            "04/Oct/2024:12:34:56 +00:00",
+        ] {
+            assert_eq!(of(apache, text), None, "{text}");
+        }
+        let iso = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX";
+        assert_eq!(of(iso, "2024-10-04T12:34:56.000Z"), moment(0));
+        assert_eq!(of(iso, "2024-10-04T12:34:56.000+05:45"), moment(20_700));
+        for text in [
+            "2024-10-04T12:34:56.000z",
+            "2024-10-04T12:34:56.000+18:00",
+            "2024-10-04T12:34:56.000+0545",
+        ] {
+            assert_eq!(of(iso, text), None, "{text}");
+        }
+        let short = "yyyy-MM-dd HH:mm:ssX";
+        assert_eq!(of(short, "2024-10-04 12:34:56+05"), moment(18_000));
+        assert_eq!(of(short, "2024-10-04 12:34:56-0545"), moment(-20_700));
+        assert_eq!(of(short, "2024-10-04 12:34:56-054"), None);
+        let halves = "MMMM d, yyyy h:mm:ss a";
+        let half = of(halves, "October 4, 2024 12:34:56 PM").unwrap();
+        assert_eq!(half, Moment { local, ahead: None });
+        let night = of(halves, "october 4, 2024 12:34:56 am").unwrap();
+        assert_eq!(night.local, local - DAY / 2);
+        assert_eq!(of(halves, "Oct 4, 2024 12:34:56 PM"), None);
+        assert_eq!(of(halves, "October 4, 2024 13:34:56 PM"), None);
+        assert_eq!(
+            of("MM/dd/yy", "10/04/24").map(|moment| moment.local),
+            Some(20_000 * DAY)
+        );
+        assert!(Format::of_numbers(iso).is_none() && Format::of_numbers("MM/dd/yy").is_none());
+    }
+
+    #[test]
     fn patterns_that_java_reads_with_rules_are_not_known() {
         for pattern in [
             "yyyyMMddHHmmssSSS",
@@ -324,6 +489,17 @@ mod tests {
             "yyyy'",
             "yyyy''MM",
             "yyyy'T''M'",
+            "yyyy-MM-dd hh:mm",
+            "yyyy-MM-dd HH:mm a",
+            "yyyy-MM-dd HH hh a",
+            "yyyy XXX",
+            "yyyy-MM-dd x",
+            "yyyy-MM-dd ZZZZ",
+            "yyyy-DDD",
+            "yyyy LLL",
+            "E yyyy-MM-dd",
+            "yyyy-MM-dd'S'",
+            "yyyy-MM-dd KK a",
         ] {
             assert!(Format::new(pattern).is_none(), "{pattern}");
         }

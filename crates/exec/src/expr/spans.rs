@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType as ArrowType, Date32Type, Int64Type};
 use datafusion_common::{Result as RunResult, ScalarValue};
 use datafusion_physical_expr::PhysicalExpr;
 
+use super::date_format::{DAYS, MONTHS, short};
 use super::datetime::{Micros, later};
 use super::kernel::{Kernel, nth, pair, single};
 use super::strings::texts;
@@ -58,11 +59,6 @@ pub(super) fn lower(
     })
 }
 
-const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
-
 fn name_of<const N: usize>(
     op: Function,
     names: &'static [&'static str; N],
@@ -74,7 +70,8 @@ fn name_of<const N: usize>(
         let dates = arg.primitive::<Date32Type>()?;
         texts(&[arg], rows, |row, out| {
             let place = usize::try_from(place(dates.value(arg.at(row))));
-            out.push_str(place.ok().and_then(|place| names.get(place)).unwrap_or(&""));
+            let name = place.ok().and_then(|place| names.get(place));
+            out.push_str(short(name.unwrap_or(&"")));
             Ok(())
         })
     })

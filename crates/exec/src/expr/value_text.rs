@@ -14,7 +14,7 @@ use javatime::calendar::{DAY, SECOND};
 use rows::error::bail_out;
 
 use super::cast::text::{decimal, float};
-use super::date_format::{Piece, pieces, write_pieces};
+use super::date_format::{Piece, numbers, write_pieces};
 use super::from_text::TimeTypes;
 use super::java::JavaDouble;
 use super::zone::zone_of;
@@ -94,7 +94,7 @@ impl TimeTexts {
         let known = |is_needed: bool, pattern: &str| {
             let unknown = || Unsupported::of_use(format!("the date format {pattern}"));
             match is_needed {
-                true => pieces(&pattern.replace("[.SSS]", ".SSS")).ok_or_else(unknown),
+                true => numbers(&pattern.replace("[.SSS]", ".SSS")).ok_or_else(unknown),
                 false => Ok(Vec::new()),
             }
         };
@@ -182,7 +182,7 @@ fn time(
 ) -> RunResult<()> {
     let unknown = || bail_out("a date whose year has not four digits as text");
     let local = local.ok_or_else(unknown)?;
-    write_pieces(pieces, local, out).ok_or_else(unknown)?;
+    write_pieces(pieces, local, 0, out).ok_or_else(unknown)?;
     // Seconds of offsets, which were long ago, are written by some versions.
     if offset.is_some_and(|offset| offset % (60 * SECOND) != 0) {
         return Err(bail_out("an offset from UTC with seconds"));
