@@ -36,6 +36,9 @@ ANYHOW = {
     "about percentiles": [f"percentile_approx({'IF(isnan(do) OR do = 0, 0D, do)' if of == 'do' else NO_ZEROS.get(of, of)}, {PLACES})" for of in NUMBERS + ["da", "nt", "ts"] if of != "fl"],
     "about percentiles, otherwise exact": ["approx_percentile(id, 0.5D)", "percentile_approx(id, array(0.9D, 0.1D, 0.5D), 1)", "percentile_approx(CAST(NULL AS int), 0.5D)", "percentile_approx(it, 0D) FILTER (WHERE it > 0)"],
     "sets": [f"sort_array(collect_set({of}))" for of in IN_SETS],
+    "intervals": [f"{function}({of})" for of in ("ds", "(ts - TIMESTAMP'2000-01-01') / 1000", "ds * (id % 13 - 6)", "IF(id < 0, ds, NULL)") for function in ("sum", "avg", "min", "max")],
+    "intervals of months": [f"extract({unit} FROM {function}({of}))" for of in ("ym", "ym * (id % 7 - 3)") for function in ("sum", "avg", "min", "max") for unit in ("YEAR", "MONTH")],
+    "intervals of some": ["sum(DISTINCT ds)", "avg(ds) FILTER (WHERE id % 3 = 0)", "sum(make_dt_interval(0, 0, 0, id / 7D))", "avg(make_dt_interval(0, 0, 0, id / -7D))"],
     "counts of pairs": ["regr_count(id, it)", "round(regr_avgx(id, id % 11), 9)", "round(regr_avgy(id % 7, sm), 9)"],
 }
 ORDERED = {
@@ -53,6 +56,10 @@ LINES = [f"{function}(id * 2 - id % 3, id % 17)" for function in ("regr_slope", 
 # Of Spark 4: texts in orders that are asked for, of which the last depend on the order of rows.
 TEXTS = [f"listagg(st, ', ') WITHIN GROUP (ORDER BY {by})" for by in ("st", "st DESC", "id", "id DESC")] + ["string_agg(CAST(id AS string), '') WITHIN GROUP (ORDER BY id) FILTER (WHERE id % 3 = 0)", "listagg(CAST(NULL AS string), ';')", "listagg(st, NULL) WITHIN GROUP (ORDER BY st)"]
 TEXTS_AS_THEY_COME = ["listagg(st)", "listagg(it, '-')", "listagg(st, ',') WITHIN GROUP (ORDER BY it)", "listagg(st, ',') WITHIN GROUP (ORDER BY da DESC NULLS FIRST)", "listagg(CAST(id AS string), '|') WITHIN GROUP (ORDER BY wi)"]
+
+# Over windows.
+FRAMES = ["PARTITION BY id % 7", "PARTITION BY id % 7 ORDER BY id", "PARTITION BY id % 300 ORDER BY id ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING", "ORDER BY id ROWS BETWEEN 2 FOLLOWING AND 4 FOLLOWING"]
+SPANS = ["sum(ds)", "avg(ds)", "min(ds)", "max(ds)", "extract(MONTH FROM sum(ym))", "extract(MONTH FROM avg(ym))"]
 
 # Keys of groups: none, few, and as many as Spark takes into its table, or more.
 KEYS = {"all": None, "few": "id % 7", "the most": "id % 128", "one more": "id % 129", "many": "id % 300", "many texts": "concat('key ', id * 7 % 401)"}
@@ -102,6 +109,12 @@ def main(result):
     for name, frame in {"one partition": one, "several": several, "nothing": none}.items():
         for by, values in PIVOTS.items():
             answers[f"pivot by {by} in {name}"] = pivoted(frame.withColumn("by", F.expr(by)), "by", values, ["sum(id)", "max(it)", "count(st)", "avg(de)", "min(sm)", "bool_or(bo)", "sum(double(ti))"])
+    for name, frame in {"several": several, "nothing": none}.items():
+        frame.createOrReplaceTempView("spans")
+        for place, over in enumerate(FRAMES):
+            columns = ", ".join(f"{span.replace(')', f') OVER ({over})', 1)} AS c{at}" for at, span in enumerate(SPANS))
+            rows = spark.sql(f"SELECT id, {columns} FROM spans").collect()
+            answers[f"intervals over window {place} of {name}"] = sorted(json.dumps([text(value) for value in row]) for row in rows)
     # Summaries that are compressed, and digests of many values.
     large = spark.range(0, 260_000, 1, 1).selectExpr("id", "CAST(id * 7919 % 260003 AS int) AS it", "id * 104729 % 1000003 / 7D AS do")
     for keys, key in {"all": None, "two": "id % 2", "many": "id % 200"}.items():

@@ -1,7 +1,7 @@
 //! States of aggregate functions, one for each group, kept as Spark's buffers.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
-use arrow::datatypes::DataType as ArrowType;
+use arrow::datatypes::{DataType as ArrowType, DurationMicrosecondType, IntervalYearMonthType};
 use datafusion_common::Result;
 
 use super::bits::Bits;
@@ -15,6 +15,7 @@ use super::digest::{ApproxPercentiles, is_summarized};
 use super::extremum_by::ExtremumBy;
 use super::first::FirstLast;
 use super::hll::{self, ApproxCountDistinct};
+use super::interval::Intervals;
 use super::list_agg::ListAgg;
 use super::minmax::min_max;
 use super::moment::Moments;
@@ -172,6 +173,19 @@ impl Factory {
             (AggregateKind::Average { .. }, DataType::Decimal(decimal)) => {
                 vec![wider(decimal), DataType::Long]
             }
+            // What overflows is an error in every mode but this.
+            (
+                AggregateKind::Sum { mode } | AggregateKind::Average { mode },
+                DataType::YearMonthInterval | DataType::DayTimeInterval,
+            ) if mode == EvalMode::Try => return Err(unsupported()),
+            (
+                AggregateKind::Sum { .. },
+                DataType::YearMonthInterval | DataType::DayTimeInterval,
+            ) => vec![self.input.clone()],
+            (
+                AggregateKind::Average { .. },
+                DataType::YearMonthInterval | DataType::DayTimeInterval,
+            ) => vec![self.input.clone(), DataType::Long],
             (
                 AggregateKind::Average { .. },
                 DataType::Byte
@@ -195,6 +209,8 @@ impl Factory {
                 | DataType::Date
                 | DataType::Timestamp
                 | DataType::TimestampNtz
+                | DataType::YearMonthInterval
+                | DataType::DayTimeInterval
                 | DataType::String
                 | DataType::Binary,
             ) => vec![self.input.clone()],
@@ -265,6 +281,7 @@ impl Factory {
 
     /// An accumulator without groups.
     pub(crate) fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
+        let is_average = matches!(self.kind, AggregateKind::Average { .. });
         Ok(match (self.kind, &self.input) {
             (AggregateKind::Sum { .. }, DataType::Decimal(input)) => {
                 Box::new(SumDecimal::new(*input, self.decimal_buffer()?))
@@ -272,6 +289,14 @@ impl Factory {
             (AggregateKind::Sum { .. }, DataType::Float | DataType::Double) => {
                 Box::new(SumDouble::default())
             }
+            (
+                AggregateKind::Sum { .. } | AggregateKind::Average { .. },
+                DataType::YearMonthInterval,
+            ) => Intervals::<IntervalYearMonthType>::boxed(is_average),
+            (
+                AggregateKind::Sum { .. } | AggregateKind::Average { .. },
+                DataType::DayTimeInterval,
+            ) => Intervals::<DurationMicrosecondType>::boxed(is_average),
             (AggregateKind::Sum { mode }, _) => Box::new(SumLong::new(mode)),
             (AggregateKind::Average { .. }, DataType::Decimal(input)) => {
                 let result = self.result.decimal();

@@ -1,4 +1,4 @@
-//! `min` and `max` of numbers, dates and timestamps. Buffer: the value.
+//! `min` and `max` of numbers, dates, timestamps and intervals. Buffer: the value.
 
 use std::cmp::Ordering;
 use std::mem::take;
@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow::datatypes::{
-    DataType as ArrowType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    DataType as ArrowType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
+    TimestampMicrosecondType,
 };
 use datafusion_common::Result;
 
@@ -66,6 +67,8 @@ pub(super) fn min_max(of: &DataType, min: bool) -> Result<Box<dyn Accumulator>> 
         DataType::Timestamp | DataType::TimestampNtz => {
             MinMax::<TimestampMicrosecondType>::boxed(data_type, min)
         }
+        DataType::YearMonthInterval => MinMax::<IntervalYearMonthType>::boxed(data_type, min),
+        DataType::DayTimeInterval => MinMax::<DurationMicrosecondType>::boxed(data_type, min),
         _ => return Err(bail_out(format!("the least {of}"))),
     })
 }

@@ -15,6 +15,7 @@ mod first;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod hll;
+mod interval;
 mod list_agg;
 mod minmax;
 mod moment;

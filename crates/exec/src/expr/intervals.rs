@@ -126,13 +126,14 @@ fn day_time(to: &ArrowType, args: Args) -> Arc<dyn PhysicalExpr> {
     })
 }
 
-/// Whole numbers that intervals are.
-trait Count: ArrowPrimitiveType {
+/// A type of intervals, which are whole numbers: of months or microseconds.
+pub(crate) trait Interval: ArrowPrimitiveType {
     fn wide(value: Self::Native) -> i128;
+    /// `None` if it does not fit.
     fn narrow(value: i128) -> Option<Self::Native>;
 }
 
-impl Count for Months {
+impl Interval for Months {
     fn wide(value: i32) -> i128 {
         value.into()
     }
@@ -142,7 +143,7 @@ impl Count for Months {
     }
 }
 
-impl Count for Micros {
+impl Interval for Micros {
     fn wide(value: i64) -> i128 {
         value.into()
     }
@@ -153,7 +154,7 @@ impl Count for Micros {
 }
 
 /// An interval times a number or by it.
-fn scaled<I: Count>(
+fn scaled<I: Interval>(
     op: Function,
     of: &ArrowType,
     to: &ArrowType,
@@ -195,7 +196,7 @@ fn scaled<I: Count>(
 }
 
 /// A quotient, half away from zero. The divisor is not 0.
-fn half_up(number: i128, by: i128) -> i128 {
+pub(crate) fn half_up(number: i128, by: i128) -> i128 {
     let (quotient, rest) = (number / by, number % by);
     match rest.unsigned_abs() >= by.unsigned_abs() - rest.unsigned_abs() {
         true => quotient + number.signum() * by.signum(),
@@ -203,7 +204,7 @@ fn half_up(number: i128, by: i128) -> i128 {
     }
 }
 
-fn by_whole<I: Count, N: ArrowPrimitiveType<Native: Into<i64>>>(
+fn by_whole<I: Interval, N: ArrowPrimitiveType<Native: Into<i64>>>(
     divides: bool,
     to: &ArrowType,
     args: &[Arg],
@@ -218,7 +219,7 @@ fn by_whole<I: Count, N: ArrowPrimitiveType<Native: Into<i64>>>(
     })
 }
 
-fn by_float<I: Count, N: ArrowPrimitiveType<Native: Into<f64>>>(
+fn by_float<I: Interval, N: ArrowPrimitiveType<Native: Into<f64>>>(
     divides: bool,
     to: &ArrowType,
     args: &[Arg],

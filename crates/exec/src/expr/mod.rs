@@ -60,6 +60,7 @@ use rows::types::{column_name, schema_of};
 
 pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, functions_in};
 pub(crate) use hash::is_hashed;
+pub(crate) use intervals::{Interval, half_up};
 #[cfg(fuzzing)]
 pub(crate) use json::at_some_paths;
 pub(crate) use json::json_tuple;

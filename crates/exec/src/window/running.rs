@@ -65,6 +65,11 @@ impl Aggregate {
             (AggregateKind::Count, ..) => Fold::Count,
             (AggregateKind::Sum { .. }, DataType::Decimal(_), Some(sum)) => Fold::SumDecimal(sum),
             (AggregateKind::Sum { .. }, DataType::Float | DataType::Double, _) => Fold::SumDouble,
+            (
+                AggregateKind::Sum { .. } | AggregateKind::Average { .. },
+                DataType::YearMonthInterval | DataType::DayTimeInterval,
+                _,
+            ) => return Ok(None),
             (AggregateKind::Sum { mode }, ..) => Fold::SumLong(mode),
             (AggregateKind::Average { .. }, DataType::Decimal(input), Some(result)) => {
                 let input = *input;
