@@ -344,6 +344,7 @@ SHOWN = ["E EE EEE EEEE", "D DD DDD", "Q QQ QQQ QQQQ", "q qq qqq qqqq", "L LL LL
 def reading(moment):
     """Texts as times by patterns, and seconds as texts."""
     found = [f"{function}(date_format({moment}, '{pattern}'), '{pattern}')" for pattern in WRITTEN for function in ["to_timestamp", "to_date", "unix_timestamp", "to_unix_timestamp"]]
+    found += [f"date_format({of}, '{pattern}')" for of in [moment, "dt"] for pattern in SHOWN]
     found += [f"from_unixtime({n}, '{pattern}')" for n in ["small", "i16", "dt_days * 86400L + small", "unix_seconds(zts)"] for pattern in WRITTEN] + ["from_unixtime(i16)", "from_unixtime(null)", "from_unixtime(small, null)", "to_timestamp(s, null)"]
     found += [f"unix_timestamp({of})" for of in ["dt", "ts", "ts2", "zts", "zdt"]] + ["to_unix_timestamp(ts, 'x')", "to_unix_timestamp(dt)", f"unix_timestamp(date_format({moment}, 'yyyy-MM-dd HH:mm:ss'))", f"to_timestamp_ntz(date_format({moment}, 'yyyy-MM-dd HH:mm'), 'yyyy-MM-dd HH:mm')"]
     return found
@@ -536,12 +537,11 @@ def groups():
     found["ordering"] = ordering()
     found["moments"] = [f"unix_{unit}(ts)" for unit in ["micros", "millis", "seconds"]] + ["unix_date(dt)", "date_from_unix_date(small)", "timestamp_millis(i32)", "timestamp_seconds(i32)", "timestamp_micros(small)", "make_date(2000 + small, small + 5, small + 20)"]
     found["moments"] += ["ts - ts2", "ntz - ntz", "dt - dt2", "ts + interval 1 month", "ntz - interval 13 months", "extract(second from ts)", "extract(second from ntz)", "from_utc_timestamp(ts, 'Europe/Berlin')", "to_utc_timestamp(ts, '+01:30')", "from_utc_timestamp(ts, null)"]
-    found["moments"] += [f"date_format(ts, '{pattern}')" for pattern in ["yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd HH:mm:ss", "yyyy/M/d H:m:s", "HH:mm:ss.SSS", "ss.SSSSSS", "yyyy-MM", "dd.MM.yyyy"] + SHOWN] + ["date_format(dt, 'yyyy-MM')", "date_format(dt, 'EEEE, MMMM d')"]
+    found["moments"] += [f"date_format(ts, '{pattern}')" for pattern in ["yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd HH:mm:ss", "yyyy/M/d H:m:s", "HH:mm:ss.SSS", "ss.SSSSSS", "yyyy-MM", "dd.MM.yyyy"]] + ["date_format(dt, 'yyyy-MM')"]
     found["stamps"] = ["unix_micros(cast(stamp as timestamp))", "unix_micros(try_cast(stamp as timestamp))", "hour(cast(stamp as timestamp_ntz))", "datediff(cast(try_cast(stamp as timestamp_ntz) as date), dt)"]
     found["numbers"] = ["hex(i64)", "hex(i32)", "hex(s)", "hex(bin)", "bin(i64)", "bin(small)"]
     clock = ["hour(zts)", "minute(zts)", "second(zts)", "hour(ts)", "minute(ts)", "cast(zts as date)", "cast(zts as string)", "cast(cast(zts as timestamp_ntz) as string)", "cast(cast(zntz as timestamp) as string)", "cast(zntz as timestamp)", "cast(zdt as timestamp)", "cast(ztime as timestamp)", "unix_micros(cast(stamp as timestamp))",
              "year(zts)", "year(ts)", "cast(ts as string)", "datediff(cast(ts as date), dt)", "unix_seconds(cast(dt as timestamp))", "unix_seconds(cast(ntz as timestamp))", "extract(second from zts)", "date_format(zts, 'yyyy-MM-dd HH:mm:ss')"]
-    clock += [f"date_format(zts, '{pattern}')" for pattern in SHOWN]
     clock += [f"date_trunc('{unit}', zts)" for unit in ["year", "quarter", "month", "week", "day", "hour", "minute", "second"]] + ["unix_seconds(date_trunc('month', ts))"]
     clock += ["zts + interval '1 02:03:04' day to second", "zts - interval '1' day", "zts + interval '-1 23' day to hour", "zts - interval '25' hour", "zts + interval '1' month", "zts - interval '13' month", "zts - ts", "date_add(zts, 1)", "zts = timestamp'2024-11-03 01:30:00'", "zts < timestamp'1945-05-24 02:30:00'"]
     clock += [f"from_utc_timestamp(zts, '{zone}')" for zone in ZONES[:3]] + [f"to_utc_timestamp(zts, '{zone}')" for zone in ZONES[3:]]
