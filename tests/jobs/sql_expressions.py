@@ -338,13 +338,13 @@ WRITTEN += ["MM/dd/yy", "yyMMdd", "dd MMM yyyy hh:mm:ss a", "MMMM d, yyyy h:mm a
 # The quotes are SQL's.
 WRITTEN += ["yyyy-MM-dd\\'T\\'HH:mm:ss.SSSXXX", "yyyy-MM-dd\\'T\\'HH:mm:ssxxx"]
 # Patterns that are written only.
-SHOWN = ["E EE EEE EEEE", "D DD DDD", "Q QQ QQQ QQQQ", "q qq qqq qqqq", "L LL LLL LLLL", "MMMM y", "h hh a", "K KK k kk", "X XX XXX XXXX XXXXX", "x xx xxx xxxx xxxxx", "Z ZZ ZZZ ZZZZ ZZZZZ", "O OOOO", "yyy yyyyy yyyyyy", "yyyy年M月d日 (H|m);s@", "SSSSSSS SSSSSSSSS", "EEE, d MMM yyyy HH:mm:ss Z"]
+ONLY_WRITTEN = ["E EE EEE EEEE", "D DD DDD", "Q QQ QQQ QQQQ", "q qq qqq qqqq", "L LL LLL LLLL", "MMMM y", "h hh a", "K KK k kk", "X XX XXX XXXX XXXXX", "x xx xxx xxxx xxxxx", "Z ZZ ZZZ ZZZZ ZZZZZ", "O OOOO", "yyy yyyyy yyyyyy", "yyyy年M月d日 (H|m);s@", "SSSSSSS SSSSSSSSS", "EEE, d MMM yyyy HH:mm:ss Z"]
 
 
 def reading(moment):
     """Texts as times by patterns, and seconds as texts."""
     found = [f"{function}(date_format({moment}, '{pattern}'), '{pattern}')" for pattern in WRITTEN for function in ["to_timestamp", "to_date", "unix_timestamp", "to_unix_timestamp"]]
-    found += [f"date_format({of}, '{pattern}')" for of in [moment, "dt"] for pattern in SHOWN]
+    found += [f"date_format({of}, '{pattern}')" for of in [moment, "dt"] for pattern in ONLY_WRITTEN]
     found += [f"from_unixtime({n}, '{pattern}')" for n in ["small", "i16", "dt_days * 86400L + small", "unix_seconds(zts)"] for pattern in WRITTEN] + ["from_unixtime(i16)", "from_unixtime(null)", "from_unixtime(small, null)", "to_timestamp(s, null)"]
     found += [f"unix_timestamp({of})" for of in ["dt", "ts", "ts2", "zts", "zdt"]] + ["to_unix_timestamp(ts, 'x')", "to_unix_timestamp(dt)", f"unix_timestamp(date_format({moment}, 'yyyy-MM-dd HH:mm:ss'))", f"to_timestamp_ntz(date_format({moment}, 'yyyy-MM-dd HH:mm'), 'yyyy-MM-dd HH:mm')"]
     return found

@@ -283,16 +283,16 @@ fn what_versions_or_javas_do_differently_is_refused() {
             "Elt of different types",
         ),
         (
-            refusal(F::GetTimestamp, &[T::String], &["yy-MM-dd"], T::Timestamp),
-            "the date format yy-MM-dd for reading",
+            refusal(F::GetTimestamp, &[T::String], &["yyyy-DDD"], T::Timestamp),
+            "the date format yyyy-DDD for reading",
         ),
         (
             refusal(F::GetTimestamp, &[T::String, T::String], &[], T::Timestamp),
             "a variable format of dates",
         ),
         (
-            refusal(F::FromUnixTime, &[T::Long], &["EEEE"], T::String),
-            "the date format EEEE",
+            refusal(F::FromUnixTime, &[T::Long], &["EEEEE"], T::String),
+            "the date format EEEEE",
         ),
         (
             refusal(F::LikeAny, &[T::String], &["a\\b"], T::Boolean),
