@@ -173,17 +173,17 @@ impl Factory {
             (AggregateKind::Average { .. }, DataType::Decimal(decimal)) => {
                 vec![wider(decimal), DataType::Long]
             }
-            // What overflows is an error in every mode but this.
+            // What overflows is an error, but for `try_sum` and `try_avg`.
             (
-                AggregateKind::Sum { mode } | AggregateKind::Average { mode },
-                DataType::YearMonthInterval | DataType::DayTimeInterval,
-            ) if mode == EvalMode::Try => return Err(unsupported()),
-            (
-                AggregateKind::Sum { .. },
+                AggregateKind::Sum {
+                    mode: EvalMode::Legacy | EvalMode::Ansi,
+                },
                 DataType::YearMonthInterval | DataType::DayTimeInterval,
             ) => vec![self.input.clone()],
             (
-                AggregateKind::Average { .. },
+                AggregateKind::Average {
+                    mode: EvalMode::Legacy | EvalMode::Ansi,
+                },
                 DataType::YearMonthInterval | DataType::DayTimeInterval,
             ) => vec![self.input.clone(), DataType::Long],
             (
@@ -281,7 +281,6 @@ impl Factory {
 
     /// An accumulator without groups.
     pub(crate) fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
-        let is_average = matches!(self.kind, AggregateKind::Average { .. });
         Ok(match (self.kind, &self.input) {
             (AggregateKind::Sum { .. }, DataType::Decimal(input)) => {
                 Box::new(SumDecimal::new(*input, self.decimal_buffer()?))
@@ -290,13 +289,13 @@ impl Factory {
                 Box::new(SumDouble::default())
             }
             (
-                AggregateKind::Sum { .. } | AggregateKind::Average { .. },
+                kind @ (AggregateKind::Sum { .. } | AggregateKind::Average { .. }),
                 DataType::YearMonthInterval,
-            ) => Intervals::<IntervalYearMonthType>::boxed(is_average),
+            ) => Intervals::<IntervalYearMonthType>::boxed(kind),
             (
-                AggregateKind::Sum { .. } | AggregateKind::Average { .. },
+                kind @ (AggregateKind::Sum { .. } | AggregateKind::Average { .. }),
                 DataType::DayTimeInterval,
-            ) => Intervals::<DurationMicrosecondType>::boxed(is_average),
+            ) => Intervals::<DurationMicrosecondType>::boxed(kind),
             (AggregateKind::Sum { mode }, _) => Box::new(SumLong::new(mode)),
             (AggregateKind::Average { .. }, DataType::Decimal(input)) => {
                 let result = self.result.decimal();

@@ -12,6 +12,7 @@ use datafusion_common::Result;
 
 use super::accumulator::{Accumulator, each, primitive, try_each};
 use crate::expr::{Interval, half_up};
+use catalyst::AggregateKind;
 use rows::error::bail_out;
 
 /// `sum` and `avg` of intervals. Buffer: sum, null if there was no value; of `avg` sum and count.
@@ -22,8 +23,8 @@ pub(super) struct Intervals<I: Interval> {
 }
 
 impl<I: Interval> Intervals<I> {
-    pub(super) fn boxed(average: bool) -> Box<dyn Accumulator> {
-        Box::new(Self::new(average))
+    pub(super) fn boxed(kind: AggregateKind) -> Box<dyn Accumulator> {
+        Box::new(Self::new(matches!(kind, AggregateKind::Average { .. })))
     }
 
     fn new(average: bool) -> Self {

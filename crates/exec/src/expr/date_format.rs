@@ -1,5 +1,5 @@
-//! Patterns of dates and times, and `date_format`, which writes by them: those of `DateTimeFormatter` for `Locale.US`, as
-//! Spark uses it.
+//! Patterns of dates and times, and `date_format`, which writes by them: those of `DateTimeFormatter` for `Locale.US`,
+//! as Spark uses it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -48,6 +48,9 @@ pub(super) const DAYS: [&str; 7] = [
     "Sunday",
 ];
 
+/// The halves of a day.
+pub(super) const HALVES: [&str; 2] = ["AM", "PM"];
+
 const QUARTERS: [&str; 4] = ["1st quarter", "2nd quarter", "3rd quarter", "4th quarter"];
 
 /// The short form of a month or day.
@@ -81,8 +84,8 @@ pub(super) fn numbers(pattern: &str) -> Option<Vec<Piece>> {
     pieces(pattern).filter(|pieces| pieces.iter().all(is_known))
 }
 
-/// The pieces of a pattern of `DateTimeFormatter`, as Spark uses it. `None` if it is none, or there are pieces in it that
-/// are not known here: names of zones, optional parts, eras, weeks, two quotes for one.
+/// The pieces of a pattern of `DateTimeFormatter`, as Spark uses it. `None` if it is none, or there are pieces in it
+/// that are not known here: names of zones, optional parts, eras, weeks, two quotes for one.
 pub(super) fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut rest = pattern;
@@ -198,7 +201,7 @@ pub(super) fn write_pieces(
                 write!(text, "{number:0width$}").ok()?;
             }
             Piece::Name(b'a', _) => {
-                text.push_str(["AM", "PM"].get(usize::from(of_day >= 12 * 3600 * SECOND))?)
+                text.push_str(HALVES.get(usize::from(of_day >= 12 * 3600 * SECOND))?)
             }
             Piece::Name(letter @ (b'Q' | b'q'), false) => {
                 write!(text, "Q{}", number(letter, 1, date, 0)).ok()?;
@@ -240,7 +243,12 @@ fn number(letter: u8, width: usize, date: Civil, seconds: i64) -> i64 {
 }
 
 /// Writes an offset of so many seconds as `appendOffset` and `appendLocalizedOffset` do.
-fn write_offset(letter: u8, count: usize, seconds: i64, text: &mut String) -> Option<()> {
+pub(super) fn write_offset(
+    letter: u8,
+    count: usize,
+    seconds: i64,
+    text: &mut String,
+) -> Option<()> {
     let sign = if seconds < 0 { '-' } else { '+' };
     let (hours, minutes, seconds) = {
         let size = seconds.abs();
@@ -320,7 +328,7 @@ mod tests {
     #[test]
     fn names_are_those_of_the_united_states() {
         let hour = 3600 * SECOND;
-        // A Saturday in September.
+        // A Tuesday in September.
         let local = (18_520 * 24 + 12) * hour;
         let pattern = "E EEEE d MMM MMMM LLL LLLL QQQ QQQQ h a";
         assert_eq!(

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType as ArrowType, Date32Type, Int64Type};
 use datafusion_common::{Result as RunResult, ScalarValue};
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::date_format::{MONTHS, Piece, numbers, pieces, short, write_pieces};
+use super::date_format::{HALVES, MONTHS, Piece, numbers, pieces, short, write_pieces};
 use super::datetime::{Micros, nothing};
 use super::kernel::{Kernel, nth};
 use super::zone::zone_of;
@@ -111,11 +111,11 @@ pub(super) struct Format(Vec<Piece>);
 
 /// What a text says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Moment {
+struct Moment {
     /// Microseconds since the local epoch.
-    pub(super) local: i64,
+    local: i64,
     /// By how many of them that is ahead of UTC, if the text says it.
-    pub(super) ahead: Option<i64>,
+    ahead: Option<i64>,
 }
 
 impl Format {
@@ -166,10 +166,10 @@ impl Format {
         once.dedup();
         // What a text says twice must not differ. A time without its larger parts has rules of its own.
         let has = |letter: u8| letters.contains(&letter);
-        let has_hour = has(b'H') != has(b'h');
+        let has_hour = has(b'H') || has(b'h');
         let whole = has(b'y')
             && (!has(b'd') || has(b'M'))
-            && (has_hour || !has(b'H'))
+            && !(has(b'H') && has(b'h'))
             && has(b'h') == has(b'a')
             && (!has_hour || has(b'd'))
             && (!has(b'm') || has_hour)
@@ -227,7 +227,7 @@ impl Format {
                     micros = number * 10i64.pow(u32::try_from(6usize.checked_sub(digits)?).ok()?);
                 }
                 Piece::Name(b'a', _) => {
-                    let names = ["AM", "PM"].into_iter();
+                    let names = HALVES.into_iter();
                     seconds += i64::try_from(name(&mut rest, names)?).ok()? * 12 * 3600;
                 }
                 Piece::Name(_, whole) => {

@@ -14,7 +14,7 @@ use javatime::calendar::{DAY, SECOND};
 use rows::error::bail_out;
 
 use super::cast::text::{decimal, float};
-use super::date_format::{Piece, numbers, write_pieces};
+use super::date_format::{Piece, numbers, write_offset, write_pieces};
 use super::from_text::TimeTypes;
 use super::java::JavaDouble;
 use super::zone::zone_of;
@@ -187,15 +187,10 @@ fn time(
     if offset.is_some_and(|offset| offset % (60 * SECOND) != 0) {
         return Err(bail_out("an offset from UTC with seconds"));
     }
-    match offset.map(|offset| offset / SECOND / 60) {
-        None => {}
-        Some(0) => out.push('Z'),
-        Some(minutes) => {
-            let (sign, minutes) = (if minutes < 0 { '-' } else { '+' }, minutes.abs());
-            let _ = write!(out, "{sign}{:02}:{:02}", minutes / 60, minutes % 60);
-        }
+    match offset {
+        Some(offset) => write_offset(b'X', 3, offset / SECOND, out).ok_or_else(unknown),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 #[cfg(test)]

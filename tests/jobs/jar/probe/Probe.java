@@ -133,8 +133,8 @@ public final class Probe {
   }
 
   /**
-   * Tasks that leave a mark every 20 ms until somebody stops them, and say so: whether they are told first or interrupted,
-   * while they sleep or while they write, is a matter of time.
+   * Tasks that leave a mark every 20 ms until somebody stops them, and say so: whether they are told first or
+   * interrupted, while they sleep or while they write, is a matter of time.
    */
   public static long endless(JavaSparkContext context, String directory) {
     return context.parallelize(numbers(4), 4).map(i -> {
