@@ -123,6 +123,14 @@ def main(scratch):
         spark.conf.set(CARRY, carry)
         if carries(spark, QUERIES["range"]) != expected:
             different.append(f"with {CARRY}={carry} operators are carried: {not expected}")
+    # A variable of the session that is not folded.
+    if not spark.version.startswith("3."):
+        spark.conf.set(CARRY, "true")
+        spark.sql("DECLARE VARIABLE more BIGINT DEFAULT 5")
+        spark.conf.set("spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.ConstantFolding")
+        if not carries(spark, "SELECT v + more AS w FROM fact"):
+            different.append("operators with a variable are not carried")
+        spark.conf.unset("spark.sql.optimizer.excludedRules")
     # What is written, and what a stream gives.
     for carry in ["false", "true"]:
         spark.conf.set(CARRY, carry)

@@ -20,8 +20,9 @@ private[firesteel] final class OtherStage(plan: SparkPlan, exchange: SparkPlan) 
 
 /** No companion of a class that is serializable: it would be so, too, by a class that Scala 2.13 has not. */
 private[firesteel] object Reflection {
-  def call(plan: SparkPlan, method: String): AnyRef =
-    try plan.getClass.getMethod(method).invoke(plan)
+  /** What a method without arguments gives, `null` if there is none. */
+  def call(any: AnyRef, method: String): AnyRef =
+    try any.getClass.getMethod(method).invoke(any)
     catch {
       case NonFatal(_) => null
     }

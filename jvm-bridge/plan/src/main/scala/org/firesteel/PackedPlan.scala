@@ -19,6 +19,7 @@ import org.apache.spark.sql.execution.exchange.Exchange
 private[firesteel] object PackedPlan {
   /** What data in a query cannot be taken for, as no literal is a pair. */
   val Name = "org.firesteel.plan"
+  val Variable = "org.apache.spark.sql.catalyst.expressions.VariableReference"
   private val MostBytes = 1 << 20
   private val log = LoggerFactory.getLogger("org.firesteel.CarriedPlans")
 
@@ -70,6 +71,9 @@ private[firesteel] final class TrimmingStream(out: OutputStream, stage: WholeSta
     case _: LogicalPlan => null
     // Tasks have them besides.
     case _: RDD[_] => null
+    // A class since Spark 4. Its catalog cannot be sent, and generated code has the literal, too.
+    case variable if variable.getClass.getName == PackedPlan.Variable =>
+      Reflection.call(Reflection.call(variable, "varDef"), "currentValue")
     case other => other
   }
 }
