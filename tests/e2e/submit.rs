@@ -45,24 +45,35 @@ pub(crate) struct Outcome {
 
 /// Settings of every application of the tests.
 pub(crate) fn common_conf(work: &Path) -> Vec<String> {
-    let mut conf: Vec<String> = [
-        "spark.ui.port=0",
-        "spark.ui.liveUpdate.period=0",
+    let mut conf = conf_of_tasks();
+    for address in [
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.host=localhost",
+    ] {
+        conf.extend(["--conf".to_owned(), address.to_owned()]);
+    }
+    conf.extend([
+        "--conf".to_owned(),
+        format!(
+            "spark.sql.warehouse.dir={}",
+            work.join("warehouse").display()
+        ),
+    ]);
+    conf
+}
+
+/// Those of them that say nothing of this machine.
+fn conf_of_tasks() -> Vec<String> {
+    [
+        "spark.ui.port=0",
+        "spark.ui.liveUpdate.period=0",
         "spark.sql.shuffle.partitions=4",
         // Many short stages on few cores: the second compiler would take more time than it saves.
         "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
     ]
-    .map(str::to_owned)
-    .to_vec();
-    conf.push(format!(
-        "spark.sql.warehouse.dir={}",
-        work.join("warehouse").display()
-    ));
-    conf.iter()
-        .flat_map(|entry| ["--conf".to_owned(), entry.clone()])
-        .collect()
+    .iter()
+    .flat_map(|entry| ["--conf".to_owned(), (*entry).to_owned()])
+    .collect()
 }
 
 /// Environment of every driver of the tests.
@@ -115,6 +126,9 @@ pub(crate) struct Cluster {
     pub(crate) logs: PathBuf,
     /// What serves it, until the application has ended.
     pub(crate) processes: Vec<Running>,
+    /// The driver and the executors are containers of an image, which makes these Firesteel's: settings do not, and the
+    /// driver has an address of its own.
+    pub(crate) of_image: bool,
 }
 
 impl Cluster {
@@ -127,6 +141,7 @@ impl Cluster {
             environment: Vec::new(),
             logs: work.join("home/work"),
             processes: Vec::new(),
+            of_image: false,
         }
     }
 }
@@ -194,7 +209,12 @@ impl Application {
         let cluster = cluster(&work);
         let mut command = Command::new(home.join("bin").join(self.program));
         command.args(["--name", self.name]);
-        command.args(common_conf(&work)).args(&cluster.arguments);
+        command
+            .args(match cluster.of_image {
+                true => conf_of_tasks(),
+                false => common_conf(&work),
+            })
+            .args(&cluster.arguments);
         command
             .args((self.arguments)(distribution, &work))
             .current_dir(&work);
@@ -202,7 +222,7 @@ impl Application {
         for (name, value) in &cluster.environment {
             command.env(name, value);
         }
-        if side == Side::Firesteel {
+        if side == Side::Firesteel && !cluster.of_image {
             // Not on the command line: applications that this one starts are to have them too.
             fs::create_dir_all(home.join("conf")).unwrap();
             fs::write(

@@ -212,6 +212,7 @@ fn yarn(distribution: &Distribution, work: &Path, mode: &str) -> Cluster {
         ],
         logs: work.join("yarn"),
         processes: vec![start_yarn(work, &settings)],
+        of_image: false,
     }
 }
 

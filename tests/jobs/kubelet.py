@@ -1,9 +1,11 @@
-"""A kubelet for tests: runs the executor container of each pod of an API server as a process, reports its status, and ends it when the pod
-is deleted. A container starts as the entry point of Spark's image starts it, with a temporary directory and an address of its own.
+"""A kubelet for tests: runs the container of each pod of an API server as a process, reports its status, and ends it when the pod is
+deleted. A container has an address and volumes of its own, and starts as the entry point of Spark's image starts it.
 
-usage: kubelet.py API DIRECTORY NAME=VALUE…
+usage: kubelet.py API DIRECTORY IMAGE [SECRET]
 
-The values are the image's environment: JAVA_HOME and SPARK_HOME at least. Ends with its standard input."""
+IMAGE is a file of `image.py`: containers have a file system of their own, and find services by name. It may also be the environment of an
+image, as a JSON object with JAVA_HOME and SPARK_HOME at least: containers are then plain processes, and see their volumes in variables
+only. Makes the secret `of-application` first, with the text SECRET as its `secret`. Ends with its standard input."""
 
 import base64
 import json
@@ -17,7 +19,10 @@ import time
 import urllib.error
 import urllib.request
 
-PODS = "/api/v1/namespaces/default/pods"
+from image import WORK, Image, tidy
+
+OBJECTS = "/api/v1/namespaces/default"
+PODS = f"{OBJECTS}/pods"
 BACKEND = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
 
 
@@ -35,6 +40,16 @@ class Api:
         with urllib.request.urlopen(request, timeout=20) as reply:
             return json.load(reply)
 
+    def wait_for(self, path):
+        """The object at `path`: a pod may be there before what it mounts."""
+        while True:
+            try:
+                return self.call("GET", path)
+            except urllib.error.HTTPError as error:
+                if error.code != 404:
+                    raise
+                time.sleep(0.1)
+
     def set_status(self, pod, status):
         try:
             self.call("PATCH", f"{PODS}/{pod}/status", {"status": status}, "application/merge-patch+json")
@@ -51,6 +66,7 @@ class Container(threading.Thread):
         super().__init__(daemon=True)
         self.api, self.name, self.image = api, pod["metadata"]["name"], image
         self.spec = pod["spec"]["containers"][0]
+        self.volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes", [])}
         self.grace = int(pod["spec"].get("terminationGracePeriodSeconds") or 30)
         self.address = f"127.0.1.{number}"
         self.directory = os.path.join(directory, self.name)
@@ -62,29 +78,82 @@ class Container(threading.Thread):
             return entry.get("value", "")
         source = entry["valueFrom"]
         if "secretKeyRef" in source:
-            secret = self.api.call("GET", f"/api/v1/namespaces/default/secrets/{source['secretKeyRef']['name']}")
+            secret = self.api.call("GET", f"{OBJECTS}/secrets/{source['secretKeyRef']['name']}")
             return base64.b64decode(secret["data"][source["secretKeyRef"]["key"]]).decode()
         return {"status.podIP": self.address, "metadata.name": self.name}[source["fieldRef"]["fieldPath"]]
 
-    def environment(self):
-        found = {"PATH": os.environ["PATH"], "HOME": self.directory, "HOSTNAME": self.name, **self.image}
-        found |= {entry["name"]: self.variable(entry) for entry in self.spec.get("env", [])}
-        # Volumes are directories of the pod's own.
+    def mounts(self):
+        """(directory, place) of the volumes."""
+        found = []
         for mount in self.spec.get("volumeMounts", []):
-            place = os.path.join(self.directory, "volumes", mount["name"])
-            os.makedirs(place, exist_ok=True)
-            for name, value in found.items():
-                if value.startswith(mount["mountPath"]):
-                    found[name] = place + value[len(mount["mountPath"]):]
+            directory = os.path.join(self.directory, "volumes", mount["name"])
+            if not os.path.isdir(directory):
+                os.makedirs(directory)
+                self.fill(self.volumes[mount["name"]], directory)
+                os.chmod(directory, 0o777)
+            found.append((os.path.join(directory, mount.get("subPath", "")), mount["mountPath"]))
         return found
 
-    def command(self, of):
-        """What `entrypoint.sh executor` runs."""
+    def fill(self, volume, directory):
+        contents, items = {}, volume.get("configMap", {}).get("items") or []
+        if "configMap" in volume:
+            contents = self.api.wait_for(f"{OBJECTS}/configmaps/{volume['configMap']['name']}").get("data") or {}
+        elif "secret" in volume:
+            secret = self.api.wait_for(f"{OBJECTS}/secrets/{volume['secret']['secretName']}")
+            contents = {name: base64.b64decode(value).decode() for name, value in secret["data"].items()}
+        places = {item["key"]: item["path"] for item in items} or {name: name for name in contents}
+        for name, place in places.items():
+            with open(os.path.join(directory, place), "w") as out:
+                out.write(contents[name])
+
+    def start_process(self, log):
+        image = self.image.env if isinstance(self.image, Image) else self.image
+        found = {"PATH": os.environ["PATH"], "HOME": self.directory, "HOSTNAME": self.name, **image}
+        found |= {entry["name"]: self.variable(entry) for entry in self.spec.get("env", [])}
+        mounts = self.mounts()
+        if isinstance(self.image, Image):
+            found["HOME"] = "/nonexistent"
+            command = ["/opt/entrypoint.sh", *self.spec["args"]] if os.path.exists(f"{self.image.opt}/entrypoint.sh") else self.command(found, WORK)
+            own = os.path.join(self.directory, "work-dir")
+            os.makedirs(own)
+            os.chmod(own, 0o777)
+            shared = os.path.dirname(os.path.dirname(self.directory))
+            command = self.image.inside(self.directory, command, binds=[(own, WORK), (shared, "/mnt"), *mounts], hosts=self.hosts(), work=WORK)
+            work = "/"
+        else:
+            for source, place in mounts:
+                found |= {name: source + value[len(place):] for name, value in found.items() if value.startswith(place)}
+            work = os.path.join(self.directory, "work-dir")
+            os.makedirs(work)
+            command = self.command(found, work)
+        return subprocess.Popen(command, env=found, cwd=work, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def hosts(self):
+        """(address, name) of this pod and of the services, each of which is for this pod or for one that runs already."""
+        services = self.api.call("GET", f"{OBJECTS}/services").get("items") or []
+        pods = {pod["metadata"]["name"]: pod for pod in self.api.call("GET", PODS).get("items") or []}
+        found = [(self.address, self.name)]
+        for service in services:
+            wanted = service["spec"]["selector"].items()
+            for name, pod in pods.items():
+                if wanted <= pod["metadata"]["labels"].items():
+                    address = self.address if name == self.name else pod["status"]["podIP"]
+                    found.append((address, f"{service['metadata']['name']}.default.svc"))
+        return found
+
+    def command(self, of, work):
+        """What the entry points of Spark's images run."""
+        if self.spec["args"][0] == "driver":
+            address = of["SPARK_DRIVER_BIND_ADDRESS"]
+            confs = [f"spark.driver.bindAddress={address}", f"spark.executorEnv.SPARK_DRIVER_POD_IP={address}"]
+            confs = [word for conf in confs for word in ["--conf", conf]]
+            return [f"{of['SPARK_HOME']}/bin/spark-submit", *confs, "--deploy-mode", "client", *self.spec["args"][1:]]
         options = sorted((int(name.rsplit("_", 1)[1]), value) for name, value in of.items() if re.fullmatch(r"SPARK_JAVA_OPT_\d+", name))
+        conf = of.get("SPARK_CONF_DIR", f"{of['SPARK_HOME']}/conf")
+        class_path = [conf, of.get("SPARK_CLASSPATH", ""), f"{of['SPARK_HOME']}/jars/*", work, of.get("SPARK_DIST_CLASSPATH", "")]
         return [
             f"{of['JAVA_HOME']}/bin/java", *(value for _, value in options),
-            f"-Xms{of['SPARK_EXECUTOR_MEMORY']}", f"-Xmx{of['SPARK_EXECUTOR_MEMORY']}",
-            "-cp", ":".join([of.get("SPARK_CLASSPATH", ""), f"{of['SPARK_HOME']}/jars/*", of.get("SPARK_DIST_CLASSPATH", "")]), BACKEND,
+            f"-Xms{of['SPARK_EXECUTOR_MEMORY']}", f"-Xmx{of['SPARK_EXECUTOR_MEMORY']}", "-cp", ":".join(class_path), BACKEND,
             "--driver-url", of["SPARK_DRIVER_URL"], "--executor-id", of["SPARK_EXECUTOR_ID"], "--cores", of["SPARK_EXECUTOR_CORES"],
             "--app-id", of["SPARK_APPLICATION_ID"], "--hostname", of["SPARK_EXECUTOR_POD_IP"],
             "--resourceProfileId", of["SPARK_RESOURCE_PROFILE_ID"], "--podName", of["SPARK_EXECUTOR_POD_NAME"],
@@ -94,15 +163,12 @@ class Container(threading.Thread):
         return [{"name": self.spec["name"], "image": self.spec["image"], "imageID": "image", "restartCount": 0, "state": state, **more}]
 
     def run(self):
-        assert self.spec["args"] == ["executor"], self.spec["args"]
-        work = os.path.join(self.directory, "work-dir")
-        os.makedirs(work)
-        environment = self.environment()
+        os.makedirs(self.directory)
         with open(os.path.join(self.directory, "stderr"), "wb") as log:
-            self.process = subprocess.Popen(self.command(environment), env=environment, cwd=work, stdout=log, stderr=log,
-                                            stdin=subprocess.DEVNULL, start_new_session=True)
+            self.process = self.start_process(log)
         started = now()
         running = {"phase": "Running", "podIP": self.address, "podIPs": [{"ip": self.address}], "hostIP": "127.0.0.1", "startTime": started}
+        running["conditions"] = [{"type": "Ready", "status": "True"}]
         running["containerStatuses"] = self.container_status({"running": {"startedAt": started}}, ready=True, started=True)
         self.api.set_status(self.name, running)
         code = self.process.wait()
@@ -112,18 +178,24 @@ class Container(threading.Thread):
         except ProcessLookupError:
             pass
         code = code if code >= 0 else 128 - code
-        ended = {"exitCode": code, "reason": "Completed" if code == 0 else "Error", "startedAt": started, "finishedAt": now()}
+        tidy(self.directory)
+        terminated = {"exitCode": code, "reason": "Completed" if code == 0 else "Error", "startedAt": started, "finishedAt": now()}
         status = {"phase": "Succeeded" if code == 0 else "Failed"}
-        status["containerStatuses"] = self.container_status({"terminated": ended}, ready=False, started=False)
+        status["containerStatuses"] = self.container_status({"terminated": terminated}, ready=False, started=False)
         self.api.set_status(self.name, status)
         print(f"{self.name} ended with {code}", flush=True)
 
     def executor(self):
         """The process that `decom.sh` signals: a `java` with `Executor` in its command line."""
-        with open(f"/proc/{self.process.pid}/comm") as name, open(f"/proc/{self.process.pid}/cmdline") as words:
+        pid = self.process.pid
+        with open(f"/proc/{pid}/comm") as name:
+            if name.read().strip() == "tini":
+                with open(f"/proc/{pid}/task/{pid}/children") as children:
+                    pid = int(children.read().split()[0])
+        with open(f"/proc/{pid}/comm") as name, open(f"/proc/{pid}/cmdline") as words:
             name, words = name.read().strip(), words.read()
         assert name == "java" and "Executor" in words, (name, words)
-        return self.process.pid
+        return pid
 
     def delete(self):
         """What happens when the pod is deleted: its `preStop` hook, and SIGTERM."""
@@ -152,9 +224,12 @@ class Container(threading.Thread):
             time.sleep(0.1)
 
 
-def main(url, directory, *image):
+def main(url, directory, image, secret=None):
     api, containers = Api(url), {}
-    image = dict(entry.split("=", 1) for entry in image)
+    image = json.loads(image) if image.startswith("{") else Image.load(image)
+    if secret:
+        data = {"secret": base64.b64encode(secret.encode()).decode()}
+        api.call("POST", f"{OBJECTS}/secrets", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "of-application"}, "data": data})
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     while not ended.wait(0.2):
