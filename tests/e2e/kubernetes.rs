@@ -195,6 +195,9 @@ fn kubernetes(
         "spark.executor.memory=600m",
         "spark.kubernetes.container.image=spark:test",
         "spark.kubernetes.allocation.batch.delay=500ms",
+        // Not more than a machine that is busy needs.
+        "spark.kubernetes.submission.requestTimeout=60000",
+        "spark.kubernetes.driver.requestTimeout=60000",
         "spark.sql.codegen.wholeStage=false",
     ];
     let mut arguments = vec!["--master".to_owned(), format!("k8s://{url}")];

@@ -1,8 +1,8 @@
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
+import java.util.Map;
 
-import io.fabric8.kubernetes.api.model.Pod;
-import io.fabric8.kubernetes.api.model.PodStatusBuilder;
+import com.fasterxml.jackson.core.type.TypeReference;
 import io.fabric8.kubernetes.client.server.mock.KubernetesCrudDispatcher;
 import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer;
 import io.fabric8.kubernetes.client.utils.Serialization;
@@ -35,8 +35,8 @@ final class MockKube {
             if (!request.getPath().matches("[^?]*/pods(\\?.*)?")) {
                 return super.handleCreate(request);
             }
-            Pod pod = Serialization.unmarshal(request.getUtf8Body(), Pod.class);
-            pod.setStatus(new PodStatusBuilder().withPhase("Pending").build());
+            Map<String, Object> pod = Serialization.unmarshal(request.getUtf8Body(), new TypeReference<>() {});
+            pod.put("status", Map.of("phase", "Pending"));
             return super.handleCreate(with(HttpMethod.POST, request.getPath(), "application/json", Serialization.asJson(pod)));
         }
 
@@ -47,7 +47,8 @@ final class MockKube {
                 return super.handlePatch(request);
             }
             String path = request.getPath().replaceFirst("\\?.*", "");
-            String body = Serialization.asJson(Serialization.unmarshal(request.getUtf8Body()));
+            Map<String, Object> applied = Serialization.unmarshal(request.getUtf8Body(), new TypeReference<>() {});
+            String body = Serialization.asJson(applied);
             if (handleGet(path).code() == 404) {
                 return handleCreate(with(HttpMethod.POST, path.replaceFirst("/[^/]*$", ""), "application/json", body));
             }

@@ -2,6 +2,7 @@
 
 usage: kubernetes_allocation.py RESULT. Needs `--py-files support.py`."""
 
+import gc
 import json
 import os
 import sys
@@ -26,8 +27,13 @@ def pods(run):
 
 
 def gone(run):
-    """Waits until no executor is left, and no pod."""
-    wait_for("the end of all executors", lambda: not run.rest.executors(), 120)
+    """Waits until no executor is left, and no pod: with what Python and the driver refer to no more, their shuffles go."""
+    def none():
+        gc.collect()
+        run.sc._jvm.System.gc()
+        return not run.rest.executors()
+
+    wait_for("the end of all executors", none, 120, every=1)
     wait_for("the end of all pods", lambda: not pods(run), 120)
     run.rest.drain()
     dead = [executor for executor in run.rest.executors(all_of_them=True) if not executor["isActive"]]
@@ -53,7 +59,6 @@ def kept(run):
 
 def cleaned(run):
     """When the driver has no use for the shuffle any more, executors that have nothing else leave."""
-    run.sc._jvm.System.gc()
     return gone(run)
 
 
