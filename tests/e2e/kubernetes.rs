@@ -285,7 +285,8 @@ fn allocation(version: &'static str) {
 /// Settings of an application whose driver is a container, too.
 fn conf_of_cluster_mode(work: &Path, url: &str, side: Side) -> Vec<String> {
     let template = work.join("template.yaml");
-    fs::write(&template, "metadata:\n  labels:\n    team: blue\n").unwrap();
+    let text = "metadata:\n  labels:\n    team: blue\nspec:\n  containers:\n  - name: any\n";
+    fs::write(&template, text).unwrap();
     // It comes to all pods in a config map.
     fs::create_dir_all(work.join("home/conf")).unwrap();
     fs::write(work.join("home/conf/mine.txt"), "a file of mine").unwrap();
@@ -357,6 +358,8 @@ fn cluster(version: &'static str) {
         (1, 2),
         "{kubelet}"
     );
+    // The driver deleted no pod.
+    assert!(!kubelet.contains("is told to end"), "{kubelet}");
 }
 
 each_version!(pods_as_plain_spark, super::pods);
