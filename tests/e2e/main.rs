@@ -7,8 +7,8 @@
 //! times as long. By default most tests run on the newest version, some on the oldest one, too, and few on those
 //! between: `FIRESTEEL_E2E_ALL=1` runs them all on all. Jobs that read from other machines start servers that
 //! `setup_services` of `scripts/lib.sh` has put into the cache directory. Kubernetes' cluster mode needs name spaces of
-//! Linux; with `FIRESTEEL_E2E_ENTRYPOINT=<directory>` its containers start by the `entrypoint.sh` of Spark's images that
-//! is there, which needs `tini`. Logs of the last run stay under `target/tmp/e2e`.
+//! Linux; with `FIRESTEEL_E2E_ENTRYPOINT=<directory>` its containers start by the `entrypoint.sh` of Spark's images
+//! that is there, which needs `tini`. Logs of the last run stay under `target/tmp/e2e`.
 
 // Tests may panic; `allow-*-in-tests` of clippy.toml covers only functions that carry `#[test]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]

@@ -14,7 +14,10 @@ import io.fabric8.mockwebserver.http.Headers;
 import io.fabric8.mockwebserver.http.MockResponse;
 import io.fabric8.mockwebserver.http.RecordedRequest;
 
-/** An API server of Kubernetes that keeps what it is given in memory. Prints its address, and ends with its standard input. */
+/**
+ * An API server of Kubernetes that keeps what it is given in memory. Prints its address, and ends with its standard
+ * input.
+ */
 final class MockKube {
     public static void main(String[] arguments) throws Exception {
         KubernetesMockServer server = new KubernetesMockServer(
@@ -28,7 +31,10 @@ final class MockKube {
         System.exit(0);
     }
 
-    /** Knows server-side apply, too: what is not there is made, and what is there is changed by a merge. Pods begin as pending. */
+    /**
+     * Knows server-side apply, too: what is not there is made, and what is there is changed by a merge. Pods begin as
+     * pending.
+     */
     private static final class Applying extends KubernetesCrudDispatcher {
         @Override
         public MockResponse handleCreate(RecordedRequest request) {
@@ -37,7 +43,8 @@ final class MockKube {
             }
             Map<String, Object> pod = Serialization.unmarshal(request.getUtf8Body(), new TypeReference<>() {});
             pod.put("status", Map.of("phase", "Pending"));
-            return super.handleCreate(with(HttpMethod.POST, request.getPath(), "application/json", Serialization.asJson(pod)));
+            String body = Serialization.asJson(pod);
+            return super.handleCreate(with(HttpMethod.POST, request.getPath(), "application/json", body));
         }
 
         @Override
@@ -50,14 +57,16 @@ final class MockKube {
             Map<String, Object> applied = Serialization.unmarshal(request.getUtf8Body(), new TypeReference<>() {});
             String body = Serialization.asJson(applied);
             if (handleGet(path).code() == 404) {
-                return handleCreate(with(HttpMethod.POST, path.replaceFirst("/[^/]*$", ""), "application/json", body));
+                String collection = path.replaceFirst("/[^/]*$", "");
+                return handleCreate(with(HttpMethod.POST, collection, "application/json", body));
             }
             return super.handlePatch(with(HttpMethod.PATCH, path, "application/merge-patch+json", body));
         }
 
         private static RecordedRequest with(HttpMethod method, String path, String type, String body) {
             Headers headers = Headers.builder().add("Content-Type", type).build();
-            return new RecordedRequest("HTTP/1.1", method, path, headers, new Buffer(body.getBytes(StandardCharsets.UTF_8)));
+            Buffer bytes = new Buffer(body.getBytes(StandardCharsets.UTF_8));
+            return new RecordedRequest("HTTP/1.1", method, path, headers, bytes);
         }
     }
 }
