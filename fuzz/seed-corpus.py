@@ -333,7 +333,7 @@ def handshakes():
 
 
 def aggregation_buffers():
-    """Counted values, a digest, and a list, as Spark keeps them."""
+    """Counted values, a digest, a list and sketches, as Spark keeps them."""
     row = lambda value, count: struct.pack(">i", 24) + struct.pack("<qdq", 0, value, count)
     counted = row(1.5, 2) + row(-7.0, 1) + struct.pack(">i", -1)
     sample = lambda value: struct.pack(">dqq", value, 1, 0)
@@ -341,7 +341,20 @@ def aggregation_buffers():
     numbers = struct.pack("<qqq", 3, 0b010, 5) + struct.pack("<qq", 0, 9)
     text = struct.pack("<qqq", 1, 0, (24 << 32) | 5) + b"words\0\0\0"
     of_lists = [struct.pack("<qq", 0, (16 << 32) | len(of)) + of for of in (numbers, text)]
-    for buffer in [counted, digest, numbers, text, *of_lists, struct.pack("<54q", *range(1, 55))]:
+    coupons = [struct.pack("<I", value) for value in (5 << 26 | 7, 1 << 26 | 0x3ffffff, 9 << 26)]
+    header = lambda words, lg_k, lg_places, flags, count, mode: bytes([words, 1, 7, lg_k, lg_places, flags, count, mode])
+    empty = header(2, 12, 3, 4, 0, 8) + bytes(32)
+    few = header(2, 12, 3, 0, 3, 8) + b"".join(coupons) + bytes(20)
+    table = b"".join(struct.pack("<I", place | 1 << 26 if place < 9 else 0) for place in range(32))
+    some = header(3, 10, 5, 0, 0, 9) + struct.pack("<I", 9) + table
+    many = header(10, 4, 0, 0, 0, 10) + struct.pack("<dddii", 20.5, 5.5, 0.0, 4, 0) + bytes([0, 0, 0, 0] + [1, 2, 3, 4] * 3)
+    disordered = header(10, 4, 0, 16, 1, 10) + struct.pack("<dddii", 0.0, 4.5, 0.0, 4, 0) + bytes([1, 2, 3, 4] * 4)
+    for sketch in [empty, few, some, many, disordered]:
+        for other in [few, some, many, disordered]:
+            seed("hll_sketches", struct.pack("<H", len(sketch)) + sketch + other)
+        seed("aggregation_buffers", sketch)
+    counts = struct.pack(">iqii", 1, 3, 1, 4) + struct.pack(">5q", 0x5D8D6AB9, 0, 2, 1, 0)
+    for buffer in [counts, counted, digest, numbers, text, *of_lists, struct.pack("<54q", *range(1, 55))]:
         seed("aggregation_buffers", buffer)
 
 

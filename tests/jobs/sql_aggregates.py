@@ -39,6 +39,9 @@ ANYHOW = {
     "intervals": [f"{function}({of})" for of in ("ds", "(ts - TIMESTAMP'2000-01-01') / 1000", "ds * (id % 13 - 6)", "IF(id < 0, ds, NULL)") for function in ("sum", "avg", "min", "max")],
     "intervals of months": [f"extract({unit} FROM {function}({of}))" for of in ("ym", "ym * (id % 7 - 3)") for function in ("sum", "avg", "min", "max") for unit in ("YEAR", "MONTH")],
     "intervals of some": ["sum(DISTINCT ds)", "avg(ds) FILTER (WHERE id % 3 = 0)", "sum(make_dt_interval(0, 0, 0, id / 7D))", "avg(make_dt_interval(0, 0, 0, id / -7D))"],
+    # So many registers that there are only coupons, of which the number counts.
+    "sketches": [f"hll_sketch_estimate(hll_sketch_agg({of}, 17))" for of in ("it", "lo", "st", "bi", "id", "CAST(NULL AS int)")] + ["hll_sketch_estimate(hll_sketch_agg(id, 21) FILTER (WHERE id % 3 = 0))"],
+    "counts of values": [f"count_min_sketch({of}, 0.1D, 0.9D, {seed})" for of, seed in zip(INTEGERS + ["st", "bi"], (1, -7, 42, 0, 11, 2147483647))] + ["count_min_sketch(id, 0.5D, 0.5D, 1)", "count_min_sketch(st, 0.01D, 0.99D, 3) FILTER (WHERE id % 2 = 0)", "count_min_sketch(CAST(NULL AS string), 0.9D, 0.875D, 5)"],
     "counts of pairs": ["regr_count(id, it)", "round(regr_avgx(id, id % 11), 9)", "round(regr_avgy(id % 7, sm), 9)"],
 }
 ORDERED = {
@@ -46,6 +49,7 @@ ORDERED = {
     "sets of many": ["collect_set(id * 977 % 4001)", "collect_set(concat('k', id * 31 % 977))", "collect_set(id * 3000000007 - 7)", "collect_set(IF(id % 5 = 0, NULL, id))", "collect_set(it) FILTER (WHERE id % 2 = 1)"],
     "about percentiles of zeros": [f"percentile_approx(do, {PLACES})", "percentile_approx(do, array(0.3D, 0.5D))", "percentile_approx(fl, 0.4D, 7)"],
     "lists": ["collect_list(id)", "collect_list(st)", "first(id)", "last(id)", "max_by(id, sm)", "sum(id / 7D)", "avg(do)"],
+    "bytes of sketches": [f"hll_sketch_agg({of}, {size})" for of, size in (("id", 4), ("id", 8), ("it", 10), ("lo", 12), ("st", 5), ("st", 12), ("bi", 9), ("lo % 50", 21), ("CAST(NULL AS binary)", 7))] + ["hll_sketch_agg(id)", "hll_sketch_agg(st) FILTER (WHERE id % 3 = 1)", "hll_sketch_estimate(hll_sketch_agg(id, 4))", "hll_sketch_estimate(hll_sketch_agg(it, 11))"],
     "moments": ["skewness(id)", "kurtosis(id)", "skewness(sm)", "kurtosis(it)", "stddev(id)", "skewness(IF(id < 0, 1, NULL))", "kurtosis(7)", "skewness(id % 2)"],
     "pairs": [f"{function}(id % 13, id % 7 / 3D)" for function in ("corr", "covar_pop", "covar_samp", "regr_r2", "regr_sxx", "regr_sxy", "regr_syy")],
     "pairs with nulls": [f"{function}(IF(id % 5 = 1, NULL, id * id), IF(id % 3 = 1, NULL, id))" for function in ("corr", "covar_pop", "covar_samp", "regr_r2", "regr_sxx", "regr_sxy", "regr_syy")],
@@ -120,6 +124,19 @@ def main(result):
     for keys, key in {"all": None, "two": "id % 2", "many": "id % 200"}.items():
         ask(f"large summaries of {keys}", large, key, [f"percentile_approx({of}, {PLACES}, {accuracy})" for of in ("it", "do") for accuracy in (10, 100, 10000)])
         ask(f"large sets of {keys}", large, key, ["approx_count_distinct(id)", "approx_count_distinct(do, 0.01)", "size(collect_set(it))", "percentile(it, 0.999)", "hash(collect_set(id % 50021))"])
+    # Sketches of every form, the same ones on both sides, and of nothing.
+    some = spark.range(0, 60_000, 1, 1).selectExpr("id", "id % 59 % 40 AS n").groupBy("n").agg(*[F.expr(f"hll_sketch_agg(IF(id % 59 < 40 AND id < n * n * 40, id, NULL), {size}) AS s{size}") for size in (4, 10, 12)])
+    rows = sorted((row.n, bytes(row.s4), bytes(row.s10), bytes(row.s12)) for row in some.collect())
+    rows += [(n, None, None, None) for n in (40, 41)]
+    sketches = spark.createDataFrame(rows, "n int, s4 binary, s10 binary, s12 binary").coalesce(1)
+    united = [f"hll_union_agg({of})" for of in ("s4", "s10", "s12")] + ["hll_union_agg(IF(n % 2 = 0, s12, s10), true) FILTER (WHERE n > 0)", "hll_union_agg(s12, true) FILTER (WHERE n < 15)", "hll_sketch_estimate(hll_union_agg(s12))", "hll_sketch_estimate(hll_union_agg(s4))", "hll_union_agg(CAST(NULL AS binary))"]
+    for keys, key in {"all": None, "few": "n % 3", "the most": "n", "nothing": "n"}.items():
+        ask(f"unions of sketches of {keys}", sketches.where("n < 0") if keys == "nothing" else sketches, key, united)
+    sketches.createOrReplaceTempView("sketches")
+    pairs = "hll_sketch_estimate(a.s4), hll_sketch_estimate(a.s12), hll_union(a.s12, b.s12), hll_union(b.s4, a.s4), hll_union(a.s10, b.s10, b.n % 2 = 0), hll_sketch_estimate(hll_union(a.s10, b.s10))"
+    different = "IF(a.n * b.n > 0, hll_union(a.s12, b.s10, true), NULL), IF(a.n * b.n > 0, hll_union(a.s4, b.s12, true), NULL)"
+    beside = spark.sql(f"SELECT a.n, b.n, {pairs}, {different} FROM sketches a JOIN sketches b ON a.n % 7 = b.n % 7").collect()
+    answers["unions of two sketches"] = sorted(json.dumps([text(value) for value in row]) for row in beside)
     # All at once, the buffers of which are in one row.
     everything = [columns[0] for columns in {**ANYHOW, **ordered}.values()]
     ask("everything", one, "id % 150", everything)

@@ -61,7 +61,7 @@ pub struct AggregateFunction {
     /// Where percentiles are, from 0 to 1.
     pub percentages: Vec<f64>,
     /// Of [`AggregateKind::PivotFirst`] the values of its first argument that it makes elements of; of
-    /// [`AggregateKind::ListAgg`] the delimiter.
+    /// [`AggregateKind::ListAgg`] the delimiter; of [`AggregateKind::CountMinSketch`] error, confidence and seed.
     pub constants: Vec<Literal>,
     /// Type of the result.
     pub data_type: DataType,
@@ -163,6 +163,18 @@ pub enum AggregateKind {
         /// In which order.
         order: ListOrder,
     },
+    /// `HllSketchAgg`: a sketch of how many different values there are. Buffer: the sketch.
+    HllSketch {
+        /// Two to this are the registers.
+        lg_k: u8,
+    },
+    /// `HllUnionAgg`: the union of such sketches. Buffer: the union.
+    HllUnion {
+        /// They may have different numbers of registers.
+        any_size: bool,
+    },
+    /// `CountMinSketchAgg`: a sketch of how often there are values. Buffer: the sketch.
+    CountMinSketch,
     /// `BloomFilterAggregate`. Buffer: the filter.
     BloomFilter {
         /// Items expected.
@@ -288,8 +300,17 @@ impl AggregateKind {
                 | Self::ListAgg { .. }
                 | Self::Percentile { .. }
                 | Self::ApproxPercentile { .. }
+                | Self::HllSketch { .. }
+                | Self::HllUnion { .. }
+                | Self::CountMinSketch
                 | Self::BloomFilter { .. }
         )
+    }
+
+    /// Whether the result depends on which rows were added up before buffers were merged.
+    #[must_use]
+    pub fn depends_on_parts(self) -> bool {
+        matches!(self, Self::HllSketch { .. } | Self::HllUnion { .. })
     }
 
     /// Whether the result depends on the order in which rows come, whatever their types.
@@ -306,6 +327,8 @@ impl AggregateKind {
                 | Self::MinBy
                 | Self::PivotFirst
                 | Self::ListAgg { .. }
+                | Self::HllSketch { .. }
+                | Self::HllUnion { .. }
         )
     }
 }
@@ -394,6 +417,9 @@ impl fmt::Display for AggregateExpression {
                 write!(f, "ListAgg[{order:?} {:?}]", function.constants)?;
             }
             AggregateKind::PivotFirst => write!(f, "PivotFirst{:?}", function.constants)?,
+            AggregateKind::HllSketch { lg_k } => write!(f, "HllSketch[{lg_k}]")?,
+            AggregateKind::HllUnion { any_size } => write!(f, "HllUnion[{any_size}]")?,
+            AggregateKind::CountMinSketch => write!(f, "CountMinSketch{:?}", function.constants)?,
             AggregateKind::BloomFilter {
                 estimated_items,
                 bits,

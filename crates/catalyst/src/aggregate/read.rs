@@ -11,6 +11,8 @@ use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
 use crate::types::{DataType, Decimal};
 
+mod sketches;
+
 /// Fields that follow from others.
 pub(crate) const DERIVED: [&str; 6] = [
     "aggBufferAttributes",
@@ -61,6 +63,12 @@ impl AggregateFunction {
             "PivotFirst" => {
                 constants = fields.pivots()?;
                 fields.pivot_first()?
+            }
+            "HllSketchAgg" => fields.hll_sketch()?,
+            "HllUnionAgg" => fields.hll_union()?,
+            "CountMinSketchAgg" => {
+                constants = fields.count_min_constants()?;
+                fields.count_min_sketch()?
             }
             "BloomFilterAggregate" => fields.bloom_filter()?,
             other => return Err(Unsupported::Class(other.to_owned())),

@@ -759,6 +759,10 @@ functions! {
     /// An array of what arrays have.
     Flatten CHILD, NONE, Result::Element, Nullable::Always;
 
+    /// About how many different values a sketch is of.
+    HllSketchEstimate CHILD, NONE, Result::Long, Nullable::Any;
+    /// The union of two sketches.
+    HllUnion Args::Fields(&["first", "second", "third"]), NONE, Result::Binary, Nullable::Any, ignored &["targetType"];
     /// Whether a bloom filter may have a hash.
     BloomFilterMightContain Args::Fields(&["bloomFilterExpression", "valueExpression"]), NONE, Result::Boolean, Nullable::Always, ignored &["bloomFilter"];
 }

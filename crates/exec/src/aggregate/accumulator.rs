@@ -24,6 +24,7 @@ use super::number::{AverageDouble, Count, SumDouble, SumLong};
 use super::percentile::{Asked, Percentiles, is_counted};
 use super::pivot::PivotFirst;
 use super::scala_set;
+use super::sketch::{self, CountMins, HllSketches, HllUnions};
 use crate::expr::is_hashed;
 use catalyst::EvalMode;
 use catalyst::Unsupported;
@@ -32,6 +33,7 @@ use catalyst::{DataType, Decimal, Expr, Literal};
 use rows::error::bail_out;
 use rows::is_ordered;
 use rows::types::ToArrow as _;
+use sketches::hll::LG_K;
 
 /// The buffers of a function for all groups.
 pub(crate) trait Accumulator: Send {
@@ -142,7 +144,10 @@ impl Factory {
                 _ => DataType::Integer,
             },
             percentages: Vec::new(),
-            constants: Vec::new(),
+            constants: match kind {
+                AggregateKind::CountMinSketch => sketch::example(),
+                _ => Vec::new(),
+            },
             result: input.clone(),
             buffer: Vec::new(),
         };
@@ -271,6 +276,23 @@ impl Factory {
             {
                 vec![DataType::Binary]
             }
+            (
+                AggregateKind::HllSketch { lg_k },
+                DataType::Integer | DataType::Long | DataType::String | DataType::Binary,
+            ) if LG_K.contains(&lg_k) => vec![DataType::Binary],
+            (AggregateKind::HllUnion { .. }, DataType::Binary) => vec![DataType::Binary],
+            (
+                AggregateKind::CountMinSketch,
+                DataType::Byte
+                | DataType::Short
+                | DataType::Integer
+                | DataType::Long
+                | DataType::String
+                | DataType::Binary,
+            ) => {
+                sketch::plan(&self.constants)?;
+                vec![DataType::Binary]
+            }
             (AggregateKind::PivotFirst, input) if input.is_exact() => {
                 self.second.to_arrow()?;
                 vec![self.second.clone(); self.constants.len()]
@@ -390,6 +412,9 @@ impl Factory {
             (AggregateKind::PivotFirst, input) => {
                 Box::new(PivotFirst::new(input, &self.constants, &self.second)?)
             }
+            (AggregateKind::HllSketch { lg_k }, _) => Box::new(HllSketches::new(lg_k)?),
+            (AggregateKind::HllUnion { any_size }, _) => Box::new(HllUnions::new(any_size)),
+            (AggregateKind::CountMinSketch, _) => Box::new(CountMins::new(&self.constants)?),
             (AggregateKind::BloomFilter { .. }, _) => {
                 return Err(bail_out("BloomFilterAggregate"));
             }

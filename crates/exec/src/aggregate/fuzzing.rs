@@ -10,7 +10,7 @@ use catalyst::{
 use javaser::ScalaVersion;
 
 use super::accumulator::Factory;
-use super::hll;
+use super::{hll, sketch};
 
 /// Merges bytes as the buffer of each function that has one of its own, alone and into what was there, and asks for the
 /// result and for the buffer that is sent on.
@@ -79,11 +79,11 @@ fn typed() -> Vec<AggregateFunction> {
         element: Box::new(of.clone()),
         contains_null: false,
     };
+    let mut all = sketches();
     let decimal = DataType::Decimal(Decimal {
         precision: 20,
         scale: 2,
     });
-    let mut all = Vec::new();
     for of in [
         DataType::Boolean,
         DataType::Integer,
@@ -112,6 +112,22 @@ fn typed() -> Vec<AggregateFunction> {
         all.push(function(kind, &of, &[0.1, 0.9], list(&of)));
     }
     all
+}
+
+/// Functions whose buffers are sketches.
+fn sketches() -> Vec<AggregateFunction> {
+    let kinds = [
+        AggregateKind::HllSketch { lg_k: 4 },
+        AggregateKind::HllSketch { lg_k: 12 },
+        AggregateKind::HllUnion { any_size: false },
+        AggregateKind::HllUnion { any_size: true },
+        AggregateKind::CountMinSketch,
+    ];
+    let functions = kinds.into_iter().map(|kind| AggregateFunction {
+        constants: sketch::example(),
+        ..function(kind, &DataType::Binary, &[], DataType::Binary)
+    });
+    functions.collect()
 }
 
 fn function(

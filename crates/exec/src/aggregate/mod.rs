@@ -26,6 +26,7 @@ mod percentile;
 mod pivot;
 mod run;
 mod scala_set;
+mod sketch;
 mod spill;
 mod table;
 #[cfg(test)]
@@ -75,6 +76,8 @@ struct Plan {
     ordered: bool,
     /// With how many groups Spark sets their buffers aside and adds them to those of all later rows.
     sets_aside: Option<usize>,
+    /// Whether rows of a group have to be added up at once, for what comes of parts is something else.
+    in_one_piece: bool,
     /// Whether another aggregation adds up what comes out, so that a group may come out several times, and nothing
     /// depends on which rows were added up before.
     may_repeat: bool,
@@ -196,6 +199,9 @@ pub(super) fn aggregate(
         buffer_schema,
         output,
         ordered,
+        in_one_piece: aggregates
+            .iter()
+            .any(|aggregate| aggregate.function.kind.depends_on_parts()),
         sets_aside: match strategy {
             AggregateStrategy::ObjectHash { sorts_from } if !grouping.is_empty() => {
                 Some(usize::try_from(*sorts_from).unwrap_or_default().max(1))

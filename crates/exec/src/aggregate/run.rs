@@ -250,7 +250,7 @@ impl Run {
 
     fn spill(&mut self, error: DataFusionError) -> Result<()> {
         // Without keys there is nothing that could be given back.
-        if self.plan.keys.is_empty() || self.plan.ordered {
+        if self.plan.keys.is_empty() || self.plan.ordered || self.plan.in_one_piece {
             return Err(error);
         }
         self.write_table()

@@ -322,6 +322,9 @@ impl Lowering<'_> {
             | F::TimestampDiff => {
                 super::spans::lower(function, mode, &types(args)?, &to, zone, self.all(args)?)
             }
+            F::HllSketchEstimate | F::HllUnion => {
+                super::sketches::lower(function, &types(args)?, self.all(args)?)
+            }
             F::BloomFilterMightContain => {
                 super::bloom::might_contain(&types(args)?, &self.all(args)?)
             }

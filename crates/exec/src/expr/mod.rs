@@ -35,6 +35,7 @@ mod parse_time;
 mod reals;
 mod regex;
 mod search;
+pub(crate) mod sketches;
 mod spans;
 mod strings;
 mod to_number;

@@ -55,6 +55,13 @@ enum Mode {
     Registers(Registers),
 }
 
+impl Default for HllSketch {
+    /// A sketch of nothing, of the usual size.
+    fn default() -> Self {
+        Self::empty(DEFAULT_LG_K)
+    }
+}
+
 impl HllSketch {
     /// A sketch of nothing. `None` if there are none of that size.
     #[must_use]

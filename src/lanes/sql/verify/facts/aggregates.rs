@@ -175,6 +175,9 @@ impl Facts {
             | AggregateKind::MinBy
             | AggregateKind::PivotFirst
             | AggregateKind::ListAgg { .. }
+            | AggregateKind::HllSketch { .. }
+            | AggregateKind::HllUnion { .. }
+            | AggregateKind::CountMinSketch
                 if inputs != Determined::Exact =>
             {
                 Determined::Free
@@ -193,6 +196,9 @@ impl Facts {
             | AggregateKind::MinBy
             | AggregateKind::PivotFirst
             | AggregateKind::ListAgg { .. }
+            | AggregateKind::HllSketch { .. }
+            | AggregateKind::HllUnion { .. }
+            | AggregateKind::CountMinSketch
             | AggregateKind::BloomFilter { .. } => inputs,
             // Of two zeros, or of several kinds of NaN, either may be the least.
             AggregateKind::Min | AggregateKind::Max if has_equals(&function.data_type) => {
