@@ -42,6 +42,7 @@ ANYHOW = {
     # So many registers that there are only coupons, of which the number counts.
     "sketches": [f"hll_sketch_estimate(hll_sketch_agg({of}, 17))" for of in ("it", "lo", "st", "bi", "id", "CAST(NULL AS int)")] + ["hll_sketch_estimate(hll_sketch_agg(id, 21) FILTER (WHERE id % 3 = 0))"],
     "counts of values": [f"count_min_sketch({of}, 0.1D, 0.9D, {seed})" for of, seed in zip(INTEGERS + ["st", "bi"], (1, -7, 42, 0, 11, 2147483647))] + ["count_min_sketch(id, 0.5D, 0.5D, 1)", "count_min_sketch(st, 0.01D, 0.99D, 3) FILTER (WHERE id % 2 = 0)", "count_min_sketch(CAST(NULL AS string), 0.9D, 0.875D, 5)"],
+    "intervals tried": [f"{function}({of})" for of in ("ds", "IF(id < 0, ds, NULL)", "(ts - TIMESTAMP'2000-01-01') / 1000") for function in ("try_sum", "try_avg")] + [f"extract(MONTH FROM {function}(ym))" for function in ("try_sum", "try_avg")],
     "counts of pairs": ["regr_count(id, it)", "round(regr_avgx(id, id % 11), 9)", "round(regr_avgy(id % 7, sm), 9)"],
 }
 ORDERED = {
@@ -50,6 +51,9 @@ ORDERED = {
     "about percentiles of zeros": [f"percentile_approx(do, {PLACES})", "percentile_approx(do, array(0.3D, 0.5D))", "percentile_approx(fl, 0.4D, 7)"],
     "lists": ["collect_list(id)", "collect_list(st)", "first(id)", "last(id)", "max_by(id, sm)", "sum(id / 7D)", "avg(do)"],
     "bytes of sketches": [f"hll_sketch_agg({of}, {size})" for of, size in (("id", 4), ("id", 8), ("it", 10), ("lo", 12), ("st", 5), ("st", 12), ("bi", 9), ("lo % 50", 21), ("CAST(NULL AS binary)", 7))] + ["hll_sketch_agg(id)", "hll_sketch_agg(st) FILTER (WHERE id % 3 = 1)", "hll_sketch_estimate(hll_sketch_agg(id, 4))", "hll_sketch_estimate(hll_sketch_agg(it, 11))"],
+    "modes": [f"mode({of})" for of in IN_SETS + ["ds"]] + ["extract(MONTH FROM mode(ym))"],
+    "modes of many": ["mode(id)", "mode(id * 3000000007 - 7)", "mode(concat('k', id))", "mode(id * 977 % 401)", "mode(IF(id % 5 = 0, NULL, id % 90))", "mode(st) FILTER (WHERE id % 2 = 1)", "mode(CAST(NULL AS int))"],
+    "histograms": [f"histogram_numeric({of}, {bins})" for of in NUMBERS + ["da", "nt", "ds"] for bins in (2, 5)] + ["histogram_numeric(id * 7919 % 1009, 7)", "histogram_numeric(id / 7D, 40)", "histogram_numeric(id % 10, 20)", "histogram_numeric(CAST(NULL AS double), 3)"],
     "moments": ["skewness(id)", "kurtosis(id)", "skewness(sm)", "kurtosis(it)", "stddev(id)", "skewness(IF(id < 0, 1, NULL))", "kurtosis(7)", "skewness(id % 2)"],
     "pairs": [f"{function}(id % 13, id % 7 / 3D)" for function in ("corr", "covar_pop", "covar_samp", "regr_r2", "regr_sxx", "regr_sxy", "regr_syy")],
     "pairs with nulls": [f"{function}(IF(id % 5 = 1, NULL, id * id), IF(id % 3 = 1, NULL, id))" for function in ("corr", "covar_pop", "covar_samp", "regr_r2", "regr_sxx", "regr_sxy", "regr_syy")],
@@ -59,6 +63,7 @@ LINES = [f"{function}(id * 2 - id % 3, id % 17)" for function in ("regr_slope", 
 
 # Of Spark 4: texts in orders that are asked for, of which the last depend on the order of rows.
 TEXTS = [f"listagg(st, ', ') WITHIN GROUP (ORDER BY {by})" for by in ("st", "st DESC", "id", "id DESC")] + ["string_agg(CAST(id AS string), '') WITHIN GROUP (ORDER BY id) FILTER (WHERE id % 3 = 0)", "listagg(CAST(NULL AS string), ';')", "listagg(st, NULL) WITHIN GROUP (ORDER BY st)"]
+MODES = [f"mode() WITHIN GROUP (ORDER BY {of}{way})" for of in IN_SETS + ["ds", "de", "wi"] for way in ("", " DESC")] + ["mode(id, true)", "mode(id % 90, true) FILTER (WHERE id % 3 = 0)", "extract(MONTH FROM mode(ym, true))"]
 TEXTS_AS_THEY_COME = ["listagg(st)", "listagg(it, '-')", "listagg(st, ',') WITHIN GROUP (ORDER BY it)", "listagg(st, ',') WITHIN GROUP (ORDER BY da DESC NULLS FIRST)", "listagg(CAST(id AS string), '|') WITHIN GROUP (ORDER BY wi)"]
 
 # Over windows.
@@ -102,7 +107,7 @@ def main(result):
 
     one, several, none = (table(spark, 3000, 1), table(spark, 3000, 4), table(spark, 0, 2))
     ordered = {**ORDERED, **({"lines": LINES, "texts": TEXTS_AS_THEY_COME} if newer else {})}
-    anyhow = {**ANYHOW, **({"texts in order": TEXTS, "different texts": ["listagg(DISTINCT st, ';') WITHIN GROUP (ORDER BY st)"]} if newer else {})}
+    anyhow = {**ANYHOW, **({"texts in order": TEXTS, "modes in order": MODES, "different texts": ["listagg(DISTINCT st, ';') WITHIN GROUP (ORDER BY st)"]} if newer else {})}
     for keys, key in KEYS.items():
         for name, columns in {**anyhow, **ordered}.items():
             ask(f"{name} of {keys} in one partition", one, key, columns)

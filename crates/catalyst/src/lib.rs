@@ -57,7 +57,7 @@ mod write;
 
 pub use aggregate::{
     AggregateExpression, AggregateFunction, AggregateKind, AggregateMode, Between, BitOperation,
-    Comoment, ListOrder, Moment,
+    Comoment, ListOrder, Moment, Ties,
 };
 pub use aggregate_python::{AggregatePython, AggregateUdf, GroupFunction};
 pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};

@@ -154,6 +154,16 @@ pub enum AggregateKind {
         /// How exact: one of so many is the error of a rank.
         accuracy: i32,
     },
+    /// `HistogramNumeric`: centers and heights of bins, as an array of structs. Buffer: the bins.
+    Histogram {
+        /// At most so many.
+        bins: i32,
+    },
+    /// The value that comes most often. Buffer: values and how often they come, in the order of Spark's hash table.
+    Mode {
+        /// Which of several that come as often.
+        ties: Ties,
+    },
     /// The last values, second argument, of rows whose first argument is one of
     /// [some](AggregateFunction::constants), as an array. Buffer: its elements.
     PivotFirst,
@@ -276,6 +286,17 @@ pub enum ListOrder {
     },
 }
 
+/// Which of several values that come as often [`AggregateKind::Mode`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ties {
+    /// The first in the order of Spark's `OpenHashMap`.
+    First,
+    /// The least.
+    Least,
+    /// The greatest.
+    Greatest,
+}
+
 /// What a percentile is between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Between {
@@ -303,6 +324,8 @@ impl AggregateKind {
                 | Self::HllSketch { .. }
                 | Self::HllUnion { .. }
                 | Self::CountMinSketch
+                | Self::Histogram { .. }
+                | Self::Mode { .. }
                 | Self::BloomFilter { .. }
         )
     }
@@ -329,6 +352,8 @@ impl AggregateKind {
                 | Self::ListAgg { .. }
                 | Self::HllSketch { .. }
                 | Self::HllUnion { .. }
+                | Self::Histogram { .. }
+                | Self::Mode { ties: Ties::First }
         )
     }
 }
@@ -416,6 +441,8 @@ impl fmt::Display for AggregateExpression {
             AggregateKind::ListAgg { order } => {
                 write!(f, "ListAgg[{order:?} {:?}]", function.constants)?;
             }
+            AggregateKind::Histogram { bins } => write!(f, "Histogram[{bins}]")?,
+            AggregateKind::Mode { ties } => write!(f, "Mode[{ties:?}]")?,
             AggregateKind::PivotFirst => write!(f, "PivotFirst{:?}", function.constants)?,
             AggregateKind::HllSketch { lg_k } => write!(f, "HllSketch[{lg_k}]")?,
             AggregateKind::HllUnion { any_size } => write!(f, "HllUnion[{any_size}]")?,

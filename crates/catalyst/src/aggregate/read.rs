@@ -2,14 +2,16 @@
 
 use javaser::ScalaVersion;
 
-use super::{AggregateFunction, AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment};
+use super::{
+    AggregateFunction, AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment, Ties,
+};
 use crate::error::{Result, Unsupported};
 use crate::expr::{
     EvalMode, Expr, ExprKind, eval_context, eval_mode, read_attributes, read_sort_orders,
 };
 use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
-use crate::types::{DataType, Decimal};
+use crate::types::{DataType, Decimal, StructField};
 
 mod sketches;
 
@@ -60,6 +62,8 @@ impl AggregateFunction {
                 constants = vec![fields.delimiter()?];
                 fields.list_agg()?
             }
+            "HistogramNumeric" => fields.histogram()?,
+            "Mode" => fields.mode()?,
             "PivotFirst" => {
                 constants = fields.pivots()?;
                 fields.pivot_first()?
@@ -429,6 +433,51 @@ impl Fields<'_, '_> {
             vec![child, self.arg("frequencyExpression")?],
             data_type,
         ))
+    }
+
+    fn histogram(self) -> Result<Parts> {
+        self.only_placed(&["child", "nBins", "nb", "propagateInputType"])?;
+        let child = self.arg("child")?;
+        let bins = match self.arg("nBins")?.kind {
+            ExprKind::Literal(Literal::Integer(bins)) if bins >= 2 => bins,
+            _ => return Err(Unsupported::of_use("a histogram without a number of bins")),
+        };
+        // Lazy, of a setting; whoever was not asked for its type has none that anybody sees.
+        let centers = match self.object.flag("propagateInputType") {
+            true => child.data_type.clone(),
+            false => DataType::Double,
+        };
+        let fields =
+            [("x", centers), ("y", DataType::Double)].map(|(name, data_type)| StructField {
+                name: name.to_owned(),
+                data_type,
+                nullable: true,
+                field_id: None,
+                exists_default: None,
+            });
+        let data_type = DataType::Array {
+            element: Box::new(DataType::Struct(fields.to_vec())),
+            contains_null: true,
+        };
+        Ok((AggregateKind::Histogram { bins }, vec![child], data_type))
+    }
+
+    fn mode(self) -> Result<Parts> {
+        self.only_placed(&["child", "reverseOpt", "collationId"])?;
+        let reverse = match self.object.get("reverseOpt") {
+            // Before Spark 4.0.
+            None => None,
+            Some(_) => self.object.option("reverseOpt")?,
+        };
+        let ties = match reverse.map(|reverse| self.reader.graph.bool(reverse)) {
+            None => Ties::First,
+            Some(Some(true)) => Ties::Least,
+            Some(Some(false)) => Ties::Greatest,
+            Some(None) => return Err(self.object.missing("reverseOpt")),
+        };
+        let child = self.arg("child")?;
+        let data_type = child.data_type.clone();
+        Ok((AggregateKind::Mode { ties }, vec![child], data_type))
     }
 
     /// The values of which a pivot makes elements. Others than these types are looked up in other ways.

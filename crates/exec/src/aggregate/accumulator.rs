@@ -14,10 +14,12 @@ use super::decimal::{AverageDecimal, SumDecimal};
 use super::digest::{ApproxPercentiles, is_summarized};
 use super::extremum_by::ExtremumBy;
 use super::first::FirstLast;
+use super::histogram::{self, Histograms};
 use super::hll::{self, ApproxCountDistinct};
 use super::interval::Intervals;
 use super::list_agg::ListAgg;
 use super::minmax::min_max;
+use super::mode::{self, Modes};
 use super::moment::Moments;
 use super::nested::MinMaxNested;
 use super::number::{AverageDouble, Count, SumDouble, SumLong};
@@ -178,17 +180,15 @@ impl Factory {
             (AggregateKind::Average { .. }, DataType::Decimal(decimal)) => {
                 vec![wider(decimal), DataType::Long]
             }
-            // What overflows is an error, but for `try_sum` and `try_avg`.
             (
-                AggregateKind::Sum {
-                    mode: EvalMode::Legacy | EvalMode::Ansi,
-                },
+                AggregateKind::Sum { mode },
                 DataType::YearMonthInterval | DataType::DayTimeInterval,
-            ) => vec![self.input.clone()],
+            ) => match mode {
+                EvalMode::Try => vec![self.input.clone(), DataType::Boolean],
+                EvalMode::Legacy | EvalMode::Ansi => vec![self.input.clone()],
+            },
             (
-                AggregateKind::Average {
-                    mode: EvalMode::Legacy | EvalMode::Ansi,
-                },
+                AggregateKind::Average { .. },
                 DataType::YearMonthInterval | DataType::DayTimeInterval,
             ) => vec![self.input.clone(), DataType::Long],
             (
@@ -269,6 +269,12 @@ impl Factory {
                 vec![DataType::Binary]
             }
             (AggregateKind::ApproxPercentile { .. }, input) if is_summarized(input) => {
+                vec![DataType::Binary]
+            }
+            (AggregateKind::Histogram { .. }, input) if histogram::is_summarized(input) => {
+                vec![DataType::Binary]
+            }
+            (AggregateKind::Mode { ties }, input) if mode::is_counted(input, ties) => {
                 vec![DataType::Binary]
             }
             (AggregateKind::ListAgg { order }, DataType::String)
@@ -398,6 +404,10 @@ impl Factory {
                 let as_array = self.gives_arrays();
                 Box::new(ApproxPercentiles::new(input, accuracy, places, as_array)?)
             }
+            (AggregateKind::Histogram { bins }, _) => {
+                Box::new(Histograms::new(bins, &self.result)?)
+            }
+            (AggregateKind::Mode { ties }, input) => Box::new(Modes::new(input, ties)?),
             (AggregateKind::MaxBy, input) => Box::new(ExtremumBy::new(input, &self.second, false)?),
             (AggregateKind::MinBy, input) => Box::new(ExtremumBy::new(input, &self.second, true)?),
             (AggregateKind::ListAgg { order }, _) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BinaryViewArray, Int64Array};
 use catalyst::{
     AggregateFunction, AggregateKind, Attribute, Between, DataType, Decimal, Expr, ExprId,
-    ExprKind, Literal,
+    ExprKind, Literal, StructField, Ties,
 };
 use javaser::ScalaVersion;
 
@@ -106,6 +106,24 @@ fn typed() -> Vec<AggregateFunction> {
             };
             all.push(function(kind, &of, &[0.5], DataType::Double));
             all.push(function(kind, &of, &[0.0, 0.25, 1.0], doubles()));
+        }
+        let bin = |of: &DataType| {
+            DataType::Struct(
+                [of, &DataType::Double]
+                    .map(|of| StructField {
+                        name: String::new(),
+                        data_type: of.clone(),
+                        nullable: true,
+                        field_id: None,
+                        exists_default: None,
+                    })
+                    .to_vec(),
+            )
+        };
+        let kind = AggregateKind::Histogram { bins: 5 };
+        all.push(function(kind, &of, &[], list(&bin(&of))));
+        for ties in [Ties::First, Ties::Greatest] {
+            all.push(function(AggregateKind::Mode { ties }, &of, &[], of.clone()));
         }
         let kind = AggregateKind::ApproxPercentile { accuracy: 100 };
         all.push(function(kind, &of, &[0.5], of.clone()));

@@ -12,12 +12,15 @@ mod decimal;
 mod digest;
 mod extremum_by;
 mod first;
+mod frequencies;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
+mod histogram;
 mod hll;
 mod interval;
 mod list_agg;
 mod minmax;
+mod mode;
 mod moment;
 mod nested;
 mod number;

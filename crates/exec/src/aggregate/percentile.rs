@@ -1,28 +1,26 @@
-//! `percentile`, `median`, `percentile_cont` and `percentile_disc`: how often each value comes. Buffer: rows of values
-//! and counts, each with its size before it.
+//! `percentile`, `median`, `percentile_cont` and `percentile_disc`: how often each value comes. Buffer:
+//! [values and counts](super::frequencies).
 
 use std::collections::HashMap;
+use std::iter::repeat_n;
 use std::mem::take;
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanArray, Decimal128Array, Float64Array,
-    Int64Array, ListArray, RecordBatch,
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, ListArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType as ArrowType, Decimal128Type, Float32Type, Float64Type, Int64Type,
 };
-use bytes::Bytes;
 use datafusion_common::Result;
 
 use super::accumulator::{Accumulator, column};
+use super::frequencies;
 use catalyst::{Between, DataType};
 use rows::error::bail_out;
-use rows::types::{ToArrow as _, list_field, schema_of_types};
-use rows::{RowDecoder, RowEncoder, RowSpan};
+use rows::types::{ToArrow as _, list_field};
 
 /// What is asked of the values.
 #[derive(Debug, Clone)]
@@ -181,31 +179,10 @@ impl Accumulator for Percentiles {
 
     fn merge(&mut self, buffers: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
         self.total = total;
-        let buffers = column(buffers, 0)?.as_binary_view_opt();
-        let buffers = buffers.ok_or_else(|| bail_out("a buffer of another type"))?;
-        let (mut block, mut spans, mut own) = (Vec::new(), Vec::new(), Vec::new());
-        for (buffer, group) in buffers.iter().zip(groups) {
-            let buffer = buffer.ok_or_else(|| bail_out("a buffer that is null"))?;
-            for row in rows_of(buffer)? {
-                let row = buffer.get(row).unwrap_or_default();
-                let of = |len: usize| u32::try_from(len).map_err(|_| bail_out("large buffers"));
-                spans.push(RowSpan {
-                    offset: of(block.len())?,
-                    size: of(row.len())?,
-                });
-                block.extend_from_slice(row);
-                own.push(*group);
-            }
-        }
-        let decoder = RowDecoder::new([&self.of, &DataType::Long]);
-        let decoder = decoder.map_err(|reason| bail_out(reason.to_string()))?;
-        let batch = decoder.decode(&[(Bytes::from(block), spans)])?;
-        let values = column(batch.columns(), 0)?;
-        let counts = column(batch.columns(), 1)?.as_primitive::<Int64Type>();
-        if values.null_count() + counts.null_count() > 0 {
-            return Err(bail_out("a buffer with nulls"));
-        }
-        let pairs = keys_of(values)?.into_iter().zip(counts.values());
+        let read = frequencies::read(buffers, &self.of)?;
+        let own = groups.iter().zip(&read.lengths);
+        let own = own.flat_map(|(group, length)| repeat_n(*group, *length));
+        let pairs = keys_of(&read.values)?.into_iter().zip(read.counts.values());
         for ((key, count), group) in pairs.zip(own) {
             self.add(group, key, *count)?;
         }
@@ -216,31 +193,11 @@ impl Accumulator for Percentiles {
         let all = self.sorted();
         let keys: Vec<i128> = all.iter().map(|((_, key), _)| *key).collect();
         let counts: Vec<i64> = all.iter().map(|(_, count)| *count).collect();
-        let unsupported = |reason: catalyst::Unsupported| bail_out(reason.to_string());
-        let types = [&self.of, &DataType::Long];
-        let columns: Vec<ArrayRef> = vec![
-            column_of(&keys, &self.arrow)?,
-            Arc::new(Int64Array::from(counts)),
-        ];
-        let schema = schema_of_types(types).map_err(unsupported)?;
-        let batch = RecordBatch::try_new(schema, columns)?;
-        let mut encoder = RowEncoder::new(types).map_err(unsupported)?;
-        let encoded = encoder.encode(&batch)?;
-        let mut rows = encoded.rows();
-        let mut builder = BinaryViewBuilder::with_capacity(self.total);
-        let mut bytes = Vec::new();
-        for values in by_group(&all, self.total) {
-            bytes.clear();
-            for row in rows.by_ref().take(values.len()) {
-                let size = i32::try_from(row.len()).map_err(|_| bail_out("large buffers"))?;
-                bytes.extend_from_slice(&size.to_be_bytes());
-                bytes.extend_from_slice(row);
-            }
-            bytes.extend_from_slice(&(-1_i32).to_be_bytes());
-            builder.append_value(&bytes);
-        }
+        let values = column_of(&keys, &self.arrow)?;
+        let lengths: Vec<_> = by_group(&all, self.total).map(<[_]>::len).collect();
+        let buffers = frequencies::write(values, counts, lengths.into_iter(), &self.of)?;
         self.total = 0;
-        Ok(vec![Arc::new(builder.finish())])
+        Ok(vec![buffers])
     }
 
     fn evaluate(&mut self) -> Result<ArrayRef> {
@@ -300,26 +257,6 @@ fn by_group(
         rest = after;
         own
     })
-}
-
-/// Where the rows are in a buffer.
-fn rows_of(buffer: &[u8]) -> Result<Vec<Range<usize>>> {
-    let broken = || bail_out("a buffer that is cut off");
-    let mut rows = Vec::new();
-    let mut at = 0_usize;
-    loop {
-        let size = buffer.get(at..).and_then(|rest| rest.first_chunk());
-        let size = i32::from_be_bytes(*size.ok_or_else(broken)?);
-        let Ok(size) = usize::try_from(size) else {
-            return Ok(rows);
-        };
-        let row = at + 4..(at + 4).checked_add(size).ok_or_else(broken)?;
-        if row.end > buffer.len() {
-            return Err(broken());
-        }
-        at = row.end;
-        rows.push(row);
-    }
 }
 
 /// The bits of a double in its order: there is one NaN, which is the greatest, and minus zero is just below zero.
@@ -465,18 +402,5 @@ mod tests {
         let asked = asked(&[0.0, 1.0], Between::Line, false);
         let result = of(&of_type, Arc::new(decimals), asked).unwrap();
         assert_eq!(result, [0.001, 12_345_678_901_234_567_890.123]);
-    }
-
-    #[test]
-    fn buffers_that_are_cut_off_are_refused() {
-        assert!(rows_of(&[255; 4]).unwrap().is_empty());
-        for broken in [
-            &[][..],
-            &[0, 0, 0, 9, 1],
-            &[0, 0, 0, 0],
-            &[127, 255, 255, 255],
-        ] {
-            rows_of(broken).unwrap_err();
-        }
     }
 }

@@ -15,7 +15,7 @@ use catalyst::Inputs;
 use catalyst::MapUdf;
 use catalyst::PythonForm;
 use catalyst::TableForm;
-use catalyst::{AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment};
+use catalyst::{AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment, Ties};
 use catalyst::{AggregateStrategy, Operator, OperatorKind};
 use catalyst::{BuildSide, JoinType};
 use catalyst::{Draw, EvalMode, Expr, ExprKind};
@@ -311,6 +311,8 @@ fn function_name(kind: AggregateKind) -> &'static str {
         AggregateKind::MinBy => "MinBy",
         AggregateKind::PivotFirst => "PivotFirst",
         AggregateKind::ListAgg { .. } => "ListAgg",
+        AggregateKind::Histogram { .. } => "HistogramNumeric",
+        AggregateKind::Mode { .. } => "Mode",
     }
 }
 
@@ -365,6 +367,8 @@ fn functions() -> Vec<AggregateKind> {
         AggregateKind::ListAgg {
             order: ListOrder::None,
         },
+        AggregateKind::Histogram { bins: 5 },
+        AggregateKind::Mode { ties: Ties::First },
         moment(Moment::StddevSamp),
         moment(Moment::StddevPop),
         moment(Moment::VarianceSamp),

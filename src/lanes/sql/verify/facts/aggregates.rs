@@ -157,7 +157,9 @@ impl Facts {
         match function.kind {
             kind if kind.depends_on_order() && !self.ordered => Determined::Free,
             // Values and how often they come are in no order in buffers.
-            AggregateKind::Percentile { .. } if aggregate.mode != AggregateMode::Complete => {
+            AggregateKind::Percentile { .. } | AggregateKind::Mode { .. }
+                if aggregate.mode != AggregateMode::Complete =>
+            {
                 Determined::Free
             }
             // What is left of large numbers that are taken off each other.
@@ -178,6 +180,8 @@ impl Facts {
             | AggregateKind::HllSketch { .. }
             | AggregateKind::HllUnion { .. }
             | AggregateKind::CountMinSketch
+            | AggregateKind::Histogram { .. }
+            | AggregateKind::Mode { .. }
                 if inputs != Determined::Exact =>
             {
                 Determined::Free
@@ -199,6 +203,8 @@ impl Facts {
             | AggregateKind::HllSketch { .. }
             | AggregateKind::HllUnion { .. }
             | AggregateKind::CountMinSketch
+            | AggregateKind::Histogram { .. }
+            | AggregateKind::Mode { .. }
             | AggregateKind::BloomFilter { .. } => inputs,
             // Of two zeros, or of several kinds of NaN, either may be the least.
             AggregateKind::Min | AggregateKind::Max if has_equals(&function.data_type) => {
