@@ -1,6 +1,7 @@
 //! Catalyst expressions.
 
 mod arithmetic;
+mod attempt;
 mod call;
 mod display;
 mod draw;

@@ -6,8 +6,8 @@ use javatime::TimeZone;
 use super::call::{call, function};
 use super::function::spec;
 use super::{
-    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, draw, json, lambda, nested,
-    text,
+    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, attempt, draw, json, lambda,
+    nested, text,
 };
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
@@ -70,6 +70,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "NamedLambdaVariable" => lambda::variable(reader, object).map(Expr::attribute),
         "Murmur3Hash" | "XxHash64" => hash(reader, object),
         "objects.StaticInvoke" => text::static_invoke(reader, object),
+        "TryEval" => attempt::caught(reader, object),
         "Empty2Null" => crate::write::empty_to_null(reader, object),
         "CheckOverflowInTableInsert" => checked_cast(reader, object),
         name => match spec(name) {

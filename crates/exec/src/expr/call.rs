@@ -93,6 +93,9 @@ impl Lowering<'_> {
             F::Sqrt if arg(0)?.data_type == catalyst::DataType::Double => {
                 Ok(arithmetic::sqrt(self.all(args)?))
             }
+            F::Add | F::Subtract | F::UnaryMinus | F::Abs if is_interval(&to) => {
+                super::intervals::lower(function, mode, &types(args)?, &to, self.all(args)?)
+            }
             F::Add
             | F::Subtract
             | F::Multiply
@@ -202,7 +205,7 @@ impl Lowering<'_> {
             | F::TruncTimestamp
             | F::TimeAdd
             | F::TimestampAddInterval => {
-                datetime::lower(function, &types(args)?, &to, zone, self.all(args)?)
+                datetime::lower(function, mode, &types(args)?, &to, zone, self.all(args)?)
             }
             F::TimestampAddYMInterval
             | F::SubtractTimestamps
@@ -273,7 +276,7 @@ impl Lowering<'_> {
             | F::ExtractANSIIntervalHours
             | F::ExtractANSIIntervalMinutes
             | F::ExtractANSIIntervalSeconds => {
-                super::intervals::lower(function, &types(args)?, &to, self.all(args)?)
+                super::intervals::lower(function, mode, &types(args)?, &to, self.all(args)?)
             }
             F::SubstringIndex
             | F::FindInSet
@@ -463,6 +466,10 @@ where
             T::Native::try_from(kept.checked_mul(decimal::pow10(drop))?).ok()
         })
     })
+}
+
+fn is_interval(of: &ArrowType) -> bool {
+    matches!(of, ArrowType::Interval(_) | ArrowType::Duration(_))
 }
 
 fn types(args: &[Expr]) -> Result<Vec<ArrowType>, Unsupported> {

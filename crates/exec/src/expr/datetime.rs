@@ -11,10 +11,10 @@ use datafusion_common::ScalarValue;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Literal;
 
-use super::kernel::{Kernel, Otherwise, binary, nth, single, unary};
+use super::kernel::{Kernel, Otherwise, Outcome, attempt, binary, nth, single, unary};
 use super::zone::zone_of;
-use catalyst::Function;
 use catalyst::Unsupported;
+use catalyst::{EvalMode, Function};
 use javatime::calendar::{Civil, DAY, SECOND, days_in_month, split, week_of_year, weekday};
 use javatime::{TimeZone, Zone};
 
@@ -23,6 +23,22 @@ type Lowered = Result<Arc<dyn PhysicalExpr>, Unsupported>;
 pub(super) type Micros = TimestampMicrosecondType;
 
 pub(super) const OVERFLOW: Otherwise = Otherwise::Fail("a date that overflows");
+
+/// What becomes of what overflows: an error, but where one is caught.
+pub(super) fn overflow(mode: Option<EvalMode>) -> Otherwise {
+    match mode {
+        Some(EvalMode::Try) => Otherwise::Null,
+        _ => OVERFLOW,
+    }
+}
+
+/// A name that tells functions whose errors are caught from others.
+pub(super) fn named(op: Function, mode: Option<EvalMode>, id: &str) -> String {
+    match mode {
+        Some(EvalMode::Try) => format!("{}[{id} try]", op.name()),
+        _ => format!("{}[{id}]", op.name()),
+    }
+}
 
 /// A field of a date.
 fn field(op: Function) -> Option<fn(i32) -> i32> {
@@ -47,6 +63,7 @@ fn field(op: Function) -> Option<fn(i32) -> i32> {
 /// Which functions dates and timestamps have here.
 pub(super) fn lower(
     op: Function,
+    mode: Option<EvalMode>,
     types: &[ArrowType],
     to: &ArrowType,
     zone: Option<&TimeZone>,
@@ -99,9 +116,9 @@ pub(super) fn lower(
                 })
             }))
         }
-        (F::AddMonths, [A::Date32, A::Int32]) => Ok(add_months::<Int32Type>(op, args)),
+        (F::AddMonths, [A::Date32, A::Int32]) => Ok(add_months::<Int32Type>(op, None, args)),
         (F::DateAddYMInterval, [A::Date32, A::Interval(_)]) => {
-            Ok(add_months::<IntervalYearMonthType>(op, args))
+            Ok(add_months::<IntervalYearMonthType>(op, mode, args))
         }
         (F::LastDay, [A::Date32]) => Ok(Kernel::strict(op.name(), args, A::Date32, |args, _| {
             unary::<Date32Type, Date32Type>(single(args)?, OVERFLOW, &A::Date32, |days| {
@@ -122,22 +139,36 @@ pub(super) fn lower(
             ],
         ) => {
             let zone = zone(of)?;
-            let of = to.clone();
+            let (of, otherwise) = (to.clone(), overflow(mode));
             Ok(Kernel::strict(
-                format!("{}[{id}]", op.name()),
+                named(op, mode, id),
                 args,
                 to.clone(),
-                move |args, _| {
-                    binary::<Micros, DurationMicrosecondType, Micros>(
+                move |args, rows| {
+                    attempt::<Micros, DurationMicrosecondType, Micros>(
                         args,
-                        OVERFLOW,
+                        rows,
+                        otherwise,
                         &of,
-                        |a, b| add_duration(&zone, a, b),
+                        |a, b| match add_duration(&zone, a, b) {
+                            Some(later) => Outcome::Value(later),
+                            None => beyond(i128::from(a) + i128::from(b)),
+                        },
                     )
                 },
             ))
         }
         _ => Err(refuse()),
+    }
+}
+
+/// What a time comes to that could not be computed and is about there, which is to say within two days.
+pub(super) fn beyond<T>(micros: i128) -> Outcome<T> {
+    let offsets = 2 * i128::from(DAY);
+    let all = i128::from(i64::MIN) - offsets..=i128::from(i64::MAX) + offsets;
+    match all.contains(&micros) {
+        true => Outcome::Unknown,
+        false => Outcome::Fails,
     }
 }
 
@@ -173,10 +204,12 @@ fn add_days<T: ArrowPrimitiveType<Native: Into<i32>>>(
 
 fn add_months<T: ArrowPrimitiveType<Native = i32>>(
     op: Function,
+    mode: Option<EvalMode>,
     args: Args,
 ) -> Arc<dyn PhysicalExpr> {
-    Kernel::strict(op.name(), args, ArrowType::Date32, |args, _| {
-        binary::<Date32Type, T, Date32Type>(args, OVERFLOW, &ArrowType::Date32, |days, months| {
+    let (name, otherwise) = (named(op, mode, "-"), overflow(mode));
+    Kernel::strict(name, args, ArrowType::Date32, move |args, _| {
+        binary::<Date32Type, T, Date32Type>(args, otherwise, &ArrowType::Date32, |days, months| {
             Civil::of_days(days).plus_months(months)?.days()
         })
     })

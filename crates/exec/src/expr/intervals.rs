@@ -1,4 +1,5 @@
-//! Intervals of months and of microseconds: made, multiplied, divided, taken apart. What overflows is bailed out of.
+//! Intervals of months and of microseconds: made, added, multiplied, divided, taken apart. What overflows is bailed out
+//! of, or null where errors are caught.
 
 use std::sync::Arc;
 
@@ -10,11 +11,13 @@ use arrow::datatypes::{
 use datafusion_common::Result as RunResult;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::datetime::OVERFLOW;
+use super::datetime::{OVERFLOW, named, overflow};
 use super::decimal::pow10;
-use super::kernel::{Arg, Kernel, binary, nth, single, unary, union_nulls};
+use super::kernel::{
+    Arg, Kernel, Otherwise, Outcome, attempt, binary, nth, single, unary, union_nulls,
+};
 use super::refused;
-use catalyst::{Function, Unsupported};
+use catalyst::{EvalMode, Function, Unsupported};
 use javatime::calendar::{DAY, SECOND};
 use rows::error::bail_out;
 
@@ -25,9 +28,17 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 
 /// Lowers a function of this module.
-pub(super) fn lower(op: Function, types: &[ArrowType], to: &ArrowType, args: Args) -> Lowered {
+pub(super) fn lower(
+    op: Function,
+    mode: Option<EvalMode>,
+    types: &[ArrowType],
+    to: &ArrowType,
+    args: Args,
+) -> Lowered {
     use ArrowType as A;
     use Function as F;
+    // They fail in other modes, too.
+    let mode = mode.filter(|mode| *mode == EvalMode::Try);
     Ok(match (op, types) {
         (F::MakeYMInterval, [A::Int32, A::Int32]) => {
             pair::<Int32Type, Int32Type, Months>(op, to, args, |years, months| {
@@ -37,11 +48,21 @@ pub(super) fn lower(op: Function, types: &[ArrowType], to: &ArrowType, args: Arg
         (F::MakeDTInterval, [A::Int32, A::Int32, A::Int32, A::Decimal128(_, 6)]) => {
             day_time(to, args)
         }
+        (F::Add | F::Subtract, [A::Interval(_), A::Interval(_)]) => {
+            sum::<Months>(op, mode, to, args)
+        }
+        (F::Add | F::Subtract, [A::Duration(_), A::Duration(_)]) => {
+            sum::<Micros>(op, mode, to, args)
+        }
+        (F::UnaryMinus, [A::Interval(_)]) => one::<Months, Months>(op, to, args, i32::checked_neg),
+        (F::UnaryMinus, [A::Duration(_)]) => one::<Micros, Micros>(op, to, args, i64::checked_neg),
+        (F::Abs, [A::Interval(_)]) => one::<Months, Months>(op, to, args, i32::checked_abs),
+        (F::Abs, [A::Duration(_)]) => one::<Micros, Micros>(op, to, args, i64::checked_abs),
         (F::MultiplyYMInterval | F::DivideYMInterval, [A::Interval(_), of]) => {
-            scaled::<Months>(op, of, to, args).ok_or_else(|| refused(op, types))?
+            scaled::<Months>(op, mode, of, to, args).ok_or_else(|| refused(op, types))?
         }
         (F::MultiplyDTInterval | F::DivideDTInterval, [A::Duration(_), of]) => {
-            scaled::<Micros>(op, of, to, args).ok_or_else(|| refused(op, types))?
+            scaled::<Micros>(op, mode, of, to, args).ok_or_else(|| refused(op, types))?
         }
         (F::ExtractANSIIntervalYears, [A::Interval(_)]) => {
             one::<Months, Int32Type>(op, to, args, |months| Some(months / 12))
@@ -153,46 +174,64 @@ impl Interval for Micros {
     }
 }
 
+/// The sum or the difference of two intervals.
+fn sum<I: Interval>(
+    op: Function,
+    mode: Option<EvalMode>,
+    to: &ArrowType,
+    args: Args,
+) -> Arc<dyn PhysicalExpr> {
+    let (name, of, otherwise) = (named(op, mode, "-"), to.clone(), overflow(mode));
+    let subtracts = op == Function::Subtract;
+    Kernel::strict(name, args, to.clone(), move |args, _| {
+        binary::<I, I, I>(args, otherwise, &of, |left, right| {
+            let (left, right) = (I::wide(left), I::wide(right));
+            I::narrow(if subtracts {
+                left - right
+            } else {
+                left + right
+            })
+        })
+    })
+}
+
 /// An interval times a number or by it.
 fn scaled<I: Interval>(
     op: Function,
+    mode: Option<EvalMode>,
     of: &ArrowType,
     to: &ArrowType,
     args: Args,
 ) -> Option<Arc<dyn PhysicalExpr>> {
     use ArrowType as A;
-    let divides = matches!(op, Function::DivideYMInterval | Function::DivideDTInterval);
-    let name = format!("{}[{of}]", op.name());
-    let (result, of) = (to.clone(), of.clone());
+    let by = By {
+        divides: matches!(op, Function::DivideYMInterval | Function::DivideDTInterval),
+        otherwise: overflow(mode),
+        to: to.clone(),
+    };
+    let name = named(op, mode, &of.to_string());
+    let of = of.clone();
     if !matches!(
         of,
-        A::Int8 | A::Int16 | A::Int32 | A::Int64 | A::Float32 | A::Float64
-    ) && (divides || !matches!(of, A::Decimal128(_, 0..)))
-    {
+        A::Int8 | A::Int16 | A::Int32 | A::Int64 | A::Float32 | A::Float64 | A::Decimal128(_, 0..)
+    ) {
         return None;
     }
-    Some(Kernel::strict(name, args, to.clone(), move |args, _| {
-        let to = &result;
-        match of {
-            A::Int8 => by_whole::<I, Int8Type>(divides, to, args),
-            A::Int16 => by_whole::<I, Int16Type>(divides, to, args),
-            A::Int32 => by_whole::<I, Int32Type>(divides, to, args),
-            A::Int64 => by_whole::<I, Int64Type>(divides, to, args),
-            A::Float32 => by_float::<I, Float32Type>(divides, to, args),
-            A::Float64 => by_float::<I, Float64Type>(divides, to, args),
-            A::Decimal128(_, scale) => {
-                binary::<I, Decimal128Type, I>(args, OVERFLOW, to, |interval, number| {
-                    let product = I::wide(interval).checked_mul(number)?;
-                    // Spark keeps 38 digits.
-                    if product.unsigned_abs() >= pow10(38).unsigned_abs() {
-                        return None;
-                    }
-                    I::narrow(half_up(product, pow10(scale.unsigned_abs().into())))
-                })
-            }
+    Some(Kernel::strict(
+        name,
+        args,
+        to.clone(),
+        move |args, rows| match of {
+            A::Int8 => by.whole::<I, Int8Type>(args),
+            A::Int16 => by.whole::<I, Int16Type>(args),
+            A::Int32 => by.whole::<I, Int32Type>(args),
+            A::Int64 => by.whole::<I, Int64Type>(args),
+            A::Float32 => by.float::<I, Float32Type>(args),
+            A::Float64 => by.float::<I, Float64Type>(args),
+            A::Decimal128(_, scale) => by.decimal::<I>(scale, args, rows),
             _ => Err(bail_out("an argument of another type")),
-        }
-    }))
+        },
+    ))
 }
 
 /// A quotient, half away from zero. The divisor is not 0.
@@ -204,41 +243,75 @@ pub(crate) fn half_up(number: i128, by: i128) -> i128 {
     }
 }
 
-fn by_whole<I: Interval, N: ArrowPrimitiveType<Native: Into<i64>>>(
+/// How intervals are multiplied or divided.
+struct By {
     divides: bool,
-    to: &ArrowType,
-    args: &[Arg],
-) -> RunResult<ArrayRef> {
-    binary::<I, N, I>(args, OVERFLOW, to, |interval, number| {
-        let (interval, number) = (I::wide(interval), i128::from(number.into()));
-        match (divides, number) {
-            (true, 0) => None,
-            (true, _) => I::narrow(half_up(interval, number)),
-            (false, _) => I::narrow(interval.checked_mul(number)?),
-        }
-    })
+    otherwise: Otherwise,
+    to: ArrowType,
 }
 
-fn by_float<I: Interval, N: ArrowPrimitiveType<Native: Into<f64>>>(
-    divides: bool,
-    to: &ArrowType,
-    args: &[Arg],
-) -> RunResult<ArrayRef> {
-    binary::<I, N, I>(args, OVERFLOW, to, |interval, number| {
-        let (interval, number) = (I::wide(interval) as f64, number.into());
-        let exact = match divides {
-            // Spark looks for zeros itself.
-            true if number == 0.0 => return None,
-            true => interval / number,
-            false => interval * number,
-        };
-        // Beyond that the double is an integer that no interval is near.
-        if !exact.is_finite() || exact.abs() >= 9.3e18 {
-            return None;
-        }
-        // Half away from zero, as Guava's `DoubleMath` has it.
-        I::narrow(exact.round() as i128)
-    })
+impl By {
+    fn whole<I: Interval, N: ArrowPrimitiveType<Native: Into<i64>>>(
+        &self,
+        args: &[Arg],
+    ) -> RunResult<ArrayRef> {
+        binary::<I, N, I>(args, self.otherwise, &self.to, |interval, number| {
+            let (interval, number) = (I::wide(interval), i128::from(number.into()));
+            match (self.divides, number) {
+                (true, 0) => None,
+                (true, _) => I::narrow(half_up(interval, number)),
+                (false, _) => I::narrow(interval.checked_mul(number)?),
+            }
+        })
+    }
+
+    fn float<I: Interval, N: ArrowPrimitiveType<Native: Into<f64>>>(
+        &self,
+        args: &[Arg],
+    ) -> RunResult<ArrayRef> {
+        binary::<I, N, I>(args, self.otherwise, &self.to, |interval, number| {
+            let (interval, number) = (I::wide(interval) as f64, number.into());
+            let exact = match self.divides {
+                // Spark looks for zeros itself.
+                true if number == 0.0 => return None,
+                true => interval / number,
+                false => interval * number,
+            };
+            // Beyond that the double is an integer that no interval is near.
+            if !exact.is_finite() || exact.abs() >= 9.3e18 {
+                return None;
+            }
+            // Half away from zero, as Guava's `DoubleMath` has it.
+            I::narrow(exact.round() as i128)
+        })
+    }
+
+    /// By a decimal, of which a quotient has 38 places before it is rounded again. A half that the first of the two
+    /// roundings makes is farther from the exact quotient than any decimal can bring it.
+    fn decimal<I: Interval>(&self, scale: i8, args: &[Arg], rows: usize) -> RunResult<ArrayRef> {
+        let one = pow10(scale.unsigned_abs().into());
+        let fits = |value: i128| value.unsigned_abs() < pow10(38).unsigned_abs();
+        let (otherwise, to) = (self.otherwise, &self.to);
+        attempt::<I, Decimal128Type, I>(args, rows, otherwise, to, |interval, number| {
+            let interval = I::wide(interval);
+            let exact = match (self.divides, number) {
+                (true, 0) => return Outcome::Fails,
+                (true, _) => interval
+                    .checked_mul(one)
+                    .map(|interval| half_up(interval, number)),
+                // Spark keeps 38 digits.
+                (false, _) => interval
+                    .checked_mul(number)
+                    .filter(|product| fits(*product))
+                    .map(|product| half_up(product, one)),
+            };
+            // It might round what is near to the ends otherwise.
+            match exact.filter(|exact| fits(*exact)) {
+                None => Outcome::Unknown,
+                Some(exact) => I::narrow(exact).map_or(Outcome::Fails, Outcome::Value),
+            }
+        })
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,17 @@ pub(super) enum Otherwise {
     Fail(&'static str),
 }
 
+/// What a row comes to whose failure is told from what is only not known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome<T> {
+    /// Its result.
+    Value(T),
+    /// Spark fails, too.
+    Fails,
+    /// Spark may have a result.
+    Unknown,
+}
+
 /// The values of an argument.
 #[derive(Debug, Clone)]
 pub(super) struct Arg {
@@ -345,6 +356,32 @@ pub(super) fn binary<A: ArrowPrimitiveType, B: ArrowPrimitiveType, O: ArrowPrimi
     Ok(Arc::new(
         PrimitiveArray::<O>::try_new(values.into(), nulls)?.with_data_type(to.clone()),
     ))
+}
+
+/// As [`binary`], of what may be unknown: such a row is always bailed out of. Asked for rows without nulls only.
+pub(super) fn attempt<A: ArrowPrimitiveType, B: ArrowPrimitiveType, O: ArrowPrimitiveType>(
+    args: &[Arg],
+    rows: usize,
+    otherwise: Otherwise,
+    to: &ArrowType,
+    f: impl Fn(A::Native, B::Native) -> Outcome<O::Native>,
+) -> Result<ArrayRef> {
+    let (left, right) = pair(args)?;
+    let (a, b) = (left.primitive::<A>()?, right.primitive::<B>()?);
+    let values = (0..rows).map(|row| {
+        let (at, other) = (left.at(row), right.at(row));
+        if a.is_null(at) || b.is_null(other) {
+            return Ok(None);
+        }
+        match (f(a.value(at), b.value(other)), otherwise) {
+            (Outcome::Value(value), _) => Ok(Some(value)),
+            (Outcome::Fails, Otherwise::Null) => Ok(None),
+            (Outcome::Fails, Otherwise::Fail(reason)) => Err(bail_out(reason)),
+            (Outcome::Unknown, _) => Err(bail_out("a result at the end of all times")),
+        }
+    });
+    let values = values.collect::<Result<PrimitiveArray<O>>>()?;
+    Ok(Arc::new(values.with_data_type(to.clone())))
 }
 
 /// The two arguments of a function that has two.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, RecordBatch, StringViewArray,
+    ArrayRef, BooleanArray, Decimal128Array, DurationMicrosecondArray, Float64Array, Int32Array,
+    RecordBatch, StringViewArray, TimestampMicrosecondArray,
 };
 use arrow::compute::SortOptions;
 
@@ -123,6 +124,74 @@ fn overflow_is_by_the_mode() {
     assert_eq!(&run(EvalMode::Legacy).unwrap(), &wrapped);
     assert_eq!(&run(EvalMode::Try).unwrap(), &ints(&[None, Some(2), None]));
     assert!(matches!(run(EvalMode::Ansi), Err(RunError::BailOut(_))));
+}
+
+/// What Spark's `try_add`, `try_subtract` and `try_divide` say.
+#[test]
+fn what_overflows_is_null_where_errors_are_caught() {
+    use DataType as T;
+    let days = |count: i64| count * 86_400_000_000;
+    let of = |function, types: [T; 2], to: T, columns: Vec<ArrayRef>, mode| {
+        let input = attributes(&types);
+        run(&call(function, args(&input), to, mode), &input, columns)
+    };
+    let durations =
+        |values: Vec<Option<i64>>| -> ArrayRef { Arc::new(DurationMicrosecondArray::from(values)) };
+    let stamps = |values: Vec<Option<i64>>| -> ArrayRef {
+        Arc::new(TimestampMicrosecondArray::from(values).with_timezone("UTC"))
+    };
+    // From 2020-01-31 on.
+    let start = days(18_292);
+    let later = |starts: Vec<Option<i64>>, by: Vec<Option<i64>>, mode| {
+        let columns = vec![stamps(starts), durations(by)];
+        let types = [T::Timestamp, T::DayTimeInterval];
+        of(
+            Function::TimestampAddInterval,
+            types,
+            T::Timestamp,
+            columns,
+            mode,
+        )
+    };
+    let by = vec![Some(days(106_751_991)), Some(days(1)), None];
+    let starts = vec![Some(start); 3];
+    let found = later(starts.clone(), by.clone(), Some(EvalMode::Try)).unwrap();
+    assert_eq!(&found, &stamps(vec![None, Some(start + days(1)), None]));
+    assert!(matches!(later(starts, by, None), Err(RunError::BailOut(_))));
+    // Java's local times go on where microseconds end.
+    let end = later(vec![Some(i64::MAX)], vec![Some(1)], Some(EvalMode::Try));
+    assert!(matches!(end, Err(RunError::BailOut(_))));
+    let sums = |function, mode| {
+        let columns = vec![
+            durations(vec![Some(i64::MAX), Some(5)]),
+            durations(vec![Some(-1), Some(7)]),
+        ];
+        let types = [T::DayTimeInterval, T::DayTimeInterval];
+        of(function, types, T::DayTimeInterval, columns, mode)
+    };
+    let found = sums(Function::Subtract, Some(EvalMode::Try)).unwrap();
+    assert_eq!(&found, &durations(vec![None, Some(-2)]));
+    let found = sums(Function::Add, Some(EvalMode::Legacy)).unwrap();
+    assert_eq!(&found, &durations(vec![Some(i64::MAX - 1), Some(12)]));
+    assert!(sums(Function::Subtract, Some(EvalMode::Legacy)).is_err());
+    let decimal = Decimal {
+        precision: 5,
+        scale: 1,
+    };
+    let numbers = Decimal128Array::from(vec![15, 0, -20]);
+    let numbers: ArrayRef = Arc::new(numbers.with_precision_and_scale(5, 1).unwrap());
+    let columns = vec![durations(vec![Some(10), Some(1), Some(5)]), numbers];
+    let types = [T::DayTimeInterval, T::Decimal(decimal)];
+    let divide = Function::DivideDTInterval;
+    let found = of(
+        divide,
+        types,
+        T::DayTimeInterval,
+        columns,
+        Some(EvalMode::Try),
+    )
+    .unwrap();
+    assert_eq!(&found, &durations(vec![Some(7), None, Some(-3)]));
 }
 
 #[test]

@@ -10,8 +10,8 @@ use arrow::datatypes::{
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::arithmetic::otherwise;
-use super::datetime::{Micros, OVERFLOW, later, nothing};
-use super::kernel::{Kernel, Otherwise, binary, nth, single, unary, union_nulls};
+use super::datetime::{Micros, OVERFLOW, beyond, later, named, nothing, overflow};
+use super::kernel::{Kernel, Otherwise, Outcome, attempt, binary, nth, single, unary, union_nulls};
 use super::known;
 use super::zone::zone_of;
 use catalyst::Unsupported;
@@ -42,37 +42,46 @@ pub(super) fn lower(
     match (op, types) {
         (F::TimestampAddYMInterval, [of @ A::Timestamp(..), A::Interval(_)]) => {
             let zone = of_type(of)?;
-            Ok(pair::<Micros, IntervalYearMonthType, Micros>(
+            Ok(tried::<IntervalYearMonthType, Micros>(
+                op,
+                mode,
                 name,
                 to,
                 args,
-                move |start, months| {
-                    later(&zone, start, |local| {
-                        let (days, of_day) = split(local);
-                        let date = Civil::of_days(days).plus_months(months)?;
-                        i64::from(date.days()?)
-                            .checked_mul(DAY)?
-                            .checked_add(of_day)
-                    })
+                move |start, months| match add_months(&zone, start, months) {
+                    Some(later) => Outcome::Value(later),
+                    // No month is shorter.
+                    None => beyond(i128::from(start) + i128::from(months) * 28 * i128::from(DAY)),
                 },
             ))
         }
         (F::SubtractTimestamps, [of @ A::Timestamp(..), other]) if of == other => {
             let zone = of_type(of)?;
-            Ok(pair::<Micros, Micros, DurationMicrosecondType>(
+            Ok(tried::<Micros, DurationMicrosecondType>(
+                op,
+                mode,
                 name,
                 to,
                 args,
-                move |end, start| zone.local(end)?.checked_sub(zone.local(start)?),
+                move |end, start| match (zone.local(end), zone.local(start)) {
+                    (Some(end), Some(start)) => match end.checked_sub(start) {
+                        Some(between) => Outcome::Value(between),
+                        None => Outcome::Fails,
+                    },
+                    _ => Outcome::Unknown,
+                },
             ))
         }
         (F::SubtractDates, [A::Date32, A::Date32]) => {
-            Ok(pair::<Date32Type, Date32Type, DurationMicrosecondType>(
-                name,
-                to,
-                args,
-                |end, start| i64::from(end.checked_sub(start)?).checked_mul(DAY),
-            ))
+            let (name, of, otherwise) = (named(op, mode, "-"), to.clone(), overflow(mode));
+            Ok(Kernel::strict(name, args, to.clone(), move |args, _| {
+                binary::<Date32Type, Date32Type, DurationMicrosecondType>(
+                    args,
+                    otherwise,
+                    &of,
+                    |end, start| i64::from(end.checked_sub(start)?).checked_mul(DAY),
+                )
+            }))
         }
         (F::SecondWithFraction, [of @ A::Timestamp(..)]) => {
             let zone = of_type(of)?;
@@ -173,15 +182,29 @@ fn one<I: ArrowPrimitiveType, O: ArrowPrimitiveType>(
     })
 }
 
-fn pair<A: ArrowPrimitiveType, B: ArrowPrimitiveType, O: ArrowPrimitiveType>(
+/// A function of a timestamp and another value whose errors may be caught.
+fn tried<B: ArrowPrimitiveType, O: ArrowPrimitiveType>(
+    op: Function,
+    mode: Option<EvalMode>,
     name: String,
     to: &ArrowType,
     args: Args,
-    f: impl Fn(A::Native, B::Native) -> Option<O::Native> + Send + Sync + 'static,
+    f: impl Fn(i64, B::Native) -> Outcome<O::Native> + Send + Sync + 'static,
 ) -> Arc<dyn PhysicalExpr> {
-    let of = to.clone();
-    Kernel::strict(name, args, to.clone(), move |args, _| {
-        binary::<A, B, O>(args, OVERFLOW, &of, &f)
+    let (name, of, otherwise) = (named(op, mode, &name), to.clone(), overflow(mode));
+    Kernel::strict(name, args, to.clone(), move |args, rows| {
+        attempt::<Micros, B, O>(args, rows, otherwise, &of, &f)
+    })
+}
+
+/// A time so many months later on the calendar.
+fn add_months(zone: &Zone, start: i64, months: i32) -> Option<i64> {
+    later(zone, start, |local| {
+        let (days, of_day) = split(local);
+        let date = Civil::of_days(days).plus_months(months)?;
+        i64::from(date.days()?)
+            .checked_mul(DAY)?
+            .checked_add(of_day)
     })
 }
 
