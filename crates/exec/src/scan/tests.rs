@@ -435,3 +435,21 @@ fn parts_of_columns_go_by_name() {
 
 #[path = "int96_tests.rs"]
 mod int96;
+
+#[test]
+fn intervals_are_numbers_in_files() {
+    let file = write("intervals", 0, Some("4.3.0"));
+    let of = |data_type| {
+        read(
+            scan(&[("Number", data_type)], false),
+            &file,
+            &[(0, file.size)],
+        )
+    };
+    let (rows, _) = of(DataType::DayTimeInterval).unwrap();
+    assert_eq!(rows.len(), ROWS as usize);
+    assert_ne!(rows[0], rows[1]);
+    // Months have 32 bits.
+    let months = of(DataType::YearMonthInterval);
+    assert!(matches!(months, Err(RunError::BailOut(_))), "{months:?}");
+}

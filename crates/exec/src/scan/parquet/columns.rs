@@ -42,7 +42,9 @@ fn check_type(of: &DataType) -> std::result::Result<(), Unsupported> {
         | DataType::Binary
         | DataType::Date
         | DataType::Timestamp
-        | DataType::TimestampNtz => Ok(()),
+        | DataType::TimestampNtz
+        | DataType::YearMonthInterval
+        | DataType::DayTimeInterval => Ok(()),
         DataType::Array { element, .. } => check_type(element),
         DataType::Map { key, value, .. } => {
             check_type(key)?;
@@ -338,8 +340,8 @@ pub(super) fn read_as(of: &Type, own: &ArrowType, wanted: &DataType) -> Option<A
         (ArrowType::Boolean, DataType::Boolean)
         | (ArrowType::Int8, DataType::Byte | DataType::Integer)
         | (ArrowType::Int16, DataType::Short | DataType::Integer)
-        | (ArrowType::Int32, DataType::Integer)
-        | (ArrowType::Int64, DataType::Long)
+        | (ArrowType::Int32, DataType::Integer | DataType::YearMonthInterval)
+        | (ArrowType::Int64, DataType::Long | DataType::DayTimeInterval)
         | (ArrowType::Float32, DataType::Float)
         | (ArrowType::Float64, DataType::Double)
         | (ArrowType::Date32, DataType::Date)
