@@ -76,13 +76,12 @@ const NO_TEXT: &str = "bytes that are no text";
 
 /// Why tasks of [`TEXTS`] are delegated, besides [`NOT_NATIVE`], and why they are bailed out of: the expressions are in
 /// `crates/exec/tests/golden/texts-VERSION.txt`.
-const LEFT_TEXTS: [&str; 6] = [
+const LEFT_TEXTS: [&str; 5] = [
     "RLike with such a pattern",
     "RegExpExtract of a group in something that is repeated",
     "RegExpInStr with such a pattern",
     "RegExpReplace with such a pattern",
     "StringSplit(Utf8View, Utf8View, Int32)",
-    "an interval cut off",
 ];
 const BAILED_OUT_TEXTS: [&str; 14] = [
     "a date that overflows",

@@ -158,7 +158,8 @@ def rows(safe):
 
 
 COLUMNS = ["*", "date_add(date'1970-01-01', dt_days) dt", "date_add(date'1970-01-01', dt2_days) dt2", "timestamp_micros(ts_us) ts", "timestamp_micros(ts2_us) ts2", "cast(timestamp_micros(ts_us) as timestamp_ntz) ntz",
-           "timestamp_micros(zone_us) zts", "cast(timestamp_micros(clock_us) as timestamp_ntz) zntz", "cast(timestamp_micros(clock_us) as date) zdt", "cast(timestamp_micros(clock_us) as string) ztime"]
+           "timestamp_micros(zone_us) zts", "cast(timestamp_micros(clock_us) as timestamp_ntz) zntz", "cast(timestamp_micros(clock_us) as date) zdt", "cast(timestamp_micros(clock_us) as string) ztime",
+           "make_dt_interval(small, i8, i16, cast(d5 as decimal(18,6))) span", "cast(make_dt_interval(0, small, i8) as interval hour to minute) clock", "make_ym_interval(small, i8) months", "cast(make_ym_interval(i8, small) as interval year) years"]
 
 PAIRS = [("b", "b2"), ("i8", "i8b"), ("i16", "i16b"), ("i32", "i32b"), ("i64", "i64b"), ("f32", "f32b"), ("f64", "f64b"), ("d15", "d15b"), ("d38", "d38"), ("s", "s2"), ("bin", "bin"), ("dt", "dt2"), ("ts", "ts2"), ("ntz", "ntz")]
 NUMBERS = [("i8", "i8b"), ("i16", "i16b"), ("i32", "i32b"), ("i64", "i64b"), ("f32", "f32b"), ("f64", "f64b")]
@@ -370,7 +371,7 @@ NEW = ["dayname(dt)", "monthname(dt)", "dayname(dt2)", "monthname(ts)"]
 # Groups that are a fixture and a test of their own.
 FUNCTIONS = ["texts", "numerals", "formats", "spans", "new", "complex", "shapes", "collections", "reading", "read", "odd"] + [f"reading_{zone.split('/')[1]}" for zone in ZONES[:3]] + [f"spans_{zone.split('/')[1]}" for zone in ZONES[:4]]
 # Those of regular expressions, JSON, URLs and intervals: a fixture of their own.
-TEXTS_AND_TIMES = ["patterns", "parts", "intervals", "left_texts"] + [f"intervals_{zone.split('/')[1]}" for zone in ZONES[:4]]
+TEXTS_AND_TIMES = ["patterns", "parts", "intervals", "tried", "left_texts"] + [f"intervals_{zone.split('/')[1]}" for zone in ZONES[:4]]
 # Those of which Spark is left some rows.
 LEFT = ["read", "odd"]
 
@@ -475,6 +476,28 @@ def intervals(zone=""):
     return found + shown
 
 
+# Intervals from small ones to such as nothing can be added to, and decimals that some of them are multiplied with.
+SPANS = ["make_dt_interval(small, i8, i16, cast(d5 as decimal(18,6)))", "if(b, interval '106751991 04:00:54.775807' day to second, make_dt_interval(i16))", "if(b2, interval '-106751990' day, interval '1 02:03:04.005006' day to second)"]
+YEARS = ["make_ym_interval(small, i8)", "if(b, interval '178956970-7' year to month, interval '-2' month)"]
+BY = ["small", "i64", "f64", "f32", "d5", "0", "1.5BD", "-0.3BD", "if(abs(f64) < 1e4D, f64, 0D)"]
+
+
+def tried():
+    """What is null where it overflows, arithmetic of intervals, intervals as text."""
+    found = [f"try_{name}({a}, {b})" for a in ["ts", "ntz", "dt"] for b in SPANS for name in ["add", "subtract"]] + [f"try_subtract({a}, {b})" for a, b in [("ts", "ts2"), ("ntz", "ntz"), ("dt", "dt2")]]
+    found += [f"try_add({a}, {b})" for a in ["ts", "ntz", "dt"] for b in YEARS[:1]] + ["try_add(dt, small)", "try_subtract(dt, i8)", "try_to_binary(hex(s), 'hex')", "try_to_binary(num, 'hex')", "try_to_binary(s, 'utf-8')"]
+    found += [f"try_{name}({a}, {b})" for a in SPANS for b in SPANS[1:] for name in ["add", "subtract"]] + [f"try_{name}({a}, {n})" for a in SPANS for n in BY for name in ["multiply", "divide"] if n not in ["f64", "f32"] or name == "divide"]
+    found += [f"extract(month from try_{name}({a}, {b}))" for a in YEARS for b in YEARS for name in ["add", "subtract"]] + [f"extract(year from try_{name}({a}, {n}))" for a in YEARS for n in BY[:1] + BY[4:] for name in ["multiply", "divide"]]
+    found += [f"{a} {op} {b}" for a in SPANS[:1] for b in SPANS[2:] for op in ["+", "-", "<", "="]] + [f"-{SPANS[0]}", f"abs({SPANS[2]})", f"extract(month from -{YEARS[0]})", f"extract(year from abs({YEARS[0]}) + {YEARS[0]})", f"{SPANS[0]} / 1.5BD", f"{SPANS[0]} / 7BD"]
+    # As text by their fields, and cut off.
+    fields = ["day", "hour", "minute", "second"]
+    types = [first if first == last else f"{first} to {last}" for at, first in enumerate(fields) for last in fields[at:]]
+    found += [f"cast({a} as interval {of})" for a in SPANS for of in types] + [f"cast(cast({a} as interval {of}) as string)" for a in SPANS for of in types] + [f"cast(cast({a} as interval {of}) as string)" for a in YEARS for of in ["year", "month", "year to month"]]
+    found += [f"cast({of} as string)" for of in ["span", "clock", "months", "years", "-clock", "clock + clock"]] + ["span", "clock", "span < clock", "ts + span", "dt + months", "extract(month from months)", "hash(span, months)", "cast(months + years as string)", "typeof(span + clock)"]
+    found += ["cast(ts - ts2 as string)", "cast(dt - dt2 as string)", f"cast(-{SPANS[0]} as string)", f"cast({SPANS[0]} + interval '1' hour as string)", f"cast({YEARS[0]} * 2 as string)", f"cast(if(b, {SPANS[0]}, null) as string)"]
+    return found + [f"{pad}(bin, {n}, {by})" for pad in ["lpad", "rpad"] for n in ["5", "0", "abs(small)", "300"] for by in ["x'00ff'", "cast('ab' as binary)"]] + ["lpad(bin, 3)", "rpad(bin, 7)"]
+
+
 # What only the driver makes of a text: a pattern of Java's own, or replacements and groups that fail.
 LEFT_TEXTS = ["extract(day from make_dt_interval(i32, i8, small, d18) * i64)", "extract(month from make_ym_interval(small, small) / f64)", "extract(month from make_ym_interval(i32, small))", "extract(day from make_dt_interval(1) / 1.5)", "regexp_replace(day, '-', s2)", "regexp_replace(s, '(?=a)', '-')", "regexp_replace(s, '(a*)*', '-')", "regexp_replace(s, '(.)\\\\1', '-')", "s rlike '\\\\p{L}'", "regexp_replace(s, 'a*', '-')", "regexp_replace(s, '', '-')", "regexp_extract_all(s, '(x|y)?', 0)", "regexp_count(s, 'a*')", "regexp_replace(s, '\\\\b', '|')", "regexp_replace(s, 'x$', '')", "regexp_extract(s, '((a)b?)+', 2)", "s rlike part", "regexp_replace(s, 'a', '-', 2)",
               "regexp_replace(s, part, '-')", "split(s, '')", "split(s, 'a*')", "mask(s)", "make_timestamp(i32, i32b, small, 1, 1, 1)", "regexp_extract(s, '(a)', small)", "make_timestamp(2000 + small, small, small, small, small, cast(d38 / 1e20 as decimal(16,6)))", "json_array_length(concat('[', s, ']'))", "json_object_keys(concat('{', s, '}'))"]
@@ -524,7 +547,7 @@ def groups():
     }
     found |= {"texts": texts(), "numerals": numerals(), "formats": formats(), "spans": spans(), "new": NEW}
     found |= {"complex": complex_texts(), "shapes": shapes(), "collections": collections(), "odd": ODD, "reading": reading("ts"), "read": READ}
-    found |= {"patterns": patterns(), "parts": texts_of_parts(), "intervals": intervals(), "left_texts": LEFT_TEXTS}
+    found |= {"patterns": patterns(), "parts": texts_of_parts(), "intervals": intervals(), "tried": tried(), "left_texts": LEFT_TEXTS}
     found["windows"] = [f"window({of}, {how}).{end}" for of in ["ts", "ts2", "zts", "ntz"] for how in ["'10 minutes'", "'1 day'", "'1 hour', '1 hour', '15 minutes'", "'7 days'"] for end in ["start", "end"]]
     for zone in ZONES[:4]:
         found[f"intervals_{zone.split('/')[1]}"] = intervals(zone)

@@ -64,8 +64,8 @@ pub use cached::{CachedTable, CachedTableCounters, InMemoryTableScan};
 pub use checkpoint::{CheckpointFiles, CheckpointRows, CheckpointScan, KeptRows};
 pub use error::Unsupported;
 pub use expr::{
-    Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, FileFact, Function, HigherOrder, JsonText,
-    Lambda, Share, SortOrder, TimesText, list,
+    Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, FileFact, Function, HigherOrder,
+    IntervalField, IntervalFields, JsonText, Lambda, Share, SortOrder, TimesText, list,
 };
 pub use generate::Generator;
 pub use infer::{CsvInference, JsonInference};

@@ -3,7 +3,7 @@
 use super::arithmetic::{decimal_result, integral, rounded};
 use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, texts};
 use super::read::{data_type, eval_mode, zone};
-use super::{EvalMode, Expr, ExprKind, Function, nested, text};
+use super::{EvalMode, Expr, ExprKind, Function, interval, nested, text};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
 use crate::object::{Object, Reader};
@@ -171,6 +171,11 @@ pub(super) fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> 
         known.extend(["precision", "scale"]);
     }
     object.only(&known)?;
+    if spec.function == Function::ToPrettyString
+        && let Some(interval) = interval::pretty(reader, object, &args)?
+    {
+        return Ok(interval);
+    }
     let data_type = result_type(reader, object, spec, &args, loss)?;
     let any = args.iter().any(|arg| arg.nullable);
     let nullable = match spec.nullable {

@@ -125,6 +125,8 @@ impl fmt::Display for Expr {
                 match function {
                     super::Function::Like { escape } => write!(f, "[{escape}]")?,
                     super::Function::GetArrayStructFields { ordinal } => write!(f, "[{ordinal}]")?,
+                    super::Function::IntervalText { fields } => write!(f, "[{fields}]")?,
+                    super::Function::IntervalCut { last } => write!(f, "[to {last:?}]")?,
                     super::Function::Murmur3Hash { seed } => write!(f, "[{seed}]")?,
                     super::Function::XxHash64 { seed } => write!(f, "[{seed}]")?,
                     _ => {}

@@ -2,6 +2,7 @@
 
 use super::arithmetic::integral;
 use super::nested;
+use super::{IntervalField, IntervalFields};
 use crate::types::{DataType, Decimal};
 
 /// Where a class has its arguments.
@@ -128,6 +129,16 @@ macro_rules! functions {
                 /// Place of the field.
                 ordinal: usize,
             },
+            /// `Cast` from an interval to text.
+            IntervalText {
+                /// How it is written.
+                fields: IntervalFields,
+            },
+            /// `Cast` from an interval to one of fewer fields.
+            IntervalCut {
+                /// What is less is cut off.
+                last: IntervalField,
+            },
             /// `Murmur3Hash`
             Murmur3Hash {
                 /// Where it starts.
@@ -148,6 +159,7 @@ macro_rules! functions {
                     $(Self::$name => stringify!($name),)*
                     Self::Like { .. } => "Like",
                     Self::GetArrayStructFields { .. } => "GetArrayStructFields",
+                    Self::IntervalText { .. } | Self::IntervalCut { .. } => "Cast",
                     Self::Murmur3Hash { .. } => "Murmur3Hash",
                     Self::XxHash64 { .. } => "XxHash64",
                 }
@@ -175,7 +187,12 @@ impl Function {
     pub fn arity(self) -> std::ops::RangeInclusive<usize> {
         match (self, spec(self.name()).map(|spec| spec.args)) {
             (Self::Like { .. }, _) => 2..=2,
-            (Self::GetArrayStructFields { .. }, _) => 1..=1,
+            (
+                Self::GetArrayStructFields { .. }
+                | Self::IntervalText { .. }
+                | Self::IntervalCut { .. },
+                _,
+            ) => 1..=1,
             (Self::Encode | Self::StringDecode, _) => 2..=4,
             // The characters to trim are optional.
             (Self::Sequence, _) => 2..=3,
@@ -191,6 +208,8 @@ impl Function {
     pub fn result_of(self, args: &[DataType]) -> Option<DataType> {
         let result = match self {
             Self::Like { .. } => Result::Boolean,
+            Self::IntervalText { .. } => Result::String,
+            Self::IntervalCut { .. } => Result::Arg(0),
             Self::Murmur3Hash { .. } => Result::Integer,
             Self::XxHash64 { .. } => Result::Long,
             Self::GetArrayStructFields { ordinal } => {

@@ -6,6 +6,7 @@ mod call;
 mod display;
 mod draw;
 mod function;
+mod interval;
 mod json;
 mod lambda;
 mod nested;
@@ -24,6 +25,7 @@ pub(crate) use call::eval_context;
 pub use display::list;
 pub use draw::{Draw, FileFact, Share};
 pub use function::Function;
+pub use interval::{IntervalField, IntervalFields};
 pub use lambda::{HigherOrder, Lambda};
 pub(crate) use read::{eval_mode, expr_id, read_attribute, read_attributes, read_sort_orders};
 

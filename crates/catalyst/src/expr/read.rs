@@ -6,8 +6,8 @@ use javatime::TimeZone;
 use super::call::{call, function};
 use super::function::spec;
 use super::{
-    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, attempt, draw, json, lambda,
-    nested, text,
+    Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, attempt, draw, interval,
+    json, lambda, nested, text,
 };
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
@@ -70,6 +70,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "NamedLambdaVariable" => lambda::variable(reader, object).map(Expr::attribute),
         "Murmur3Hash" | "XxHash64" => hash(reader, object),
         "objects.StaticInvoke" => text::static_invoke(reader, object),
+        "TypeOf" => text::type_of(reader, object),
         "TryEval" => attempt::caught(reader, object),
         "Empty2Null" => crate::write::empty_to_null(reader, object),
         "CheckOverflowInTableInsert" => checked_cast(reader, object),
@@ -302,17 +303,6 @@ pub(crate) fn read_sort_orders(reader: &Reader<'_>, values: Vec<Value>) -> Resul
         .collect()
 }
 
-/// Last fields of intervals.
-const MONTH: i64 = 1;
-const SECOND: i64 = 3;
-
-/// Whether the interval that an object makes has this last field.
-#[inline(never)]
-fn ends_with(object: Object<'_>, field: i64) -> Result<bool> {
-    let last = object.object("dataType")?.value("endField")?;
-    Ok(object.graph.int(last) == Some(field))
-}
-
 #[inline(never)]
 fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     object.only(&[
@@ -346,13 +336,8 @@ fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
             "texts of arrays, maps and structs of Spark 3.0",
         ));
     }
-    let shorter = match (&child.data_type, &to) {
-        (DataType::DayTimeInterval, DataType::DayTimeInterval) => !ends_with(object, SECOND)?,
-        (DataType::YearMonthInterval, DataType::YearMonthInterval) => !ends_with(object, MONTH)?,
-        _ => false,
-    };
-    if shorter {
-        return Err(Unsupported::of_use("an interval cut off"));
+    if let Some(interval) = interval::cast(reader, object, &child, &to)? {
+        return Ok(interval);
     }
     let mode = eval_mode(object)?;
     let may_fail = match (&child.data_type, &to) {

@@ -25,6 +25,27 @@ pub(super) fn integer(number: i32) -> Expr {
     constant(Literal::Integer(number), DataType::Integer)
 }
 
+/// `TypeOf`: the name of its argument's type.
+#[inline(never)]
+pub(super) fn type_of(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+    object.only(&["child"])?;
+    let of = Expr::read(reader, object.value("child")?)?.data_type;
+    match is_named(&of) {
+        true => Ok(self::of(&of.to_string())),
+        false => Err(Unsupported::of_use(format!("typeof of {of}"))),
+    }
+}
+
+/// Whether a type says here what its name is: that of an interval has fields, and names in structs may be quoted.
+fn is_named(of: &DataType) -> bool {
+    match of {
+        DataType::YearMonthInterval | DataType::DayTimeInterval | DataType::Struct(_) => false,
+        DataType::Array { element, .. } => is_named(element),
+        DataType::Map { key, value, .. } => is_named(key) && is_named(value),
+        _ => true,
+    }
+}
+
 /// The child, and the patterns that it is compared with, as constants.
 #[inline(never)]
 pub(super) fn patterns(reader: &Reader<'_>, object: Object<'_>) -> Result<Vec<Expr>> {
@@ -119,13 +140,17 @@ pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<E
         Unsupported::of_use(format!("StaticInvoke of {class}.{method}"))
     };
     let package = "org.apache.spark.sql.catalyst.";
-    let name = class.strip_prefix(package).ok_or_else(unknown)?;
+    let name = match class.as_ref() {
+        "org.apache.spark.unsafe.types.ByteArray" => "ByteArray",
+        class => class.strip_prefix(package).ok_or_else(unknown)?,
+    };
     let args = Expr::read_all(reader, object.elements("arguments")?)?;
     let data_type = DataType::read(reader, object.value("dataType")?)?;
     let function = method_of(name, &method, &args).ok_or_else(unknown)?;
     // The rest says how, and only one way is known.
     let count = match function {
         Function::UrlEncode | Function::UrlDecode | Function::LengthOfJsonArray => 1,
+        Function::StringLPad | Function::StringRPad => 3,
         Function::Encode | Function::StringDecode => 4,
         _ => 2,
     };
@@ -168,6 +193,8 @@ fn method_of(class: &str, method: &str, args: &[Expr]) -> Option<Function> {
         ("util.CharVarcharCodegenUtils", "readSidePadding", [T::String, T::Integer]) => {
             Function::ReadSidePadding
         }
+        ("ByteArray", "lpad", [T::Binary, T::Integer, T::Binary]) => Function::StringLPad,
+        ("ByteArray", "rpad", [T::Binary, T::Integer, T::Binary]) => Function::StringRPad,
         ("expressions.ExpressionImplUtils", "isLuhnNumber", [T::String]) => Function::Luhncheck,
         ("expressions.Base64", "encode", [T::Binary, T::Boolean]) => Function::Base64,
         ("expressions.Encode", "encode", [T::String, T::String, T::Boolean, T::Boolean]) => {

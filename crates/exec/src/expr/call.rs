@@ -278,6 +278,9 @@ impl Lowering<'_> {
             | F::ExtractANSIIntervalSeconds => {
                 super::intervals::lower(function, mode, &types(args)?, &to, self.all(args)?)
             }
+            F::IntervalText { .. } | F::IntervalCut { .. } => {
+                super::interval_text::lower(function, &types(args)?, &to, self.all(args)?)
+            }
             F::SubstringIndex
             | F::FindInSet
             | F::StringInstr

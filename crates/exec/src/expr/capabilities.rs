@@ -2,7 +2,10 @@
 
 use catalyst::Literal;
 use catalyst::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, HigherOrder, Lambda};
-use catalyst::{DataType, Decimal, JsonForm, JsonText, Malformed, StructField, TimesText};
+use catalyst::{
+    DataType, Decimal, IntervalField, IntervalFields, JsonForm, JsonText, Malformed, StructField,
+    TimesText,
+};
 use javatime::{TimeZone, Zones};
 
 use super::lower;
@@ -111,16 +114,40 @@ pub fn casts_in(zone: &TimeZone) -> Vec<CastCapability> {
             to: name(to),
             modes: modes(|mode| {
                 is_lowered(std::slice::from_ref(from), |columns| {
-                    let kind = ExprKind::Cast {
-                        child: Box::new(columns.into_iter().next()?),
-                        mode,
-                        time_zone: Some(zone.clone()),
-                    };
+                    let kind = cast(columns.into_iter().next()?, to, mode, zone);
                     Some(of_type(kind, to))
                 })
             }),
         })
         .collect()
+}
+
+/// A cast, as it is read.
+fn cast(child: Expr, to: &DataType, mode: EvalMode, zone: &TimeZone) -> ExprKind {
+    let fields = match (&child.data_type, to) {
+        (DataType::YearMonthInterval, DataType::String) => Some(IntervalFields {
+            first: IntervalField::Year,
+            last: IntervalField::Month,
+        }),
+        (DataType::DayTimeInterval, DataType::String) => Some(IntervalFields {
+            first: IntervalField::Day,
+            last: IntervalField::Second,
+        }),
+        _ => None,
+    };
+    match fields {
+        Some(fields) => ExprKind::Call {
+            function: Function::IntervalText { fields },
+            args: vec![child],
+            mode: None,
+            time_zone: None,
+        },
+        None => ExprKind::Cast {
+            child: Box::new(child),
+            mode,
+            time_zone: Some(zone.clone()),
+        },
+    }
 }
 
 fn modes(is_lowered: impl Fn(EvalMode) -> bool) -> Vec<EvalMode> {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BinaryViewArray, StringViewArray};
-use arrow::datatypes::DataType as ArrowType;
+use arrow::array::{Array, BinaryViewArray, BinaryViewBuilder, StringViewArray};
+use arrow::datatypes::{DataType as ArrowType, Int32Type};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use datafusion_common::{Result as RunResult, ScalarValue};
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::kernel::{Kernel, pair, single};
+use super::kernel::{Kernel, nth, pair, single, union_nulls};
+use super::strings::MAX_PADDED;
 use super::{known, refused};
 use catalyst::{EvalMode, Function, Unsupported};
 use rows::error::bail_out;
@@ -290,9 +291,89 @@ fn of_units(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
     chars.collect()
 }
 
+/// `lpad` and `rpad` of bytes.
+pub(super) fn pad(op: Function, args: Args) -> Arc<dyn PhysicalExpr> {
+    let left = op == Function::StringLPad;
+    let name = format!("{}[bytes]", op.name());
+    Kernel::strict(name, args, ArrowType::BinaryView, move |args, rows| {
+        let (source, length, padding) = (nth(args, 0)?, nth(args, 1)?, nth(args, 2)?);
+        let (sources, paddings) = (source.binary()?, padding.binary()?);
+        let lengths = length.primitive::<Int32Type>()?;
+        let nulls = union_nulls(&[source, length, padding]);
+        let mut builder = BinaryViewBuilder::with_capacity(rows);
+        let mut bytes = Vec::new();
+        for row in 0..rows {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                builder.append_null();
+                continue;
+            }
+            let length = lengths.value(length.at(row));
+            let (source, padding) = (
+                sources.value(source.at(row)),
+                paddings.value(padding.at(row)),
+            );
+            bytes.clear();
+            padded(source, length, padding, left, &mut bytes)?;
+            builder.append_value(&bytes);
+        }
+        Ok(Arc::new(builder.finish()))
+    })
+}
+
+/// Bytes of a length: cut off, or with as much of a padding as is missing.
+fn padded(
+    source: &[u8],
+    length: i32,
+    padding: &[u8],
+    left: bool,
+    out: &mut Vec<u8>,
+) -> RunResult<()> {
+    if length > MAX_PADDED {
+        return Err(bail_out("a long padding"));
+    }
+    // Spark 3.5 fails.
+    let length = usize::try_from(length).map_err(|_| bail_out("a negative length"))?;
+    let missing = length.saturating_sub(source.len());
+    if missing > 0 && padding.is_empty() {
+        return Err(bail_out("a padding of nothing"));
+    }
+    let kept = source.get(..length).unwrap_or(source);
+    if !left {
+        out.extend_from_slice(kept);
+    }
+    out.extend(padding.iter().cycle().take(missing));
+    if left {
+        out.extend_from_slice(kept);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_padded() {
+        let of = |source: &[u8], length, padding: &[u8], left| {
+            let mut out = Vec::new();
+            padded(source, length, padding, left, &mut out).map(|()| out)
+        };
+        let abc = [0xaa, 0xbb, 0xcc];
+        assert_eq!(
+            of(&[1, 2], 5, &abc, true).unwrap(),
+            [0xaa, 0xbb, 0xcc, 1, 2]
+        );
+        assert_eq!(
+            of(&[1, 2], 6, &abc, false).unwrap(),
+            [1, 2, 0xaa, 0xbb, 0xcc, 0xaa]
+        );
+        assert_eq!(of(&[1, 2, 3], 2, &[9], true).unwrap(), [1, 2]);
+        assert_eq!(of(&[1, 2, 3], 2, &[], false).unwrap(), [1, 2]);
+        assert!(of(&[1], 0, &[], true).unwrap().is_empty());
+        assert_eq!(of(&[], 3, &[9, 8], true).unwrap(), [9, 8, 9]);
+        of(&[1], -3, &[9], true).unwrap_err();
+        of(&[1], 3, &[], true).unwrap_err();
+    }
 
     #[test]
     fn texts_are_decoded_as_in_java() {

@@ -75,6 +75,16 @@ pub(super) fn lower(op: Function, types: &[ArrowType], to: &ArrowType, args: Arg
         },
         F::StringReplace if strings && types.len() == 3 => Ok(replace(args)),
         F::StringLPad | F::StringRPad if padding => Ok(pad(op, args)),
+        F::StringLPad | F::StringRPad
+            if *types
+                == [
+                    ArrowType::BinaryView,
+                    ArrowType::Int32,
+                    ArrowType::BinaryView,
+                ] =>
+        {
+            Ok(super::codecs::pad(op, args))
+        }
         F::StringTrim | F::StringTrimLeft | F::StringTrimRight if strings => Ok(trim(op, args)),
         _ => Err(refuse()),
     }
