@@ -91,3 +91,85 @@ impl Fields<'_, '_> {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use javaser::Limits;
+    use javaser::arena::Graph;
+    use testkit::{Distribution, VERSIONS, from_hex};
+
+    use super::*;
+    use crate::aggregate::AggregateFunction;
+    use crate::expr::{Expr, Function};
+    use crate::object::Reader;
+    use crate::stage::Settings;
+
+    /// What Spark of a version serializes.
+    fn serialized(version: &str) -> Vec<Graph> {
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/Aggregates.java");
+        let class_path = Distribution::find(version).class_path();
+        let mut java = Command::new(testkit::jdk().join("bin/java"));
+        let output = java.args(["-cp", &class_path, program]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let graph = |line| {
+            Graph::parse_first(&from_hex(line), &Limits::default())
+                .unwrap()
+                .0
+        };
+        text.lines().map(graph).collect()
+    }
+
+    fn aggregate(graph: &Graph) -> AggregateFunction {
+        let reader = Reader::new(graph, Settings::default());
+        let object = reader.expect(graph.root().unwrap()).unwrap();
+        AggregateFunction::read(&reader, object).unwrap()
+    }
+
+    fn call(graph: &Graph) -> (Function, DataType, usize) {
+        let reader = Reader::new(graph, Settings::default());
+        let expr = Expr::read(&reader, graph.root().unwrap()).unwrap();
+        match expr.kind {
+            ExprKind::Call { function, args, .. } => (function, expr.data_type, args.len()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn sketches_of_every_version_are_read() {
+        let counts = [
+            Literal::Double(0.5),
+            Literal::Double(0.9),
+            Literal::Integer(7),
+        ];
+        for version in VERSIONS {
+            let graphs = serialized(version);
+            let [fresh, used, functions] = [&graphs[..3], &graphs[3..6], &graphs[6..]];
+            for aggregates in [fresh, used] {
+                let [sketch, union, count] = [0, 1, 2].map(|at| aggregate(&aggregates[at]));
+                assert_eq!(
+                    sketch.kind,
+                    AggregateKind::HllSketch { lg_k: 10 },
+                    "{version}"
+                );
+                assert_eq!(sketch.args[0].data_type, DataType::String);
+                assert_eq!(union.kind, AggregateKind::HllUnion { any_size: true });
+                assert_eq!(count.kind, AggregateKind::CountMinSketch);
+                assert_eq!(count.constants, counts);
+                for of in [sketch, union, count] {
+                    assert_eq!(of.data_type, DataType::Binary);
+                    assert_eq!(of.args.len(), 1);
+                }
+            }
+            assert_eq!(
+                call(&functions[0]),
+                (Function::HllSketchEstimate, DataType::Long, 1)
+            );
+            assert_eq!(
+                call(&functions[1]),
+                (Function::HllUnion, DataType::Binary, 3)
+            );
+        }
+    }
+}
