@@ -19,7 +19,13 @@ public final class Aggregates {
         for (boolean used : new boolean[] {false, true}) {
             HllSketchAgg sketch = new HllSketchAgg(column(DataTypes.StringType), Literal$.MODULE$.apply(10), 1, 2);
             HllUnionAgg union = new HllUnionAgg(column(DataTypes.BinaryType), Literal$.MODULE$.apply(true), 1, 2);
-            CountMinSketchAgg counts = new CountMinSketchAgg(column(DataTypes.LongType), Literal$.MODULE$.apply(0.5), Literal$.MODULE$.apply(0.9), Literal$.MODULE$.apply(7), 1, 2);
+            CountMinSketchAgg counts = new CountMinSketchAgg(
+                    column(DataTypes.LongType),
+                    Literal$.MODULE$.apply(0.5),
+                    Literal$.MODULE$.apply(0.9),
+                    Literal$.MODULE$.apply(7),
+                    1,
+                    2);
             if (used) {
                 sketch.createAggregationBuffer();
                 union.allowDifferentLgConfigK();

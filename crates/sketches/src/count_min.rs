@@ -1,5 +1,5 @@
-//! `CountMinSketchImpl` of Spark: rows of counters, one of which in each row counts an item. Bytes: version, sum, number
-//! of rows and of counters in one, multipliers, counters; big-endian.
+//! `CountMinSketchImpl` of Spark: rows of counters, one of which in each row counts an item. Bytes: version, sum,
+//! number of rows and of counters in one, multipliers, counters; big-endian.
 
 use std::sync::Arc;
 

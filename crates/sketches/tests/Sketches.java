@@ -23,8 +23,8 @@ import org.apache.spark.util.sketch.CountMinSketch;
 import scala.Option;
 
 /**
- * What Spark's own aggregates and functions of sketches make of values, for jvm.rs: a step on each line, with what comes
- * of it. Sketches are kept in places by number.
+ * What Spark's own aggregates and functions of sketches make of values, for jvm.rs: a step on each line, with what
+ * comes of it. Sketches are kept in places by number.
  */
 public final class Sketches {
     private static final int PLACES = 6;
@@ -58,7 +58,8 @@ public final class Sketches {
         return new HllSketchAgg(column(type), Literal$.MODULE$.apply(lgK), 0, 0);
     }
 
-    private static final HllUnionAgg UNION = new HllUnionAgg(column(DataTypes.BinaryType), Literal$.MODULE$.apply(true), 0, 0);
+    private static final HllUnionAgg UNION =
+            new HllUnionAgg(column(DataTypes.BinaryType), Literal$.MODULE$.apply(true), 0, 0);
 
     /** A random number of values, such that sketches of all modes are common. */
     private static int number() {
@@ -136,7 +137,9 @@ public final class Sketches {
     }
 
     private static boolean differ(Option<Union> left, HllSketch right) {
-        return left.isDefined() && (left.get().isEmpty() || right.isEmpty()) && left.get().getLgConfigK() != right.getLgConfigK();
+        return left.isDefined()
+                && (left.get().isEmpty() || right.isEmpty())
+                && left.get().getLgConfigK() != right.getLgConfigK();
     }
 
     @SuppressWarnings("unchecked")
@@ -148,7 +151,9 @@ public final class Sketches {
         HllSketchAgg agg = agg(DataTypes.LongType, 12);
         byte[] left = agg.serialize((HllSketch) HLL[to]);
         byte[] right = agg.serialize((HllSketch) HLL[from]);
-        HllUnion union = new HllUnion(Literal.create(left, DataTypes.BinaryType), Literal.create(right, DataTypes.BinaryType), Literal$.MODULE$.apply(true));
+        Expression one = Literal.create(left, DataTypes.BinaryType);
+        Expression other = Literal.create(right, DataTypes.BinaryType);
+        HllUnion union = new HllUnion(one, other, Literal$.MODULE$.apply(true));
         out.println("union " + to + " " + from);
         HLL[to] = agg.deserialize((byte[]) union.eval(null));
         told(to);
@@ -160,7 +165,9 @@ public final class Sketches {
         int from = RANDOM.nextInt(1 << 16) - 100;
         int kind = RANDOM.nextInt(4);
         String name = List.of("longs", "ints", "texts", "bytes").get(kind);
-        DataType type = List.of(DataTypes.LongType, DataTypes.IntegerType, DataTypes.StringType, DataTypes.BinaryType).get(kind);
+        List<DataType> types =
+                List.of(DataTypes.LongType, DataTypes.IntegerType, DataTypes.StringType, DataTypes.BinaryType);
+        DataType type = types.get(kind);
         HllSketchAgg agg = agg(type, lgK);
         out.println(name + " " + place + " " + from + " " + count);
         for (int value = from; value < from + count; value++) {
@@ -178,7 +185,10 @@ public final class Sketches {
 
     /** Texts of many lengths, also none. */
     private static String text(int value) {
-        return value % 13 == 0 ? "" : ("ä" + value).repeat(1 + Math.floorMod(value, 5)).substring(Math.floorMod(value, 2));
+        if (value % 13 == 0) {
+            return "";
+        }
+        return ("ä" + value).repeat(1 + Math.floorMod(value, 5)).substring(Math.floorMod(value, 2));
     }
 
     private static void told(int place) {
@@ -236,7 +246,13 @@ public final class Sketches {
     private static void countMin() {
         double[][] forms = {{0.5, 0.5}, {0.1, 0.9}, {0.01, 0.95}, {0.001, 0.99}, {1.7, 0.3}, {3, 0.875}};
         int[] seeds = {0, 1, -1, 42, Integer.MIN_VALUE, Integer.MAX_VALUE, 123456789};
-        List<DataType> types = List.of(DataTypes.LongType, DataTypes.IntegerType, DataTypes.ShortType, DataTypes.ByteType, DataTypes.StringType, DataTypes.BinaryType);
+        List<DataType> types = List.of(
+                DataTypes.LongType,
+                DataTypes.IntegerType,
+                DataTypes.ShortType,
+                DataTypes.ByteType,
+                DataTypes.StringType,
+                DataTypes.BinaryType);
         for (double[] form : forms) {
             for (int seed : seeds) {
                 List<byte[]> all = new ArrayList<>();
@@ -271,6 +287,8 @@ public final class Sketches {
     }
 
     private static CountMinSketchAgg countMin(DataType type, double eps, double confidence, int seed) {
-        return new CountMinSketchAgg(column(type), Literal$.MODULE$.apply(eps), Literal$.MODULE$.apply(confidence), Literal$.MODULE$.apply(seed), 0, 0);
+        Expression error = Literal$.MODULE$.apply(eps);
+        Expression sure = Literal$.MODULE$.apply(confidence);
+        return new CountMinSketchAgg(column(type), error, sure, Literal$.MODULE$.apply(seed), 0, 0);
     }
 }

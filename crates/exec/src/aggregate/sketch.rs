@@ -1,5 +1,5 @@
-//! Sketches: `hll_sketch_agg`, `hll_union_agg`, `count_min_sketch`. Buffer: the sketch, as it is written for results, too;
-//! of a union without sketches nothing.
+//! Sketches: `hll_sketch_agg`, `hll_union_agg`, `count_min_sketch`. Buffer: the sketch, as it is written for results,
+//! too; of a union without sketches nothing.
 
 use std::mem::take;
 use std::sync::Arc;

@@ -60,7 +60,7 @@ pub(super) fn lower(
             Kernel::strict(name, args, A::Int64, |args, _| {
                 let sketches = single(args)?.binary()?;
                 let estimates = sketches.iter().map(|bytes| {
-                    let estimate = |bytes| HllSketch::read(bytes)?.estimate();
+                    let estimate = |bytes: &[u8]| HllSketch::read(bytes)?.estimate();
                     bytes.map(estimate).transpose().map_err(left)
                 });
                 Ok(Arc::new(estimates.collect::<Result<Int64Array>>()?))

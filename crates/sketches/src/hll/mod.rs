@@ -2,13 +2,13 @@
 //! parts of all hashes.
 //!
 //! ```text
-//! list ── eighth coupon ──> set (2^8 registers or more) ── more than it may grow to ──> registers
-//!   └──────────────────────── eighth coupon (fewer registers) ────────────────────────────┘
+//! list -- eighth coupon --> set (2^8 registers or more) -- more than it may grow to --> registers
+//!   `------------------------ eighth coupon (fewer registers) ----------------------------^
 //! ```
 //!
-//! A coupon is the hash of a value: 26 bits say where it counts, above them are 6 bits for the length of a run of zeros.
-//! Where coupons are in a list or a set, and what of the order of values is kept beside registers, can be seen in the
-//! bytes, so all is done in the order in which the library does it.
+//! A coupon is the hash of a value: 26 bits say where it counts, above them are 6 bits for the length of a run of
+//! zeros. Where coupons are in a list or a set, and what of the order of values is kept beside registers, can be seen
+//! in the bytes, so all is done in the order in which the library does it.
 
 mod coupons;
 mod estimate;
