@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BinaryViewBuilder, Int64Array};
+use arrow::array::{ArrayRef, BinaryViewBuilder, Int64Array};
 use arrow::datatypes::DataType as ArrowType;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_physical_expr::PhysicalExpr;
