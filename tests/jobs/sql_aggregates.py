@@ -41,7 +41,7 @@ ANYHOW = {
     "intervals of some": ["sum(DISTINCT ds)", "avg(ds) FILTER (WHERE id % 3 = 0)", "sum(make_dt_interval(0, 0, 0, id / 7D))", "avg(make_dt_interval(0, 0, 0, id / -7D))"],
     # So many registers that there are only coupons, of which the number counts.
     "sketches": [f"hll_sketch_estimate(hll_sketch_agg({of}, 17))" for of in ("it", "lo", "st", "bi", "id", "CAST(NULL AS int)")] + ["hll_sketch_estimate(hll_sketch_agg(id, 21) FILTER (WHERE id % 3 = 0))"],
-    "counts of values": [f"count_min_sketch({of}, 0.1D, 0.9D, {seed})" for of, seed in zip(INTEGERS + ["st", "bi"], (1, -7, 42, 0, 11, 2147483647))] + ["count_min_sketch(id, 0.5D, 0.5D, 1)", "count_min_sketch(st, 0.01D, 0.99D, 3) FILTER (WHERE id % 2 = 0)", "count_min_sketch(CAST(NULL AS string), 0.9D, 0.875D, 5)"],
+    "counts of values": [f"count_min_sketch({of}, 0.1D, 0.9D, {seed})" for of, seed in zip(INTEGERS + ["st", "bi"], (1, -7, 42, 0, 11, 2147483647))] + ["count_min_sketch(id, 0.5D, 0.5D, 1)", "count_min_sketch(st, 0.05D, 0.99D, 3) FILTER (WHERE id % 2 = 0)", "count_min_sketch(CAST(NULL AS string), 0.9D, 0.875D, 5)"],
     "intervals tried": [f"{function}({of})" for of in ("ds", "IF(id < 0, ds, NULL)", "(ts - TIMESTAMP'2000-01-01') / 1000") for function in ("try_sum", "try_avg")] + [f"extract(MONTH FROM {function}(ym))" for function in ("try_sum", "try_avg")],
     "counts of pairs": ["regr_count(id, it)", "round(regr_avgx(id, id % 11), 9)", "round(regr_avgy(id % 7, sm), 9)"],
 }
