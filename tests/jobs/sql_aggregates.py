@@ -66,6 +66,9 @@ TEXTS = [f"listagg(st, ', ') WITHIN GROUP (ORDER BY {by})" for by in ("st", "st 
 MODES = [f"mode() WITHIN GROUP (ORDER BY {of}{way})" for of in IN_SETS + ["ds", "de", "wi"] for way in ("", " DESC")] + ["mode(id, true)", "mode(id % 90, true) FILTER (WHERE id % 3 = 0)", "extract(MONTH FROM mode(ym, true))"]
 TEXTS_AS_THEY_COME = ["listagg(st)", "listagg(it, '-')", "listagg(st, ',') WITHIN GROUP (ORDER BY it)", "listagg(st, ',') WITHIN GROUP (ORDER BY da DESC NULLS FIRST)", "listagg(CAST(id AS string), '|') WITHIN GROUP (ORDER BY wi)"]
 
+# Of Spark 4.2 and later.
+SEVERAL = [f"{function}(id, {by}, {rows})" for function in ("max_by", "min_by") for by in ("it", "do", "st", "id % 11", "de", "da") for rows in (1, 3, 40)] + ["max_by(st, id, 5) FILTER (WHERE id % 3 = 0)", "min_by(IF(id % 5 = 0, NULL, it), id * 977 % 401, 9)", "max_by(id, CAST(NULL AS int), 2)", "max_by(struct(id, st), id % 90, 4)"]
+
 # Over windows.
 FRAMES = ["PARTITION BY id % 7", "PARTITION BY id % 7 ORDER BY id", "PARTITION BY id % 300 ORDER BY id ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING", "ORDER BY id ROWS BETWEEN 2 FOLLOWING AND 4 FOLLOWING"]
 SPANS = ["sum(ds)", "avg(ds)", "min(ds)", "max(ds)", "extract(MONTH FROM sum(ym))", "extract(MONTH FROM avg(ym))"]
@@ -106,7 +109,8 @@ def main(result):
         answers[about] = grouped(frame, key, columns)
 
     one, several, none = (table(spark, 3000, 1), table(spark, 3000, 4), table(spark, 0, 2))
-    ordered = {**ORDERED, **({"lines": LINES, "texts": TEXTS_AS_THEY_COME} if newer else {})}
+    latest = not spark.version.startswith(("3.", "4.0", "4.1"))
+    ordered = {**ORDERED, **({"several": SEVERAL} if latest else {}), **({"lines": LINES, "texts": TEXTS_AS_THEY_COME} if newer else {})}
     anyhow = {**ANYHOW, **({"texts in order": TEXTS, "modes in order": MODES, "different texts": ["listagg(DISTINCT st, ';') WITHIN GROUP (ORDER BY st)"]} if newer else {})}
     for keys, key in KEYS.items():
         for name, columns in {**anyhow, **ordered}.items():

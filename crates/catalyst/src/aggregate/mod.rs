@@ -11,6 +11,7 @@ use crate::literal::Literal;
 use crate::object::Reader;
 use crate::types::DataType;
 
+mod chosen;
 mod read;
 
 pub(crate) use self::read::DERIVED;
@@ -112,6 +113,14 @@ pub enum AggregateKind {
     MaxBy,
     /// The value of the row in which another one is least. Buffer as that of `MaxBy`.
     MinBy,
+    /// `MaxMinByK`: the values of the rows in which another one is greatest, or least, as an array. Buffer: values,
+    /// orderings and heapIndices.
+    ExtremesBy {
+        /// Whether the least are wanted.
+        least: bool,
+        /// How many.
+        rows: i32,
+    },
     /// `Corr` and its kin, of pairs without nulls. Buffer: n, xAvg, yAvg, ck; what [`Comoment::has_squares`] also xMk
     /// and yMk; regressions n, avg and m2 of their second argument.
     Comoment {
@@ -348,6 +357,7 @@ impl AggregateKind {
                 | Self::ApproxPercentile { .. }
                 | Self::MaxBy
                 | Self::MinBy
+                | Self::ExtremesBy { .. }
                 | Self::PivotFirst
                 | Self::ListAgg { .. }
                 | Self::HllSketch { .. }
@@ -440,6 +450,9 @@ impl fmt::Display for AggregateExpression {
             }
             AggregateKind::ListAgg { order } => {
                 write!(f, "ListAgg[{order:?} {:?}]", function.constants)?;
+            }
+            AggregateKind::ExtremesBy { least, rows } => {
+                write!(f, "{}[{rows}]", if least { "MinBy" } else { "MaxBy" })?;
             }
             AggregateKind::Histogram { bins } => write!(f, "Histogram[{bins}]")?,
             AggregateKind::Mode { ties } => write!(f, "Mode[{ties:?}]")?,

@@ -2,16 +2,14 @@
 
 use javaser::ScalaVersion;
 
-use super::{
-    AggregateFunction, AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment, Ties,
-};
+use super::{AggregateFunction, AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment};
 use crate::error::{Result, Unsupported};
 use crate::expr::{
     EvalMode, Expr, ExprKind, eval_context, eval_mode, read_attributes, read_sort_orders,
 };
 use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
-use crate::types::{DataType, Decimal, StructField};
+use crate::types::{DataType, Decimal};
 
 mod sketches;
 
@@ -32,7 +30,7 @@ const PLACES: [&str; 2] = ["mutableAggBufferOffset", "inputAggBufferOffset"];
 const PRECISIONS: std::ops::RangeInclusive<u8> = 4..=18;
 
 /// A function, its arguments and the type of its results.
-type Parts = (AggregateKind, Vec<Expr>, DataType);
+pub(super) type Parts = (AggregateKind, Vec<Expr>, DataType);
 
 impl AggregateFunction {
     pub(super) fn read(reader: &Reader<'_>, object: Object<'_>) -> Result<Self> {
@@ -47,6 +45,7 @@ impl AggregateFunction {
             "Count" => fields.count()?,
             "Min" | "Max" | "First" | "Last" => fields.one_of_them(name)?,
             "MaxBy" | "MinBy" => fields.extremum_by(name)?,
+            "MaxMinByK" => fields.extremes_by()?,
             "StddevSamp" | "StddevPop" | "VarianceSamp" | "VariancePop" | "Skewness"
             | "Kurtosis" | "RegrReplacement" => fields.moment(name)?,
             "Corr" | "CovPopulation" | "CovSample" | "RegrR2" | "RegrSXY" | "RegrSlope"
@@ -94,26 +93,26 @@ impl AggregateFunction {
 
 /// The fields of a function's object.
 #[derive(Clone, Copy)]
-struct Fields<'r, 'g> {
-    reader: &'r Reader<'g>,
-    object: Object<'g>,
+pub(super) struct Fields<'r, 'g> {
+    pub(super) reader: &'r Reader<'g>,
+    pub(super) object: Object<'g>,
 }
 
 impl Fields<'_, '_> {
-    fn only(self, known: &[&str]) -> Result<()> {
+    pub(super) fn only(self, known: &[&str]) -> Result<()> {
         self.object.only(&[&DERIVED, known].concat())
     }
 
     /// As [`Self::only`], of a function whose buffer has a place of its own.
-    fn only_placed(self, known: &[&str]) -> Result<()> {
+    pub(super) fn only_placed(self, known: &[&str]) -> Result<()> {
         self.only(&[known, &PLACES].concat())
     }
 
-    fn arg(self, field: &str) -> Result<Expr> {
+    pub(super) fn arg(self, field: &str) -> Result<Expr> {
         Expr::read(self.reader, self.object.value(field)?)
     }
 
-    fn args(self, fields: &[&str]) -> Result<Vec<Expr>> {
+    pub(super) fn args(self, fields: &[&str]) -> Result<Vec<Expr>> {
         fields.iter().map(|field| self.arg(field)).collect()
     }
 
@@ -166,17 +165,6 @@ impl Fields<'_, '_> {
         let child = self.arg("child")?;
         let data_type = child.data_type.clone();
         Ok((kind, vec![child], data_type))
-    }
-
-    fn extremum_by(self, name: &str) -> Result<Parts> {
-        self.only(&["valueExpr", "orderingExpr"])?;
-        let (value, by) = (self.arg("valueExpr")?, self.arg("orderingExpr")?);
-        let data_type = value.data_type.clone();
-        let kind = match name {
-            "MaxBy" => AggregateKind::MaxBy,
-            _ => AggregateKind::MinBy,
-        };
-        Ok((kind, vec![value, by], data_type))
     }
 
     fn moment(self, name: &str) -> Result<Parts> {
@@ -433,51 +421,6 @@ impl Fields<'_, '_> {
             vec![child, self.arg("frequencyExpression")?],
             data_type,
         ))
-    }
-
-    fn histogram(self) -> Result<Parts> {
-        self.only_placed(&["child", "nBins", "nb", "propagateInputType"])?;
-        let child = self.arg("child")?;
-        let bins = match self.arg("nBins")?.kind {
-            ExprKind::Literal(Literal::Integer(bins)) if bins >= 2 => bins,
-            _ => return Err(Unsupported::of_use("a histogram without a number of bins")),
-        };
-        // Lazy, of a setting; whoever was not asked for its type has none that anybody sees.
-        let centers = match self.object.flag("propagateInputType") {
-            true => child.data_type.clone(),
-            false => DataType::Double,
-        };
-        let fields =
-            [("x", centers), ("y", DataType::Double)].map(|(name, data_type)| StructField {
-                name: name.to_owned(),
-                data_type,
-                nullable: true,
-                field_id: None,
-                exists_default: None,
-            });
-        let data_type = DataType::Array {
-            element: Box::new(DataType::Struct(fields.to_vec())),
-            contains_null: true,
-        };
-        Ok((AggregateKind::Histogram { bins }, vec![child], data_type))
-    }
-
-    fn mode(self) -> Result<Parts> {
-        self.only_placed(&["child", "reverseOpt", "collationId"])?;
-        let reverse = match self.object.get("reverseOpt") {
-            // Before Spark 4.0.
-            None => None,
-            Some(_) => self.object.option("reverseOpt")?,
-        };
-        let ties = match reverse.map(|reverse| self.reader.graph.bool(reverse)) {
-            None => Ties::First,
-            Some(Some(true)) => Ties::Least,
-            Some(Some(false)) => Ties::Greatest,
-            Some(None) => return Err(self.object.missing("reverseOpt")),
-        };
-        let child = self.arg("child")?;
-        let data_type = child.data_type.clone();
-        Ok((AggregateKind::Mode { ties }, vec![child], data_type))
     }
 
     /// The values of which a pivot makes elements. Others than these types are looked up in other ways.

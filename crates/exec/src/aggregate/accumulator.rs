@@ -12,6 +12,7 @@ use super::collect_set::CollectSet;
 use super::comoment::{Comoments, Plan as ComomentPlan};
 use super::decimal::{AverageDecimal, SumDecimal};
 use super::digest::{ApproxPercentiles, is_summarized};
+use super::extremes_by::ExtremesBy;
 use super::extremum_by::ExtremumBy;
 use super::first::FirstLast;
 use super::histogram::{self, Histograms};
@@ -237,6 +238,14 @@ impl Factory {
                 input.to_arrow()?;
                 vec![input.clone(), self.second.clone()]
             }
+            (AggregateKind::ExtremesBy { .. }, input) if is_ordered(&self.second.to_arrow()?) => {
+                input.to_arrow()?;
+                let list = |of: &DataType| DataType::Array {
+                    element: Box::new(of.clone()),
+                    contains_null: true,
+                };
+                vec![list(input), list(&self.second), DataType::Binary]
+            }
             (AggregateKind::CentralMoment { moment, .. }, DataType::Double) => {
                 vec![DataType::Double; moment.order() + 1]
             }
@@ -410,6 +419,9 @@ impl Factory {
             (AggregateKind::Mode { ties }, input) => Box::new(Modes::new(input, ties)?),
             (AggregateKind::MaxBy, input) => Box::new(ExtremumBy::new(input, &self.second, false)?),
             (AggregateKind::MinBy, input) => Box::new(ExtremumBy::new(input, &self.second, true)?),
+            (AggregateKind::ExtremesBy { least, rows }, input) => {
+                Box::new(ExtremesBy::new(input, &self.second, least, rows)?)
+            }
             (AggregateKind::ListAgg { order }, _) => {
                 let delimiter = match self.constants.first() {
                     Some(Literal::String(text)) => String::from_utf8(text.clone()).ok(),

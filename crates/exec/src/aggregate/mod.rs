@@ -10,6 +10,7 @@ mod common;
 mod comoment;
 mod decimal;
 mod digest;
+mod extremes_by;
 mod extremum_by;
 mod first;
 mod frequencies;

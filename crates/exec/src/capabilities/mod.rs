@@ -309,6 +309,7 @@ fn function_name(kind: AggregateKind) -> &'static str {
         AggregateKind::CollectList => "CollectList",
         AggregateKind::MaxBy => "MaxBy",
         AggregateKind::MinBy => "MinBy",
+        AggregateKind::ExtremesBy { .. } => "MaxMinByK",
         AggregateKind::PivotFirst => "PivotFirst",
         AggregateKind::ListAgg { .. } => "ListAgg",
         AggregateKind::Histogram { .. } => "HistogramNumeric",
@@ -363,6 +364,10 @@ fn functions() -> Vec<AggregateKind> {
         AggregateKind::ApproxPercentile { accuracy: 100 },
         AggregateKind::MaxBy,
         AggregateKind::MinBy,
+        AggregateKind::ExtremesBy {
+            least: false,
+            rows: 3,
+        },
         AggregateKind::PivotFirst,
         AggregateKind::ListAgg {
             order: ListOrder::None,

@@ -175,6 +175,7 @@ impl Facts {
             | AggregateKind::ApproxCountDistinct { .. }
             | AggregateKind::MaxBy
             | AggregateKind::MinBy
+            | AggregateKind::ExtremesBy { .. }
             | AggregateKind::PivotFirst
             | AggregateKind::ListAgg { .. }
             | AggregateKind::HllSketch { .. }
@@ -198,6 +199,7 @@ impl Facts {
             | AggregateKind::ApproxCountDistinct { .. }
             | AggregateKind::MaxBy
             | AggregateKind::MinBy
+            | AggregateKind::ExtremesBy { .. }
             | AggregateKind::PivotFirst
             | AggregateKind::ListAgg { .. }
             | AggregateKind::HllSketch { .. }
