@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use testkit::{Distribution, NEWEST, OLDEST, each_version};
@@ -328,6 +328,8 @@ fn cluster(version: &'static str) {
     let outcome = compared(CLUSTER.name, version, |distribution, side| {
         CLUSTER.run_on(distribution, side, |work| Cluster {
             of_image: true,
+            // It becomes a volume of the pods.
+            environment: vec![("SPARK_LOCAL_DIRS", PathBuf::from("/var/data/local"))],
             ..kubernetes(
                 distribution,
                 work,
