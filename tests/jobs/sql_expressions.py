@@ -488,7 +488,7 @@ def tried():
     found += [f"try_add({a}, {b})" for a in ["ts", "ntz", "dt"] for b in YEARS[:1]] + ["try_add(dt, small)", "try_subtract(dt, i8)", "try_to_binary(hex(s), 'hex')", "try_to_binary(num, 'hex')", "try_to_binary(s, 'utf-8')"]
     found += [f"try_{name}({a}, {b})" for a in SPANS for b in SPANS[1:] for name in ["add", "subtract"]] + [f"try_{name}({a}, {n})" for a in SPANS for n in BY for name in ["multiply", "divide"] if n not in ["f64", "f32"] or name == "divide"]
     found += [f"extract(month from try_{name}({a}, {b}))" for a in YEARS for b in YEARS for name in ["add", "subtract"]] + [f"extract(year from try_{name}({a}, {n}))" for a in YEARS for n in BY[:1] + BY[4:] for name in ["multiply", "divide"]]
-    found += [f"{a} {op} {b}" for a in SPANS[:1] for b in SPANS[2:] for op in ["+", "-", "<", "="]] + [f"-{SPANS[0]}", f"abs({SPANS[2]})", f"extract(month from -{YEARS[0]})", f"extract(year from abs({YEARS[0]}) + {YEARS[0]})", f"{SPANS[0]} / 1.5BD", f"{SPANS[0]} / 7BD"]
+    found += [f"{SPANS[0]} {op} interval '1 02:03:04.005006' day to second" for op in ["+", "-", "<", "="]] + [f"-{SPANS[0]}", f"abs({SPANS[2]})", f"extract(month from -{YEARS[0]})", f"extract(year from abs({YEARS[0]}) + {YEARS[0]})", f"{SPANS[0]} / 1.5BD", f"{SPANS[0]} / 7BD"]
     # As text by their fields, and cut off.
     fields = ["day", "hour", "minute", "second"]
     types = [first if first == last else f"{first} to {last}" for at, first in enumerate(fields) for last in fields[at:]]
