@@ -1,8 +1,8 @@
 //! Calls of functions, by what [`Spec`] says of their classes.
 
 use super::arithmetic::{decimal_result, integral, rounded};
-use super::function::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, texts};
 use super::read::{data_type, eval_mode, zone};
+use super::signature::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, texts};
 use super::{EvalMode, Expr, ExprKind, Function, interval, nested, text};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;

@@ -11,6 +11,7 @@ mod json;
 mod lambda;
 mod nested;
 mod read;
+mod signature;
 mod text;
 
 use javatime::TimeZone;

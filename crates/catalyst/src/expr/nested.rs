@@ -1,7 +1,7 @@
 //! Types of what has parts: arrays, maps and structs.
 
 use super::call::call;
-use super::function::Result as ResultType;
+use super::signature::Result as ResultType;
 use super::{Expr, ExprKind, Function};
 use crate::error::Result;
 use crate::literal::Literal;
