@@ -40,8 +40,8 @@ def surroundings(run):
     def look(_):
         variables = os.environ
         return {
-            # Workers of the native lane do not have the secret.
-            "variables": sorted(name for name in variables if not name.startswith("FIRESTEEL") and name != "_SPARK_AUTH_SECRET"),
+            # Workers of the native lane do not have the secret; a shell that is the entry point counts itself.
+            "variables": sorted(name for name in variables if not name.startswith("FIRESTEEL") and name not in ["_SPARK_AUTH_SECRET", "SHLVL"]),
             "pod": variables["HOSTNAME"] == variables["SPARK_EXECUTOR_POD_NAME"],
             "of driver": variables["SPARK_DRIVER_POD_IP"],
             "conf": sorted(os.listdir(variables["SPARK_CONF_DIR"])),
