@@ -142,10 +142,21 @@ fn mode_of(
 #[inline(never)]
 pub(super) fn function(reader: &Reader<'_>, object: Object<'_>, spec: &Spec) -> Result<Expr> {
     let mut known = spec.ignored.to_vec();
-    let args = match arguments(reader, object, spec, &mut known)? {
-        Arguments::All(args) => args,
-        Arguments::Whole(expr) => return Ok(expr),
-    };
+    match arguments(reader, object, spec, &mut known)? {
+        Arguments::All(args) => with_arguments(reader, object, spec, args, known),
+        Arguments::Whole(expr) => Ok(expr),
+    }
+}
+
+/// What [`function`] has to do when nothing is read below it any more: depth does not cost its part of the stack.
+#[inline(never)]
+fn with_arguments(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    spec: &Spec,
+    args: Vec<Expr>,
+    mut known: Vec<&'static str>,
+) -> Result<Expr> {
     let mut loss = reader.settings.allow_precision_loss;
     let mode = mode_of(object, spec, &mut known, &mut loss)?;
     if spec.zoned {

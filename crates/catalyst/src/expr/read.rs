@@ -325,7 +325,12 @@ fn cast(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "castInternal",
         "zoneId",
     ])?;
-    let child = Expr::read(reader, object.value("child")?)?;
+    cast_of(reader, object, Expr::read(reader, object.value("child")?)?)
+}
+
+/// What [`cast`] has to do when nothing is read below it any more.
+#[inline(never)]
+fn cast_of(reader: &Reader<'_>, object: Object<'_>, child: Expr) -> Result<Expr> {
     let to = data_type(reader, object)?;
     let parts = matches!(
         child.data_type,

@@ -382,7 +382,7 @@ mod tests {
         let mut random = Random::new(31_183);
         let found: Vec<f64> = (0..3).map(|_| random.next_double()).collect();
         let java = [
-            0.107_485_272_024_864_65,
+            0.107_485_272_024_865_46,
             0.893_630_159_548_549,
             0.137_586_907_736_239_6,
         ];
