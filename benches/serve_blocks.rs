@@ -222,7 +222,7 @@ fn main() {
         "1",
         dirs.clone(),
         Arc::new(NoBlocks),
-        None,
+        Default::default(),
         |_| None,
     )
     .unwrap();

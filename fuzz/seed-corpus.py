@@ -310,6 +310,8 @@ def hadoop():
     seed("hadoop_site", b'<!DOCTYPE c [<!ENTITY a "b">]><configuration>&a;</configuration>')
     token = b"".join(bytes([len(field)]) + field for field in (b"alias", b"id", b"pw", b"KIND", b"host:1"))
     seed("hadoop_credentials", b"HDTS\0\x01" + token + b"\x02\x0bsparkCookie\x8f\x80" + b"a" * 128 + b"\0\x01b")
+    for store in (fuzz.parent / "crates/tls/fixtures").glob("*.jks"):
+        seed("java_key_store", store.read_bytes())
 
 
 def handshakes():

@@ -11,7 +11,7 @@ use wire::version::WireVersion;
 use super::LocalDirs;
 use crate::config::SparkProperties;
 use crate::rpc::DriverEndpoint;
-use crate::transport::{AskError, Authentication};
+use crate::transport::{AskError, Protection};
 
 /// An executor's identity, settings and connections, as far as blocks need them.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ pub struct BlockEnv {
     pub local_dirs: Arc<LocalDirs>,
     /// Runs what is asynchronous. Task threads may block on it.
     pub runtime: tokio::runtime::Handle,
-    /// How connections that carry blocks are authenticated, if they are.
-    pub authentication: Option<Authentication>,
+    /// How connections that carry blocks are protected.
+    pub protection: Protection,
     /// The key of `spark.io.encryption.enabled`, from the driver.
     pub io_encryption_key: Option<Vec<u8>>,
 }

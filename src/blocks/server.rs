@@ -7,7 +7,7 @@ use super::uploads::{Upload, Uploads};
 use super::{BlockSource, LocalDirs, ShuffleFiles};
 use crate::config::declared::{self, Kind};
 use crate::transport::{
-    Answer, Authentication, Body, ConfError, Opening, Peer, Reply, RequestHandler, Server, Stream,
+    Answer, Body, ConfError, Opening, Peer, Protection, Reply, RequestHandler, Server, Stream,
     TransportConf, complain,
 };
 use bytes::Bytes;
@@ -62,7 +62,7 @@ pub enum BindError {
 
 impl BlockServer {
     /// Listens on the name or address and the port (0 for a free one) of `address`, and serves the shuffle files in
-    /// `dirs` and the blocks of `source` to whoever speaks for the application, as `authentication` finds out.
+    /// `dirs` and the blocks of `source` to whoever speaks for the application, as `protection` finds out.
     /// `property` looks up a Spark property; those of the module `shuffle` count. Must be called on the runtime.
     ///
     /// # Errors
@@ -73,12 +73,12 @@ impl BlockServer {
         executor_id: &str,
         dirs: Arc<LocalDirs>,
         source: Arc<dyn BlockSource>,
-        authentication: Option<Authentication>,
+        protection: Protection,
         property: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, BindError> {
         let conf = TransportConf {
             max_frame: max_frame(&property)?,
-            authentication,
+            protection,
             ..TransportConf::for_module("shuffle", &property)?
         };
         let (bind_address, port) = address;

@@ -9,6 +9,7 @@ pub mod memory;
 pub mod properties;
 mod replaced_parts;
 mod security;
+mod tls;
 pub mod units;
 
 use std::path::PathBuf;
@@ -16,13 +17,15 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use declared::{Property, Switch, Whole};
+use declared::{Property, Switch, Version, Whole};
 pub use hadoop_site::HadoopSite;
 pub use lane_name::LaneName;
 pub use memory::MemorySettings;
 pub use properties::{SparkProperties, is_startup_key};
 pub use replaced_parts::{unknown_part, unknown_value};
 pub use security::ConnectionSecurity;
+
+pub use self::tls::{TlsSettings, with_general};
 
 /// A setting that stops the executor from starting.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -212,6 +215,15 @@ pub fn apply_version_defaults(properties: &mut SparkProperties, spark_version: &
     }
 }
 
+/// Takes away what Spark of that version does not know and Firesteel would obey: then, one end of a connection would
+/// speak otherwise than the other.
+pub fn forget_unknown(properties: &mut SparkProperties, version: Version) {
+    let tls = &declared::SSL_RPC_ENABLED;
+    if tls.about.since.is_some_and(|since| version < since) {
+        properties.remove(tls.key);
+    }
+}
+
 /// The setting that wants a JVM before the first task: plugins are initialised in it, and a task that the reaper is to
 /// end an executor for has to run when the driver says that it does, not to wait for its JVM.
 fn jvm_from_start(
@@ -253,8 +265,6 @@ fn native_lanes(conf: &SparkProperties) -> Result<Vec<LaneName>, SettingError> {
 /// # Errors
 /// [`SettingError::Unsupported`], or a setting that cannot be understood.
 pub fn refuse_unsupported(conf: &SparkProperties) -> Result<(), SettingError> {
-    const SSL_CURE: &str = "set it to false for this application and encrypt with spark.network.crypto.enabled, or run \
-                            its executors on Spark's own JVM (remove spark.executorEnv.JAVA_HOME)";
     const SASL_CURE: &str =
         "remove it and set spark.network.crypto.enabled=true, which encrypts with AES";
     let unsupported = |property: &Property<Switch>, cure: &str| SettingError::Unsupported {
@@ -262,14 +272,10 @@ pub fn refuse_unsupported(conf: &SparkProperties) -> Result<(), SettingError> {
         value: "true".to_owned(),
         cure: cure.to_owned(),
     };
-    for (refused, cure) in [
-        (&declared::SSL_RPC_ENABLED, SSL_CURE),
-        (&declared::SASL_ENCRYPTION_ENABLED, SASL_CURE),
-    ] {
-        if conf.switch(refused)? {
-            return Err(unsupported(refused, cure));
-        }
+    if conf.switch(&declared::SASL_ENCRYPTION_ENABLED)? {
+        return Err(unsupported(&declared::SASL_ENCRYPTION_ENABLED, SASL_CURE));
     }
+    TlsSettings::new(conf)?;
     if ConnectionSecurity::new(conf)?.is_some() && conf.switch(&declared::SASL_ALWAYS_ENCRYPT)? {
         return Err(unsupported(&declared::SASL_ALWAYS_ENCRYPT, SASL_CURE));
     }

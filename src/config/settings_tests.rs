@@ -169,24 +169,34 @@ fn settings_without_effect_must_make_sense() {
 
 #[test]
 fn unsupported_features_are_refused_by_name() {
-    for key in [
-        "spark.authenticate.enableSaslEncryption",
-        "spark.ssl.rpc.enabled",
-    ] {
-        let conf = properties(&[]);
-        let mut on = conf.clone();
-        on.set(key, "true");
-        let message = refuse_unsupported(&on)
-            .err()
-            .map(|error| error.to_string())
-            .unwrap_or_default();
-        assert!(
-            message.starts_with(&format!("{key}=true is not supported")),
-            "{message}"
-        );
-        on.set(key, "false");
-        assert_eq!(refuse_unsupported(&on), Ok(()));
-    }
+    let key = "spark.authenticate.enableSaslEncryption";
+    let conf = properties(&[]);
+    let mut on = conf.clone();
+    on.set(key, "true");
+    let message = refuse_unsupported(&on)
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    assert!(
+        message.starts_with(&format!("{key}=true is not supported")),
+        "{message}"
+    );
+    on.set(key, "false");
+    assert_eq!(refuse_unsupported(&on), Ok(()));
+}
+
+#[test]
+fn what_a_version_does_not_know_is_not_obeyed() {
+    let wrong = [
+        ("spark.ssl.rpc.enabled", "true"),
+        ("spark.network.crypto.enabled", "true"),
+        ("spark.authenticate", "true"),
+    ];
+    let mut conf = properties(&wrong);
+    forget_unknown(&mut conf, (4, 0));
+    assert!(refuse_unsupported(&conf).is_err());
+    forget_unknown(&mut conf, (3, 5));
+    assert_eq!(refuse_unsupported(&conf), Ok(()));
 }
 
 #[test]

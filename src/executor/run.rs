@@ -87,13 +87,13 @@ impl ExecutorHandle {
             exit,
             settings,
             block_server,
-            authentication,
+            protection,
         } = started;
         runtime.spawn(listen(Arc::clone(&executor), events));
         runtime.spawn(tick(Arc::clone(&executor)));
         if let Some(url) = worker_url {
             let conf = TransportConf {
-                authentication,
+                protection,
                 ..TransportConf::default()
             };
             runtime.spawn(watch_worker(Arc::clone(&executor), url, conf));

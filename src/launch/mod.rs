@@ -1,4 +1,4 @@
-//! Command lines: the `java` launcher's syntax, executor arguments, the environment, the application's secret, and
+//! Command lines: the `java` launcher's syntax, executor arguments, the environment, the application's secret, keys of TLS, and
 //! `exec` of the real JDK.
 
 mod argfile;
@@ -13,6 +13,7 @@ pub mod java;
 pub mod jdk;
 pub mod machine;
 pub mod secret;
+pub mod tls;
 
 use std::ffi::OsString;
 

@@ -70,7 +70,7 @@ fn blocks() -> Arc<BlockEnv> {
             ask_timeout: std::time::Duration::from_secs(5),
             local_dirs: Arc::new(dirs),
             runtime: runtime.handle().clone(),
-            authentication: None,
+            protection: Default::default(),
             io_encryption_key: None,
         };
         (Arc::new(blocks), listener, runtime)

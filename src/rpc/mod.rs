@@ -11,7 +11,7 @@ pub use driver::{DriverEndpoint, Event, Incoming};
 pub use files::{FetchError, FileServer, FileStream};
 
 use crate::config::declared::{self, Kind};
-use crate::transport::{Authentication, ConfError, TransportConf};
+use crate::transport::{ConfError, Protection, TransportConf};
 use std::time::Duration;
 
 /// Settings of the control connection, under Spark's names.
@@ -26,11 +26,11 @@ pub struct RpcConf {
 }
 
 impl RpcConf {
-    /// The same settings for connections that are authenticated in this way, or not at all.
+    /// The same settings for connections that are protected in this way.
     #[must_use]
-    pub fn authenticated(mut self, authentication: Option<&Authentication>) -> Self {
+    pub fn protected(mut self, protection: &Protection) -> Self {
         for conf in [&mut self.transport, &mut self.files] {
-            conf.authentication = authentication.cloned();
+            conf.protection = protection.clone();
         }
         self
     }

@@ -10,8 +10,7 @@ use auth::{
     Session,
 };
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use wire::frame::Frame;
 
 use crate::config::ConnectionSecurity;
@@ -44,9 +43,9 @@ pub struct AuthenticationError {
     why: String,
 }
 
-/// A connection on which nothing but the handshake was said.
+/// What a handshake has brought.
 #[derive(Debug, Default)]
-pub(super) struct Opened {
+pub(super) struct Handshaken {
     /// The ciphers, if there are any.
     pub(super) session: Option<Session>,
     /// What arrived behind the handshake.
@@ -73,15 +72,18 @@ impl Authentication {
     }
 
     /// Authenticates a connection that this process has opened.
-    pub(super) async fn open(&self, socket: &mut TcpStream) -> io::Result<Opened> {
-        let peer = socket.peer_addr()?;
-        self.ask(socket).await.map_err(|why| {
+    pub(super) async fn open(
+        &self,
+        socket: &mut impl Channel,
+        peer: SocketAddr,
+    ) -> io::Result<Handshaken> {
+        self.ask(socket, peer).await.map_err(|why| {
             let kind = io::ErrorKind::PermissionDenied;
             io::Error::new(kind, AuthenticationError { peer, why })
         })
     }
 
-    async fn ask(&self, socket: &mut TcpStream) -> Result<Opened, String> {
+    async fn ask(&self, socket: &mut impl Channel, peer: SocketAddr) -> Result<Handshaken, String> {
         let words = |error: HandshakeError| error.to_string();
         let protocol = self.security.protocol;
         let (mut handshake, mut request) =
@@ -113,14 +115,12 @@ impl Authentication {
                 ClientStep::Ask(next) => request = next,
                 ClientStep::Done(session) => {
                     if handshake.fell_back() {
-                        let peer = talk.socket.peer_addr().ok();
                         tracing::warn!(
-                            "{} does not take encrypted connections: going on with SASL, in clear \
-                             (spark.network.crypto.saslFallback)",
-                            peer.map_or_else(String::new, |peer| peer.to_string())
+                            "{peer} does not take encrypted connections: going on with SASL, in clear \
+                             (spark.network.crypto.saslFallback)"
                         );
                     }
-                    return Ok(Opened {
+                    return Ok(Handshaken {
                         session,
                         rest: talk.buffer,
                     });
@@ -134,7 +134,10 @@ impl Authentication {
     ///
     /// # Errors
     /// Why it must be closed; `None` if the other end closed it before it said anything.
-    pub(super) async fn accept(&self, socket: &mut TcpStream) -> Result<Opened, Option<String>> {
+    pub(super) async fn accept(
+        &self,
+        socket: &mut impl Channel,
+    ) -> Result<Handshaken, Option<String>> {
         let protocol = self.security.protocol;
         let mut handshake = ServerHandshake::new(protocol, &self.identity, &self.secret);
         let mut talk = Talk::new(socket, MAX_REQUEST);
@@ -163,7 +166,7 @@ impl Authentication {
                 None => sent.map_err(|error| Some(error.to_string()))?,
                 Some(Ok(session)) => {
                     sent.map_err(|error| Some(error.to_string()))?;
-                    return Ok(Opened {
+                    return Ok(Handshaken {
                         session,
                         rest: talk.buffer,
                     });
@@ -203,15 +206,20 @@ fn refused(request_id: i64, words: &str) -> Frame {
     }
 }
 
+/// A connection, which may be inside TLS.
+pub(super) trait Channel: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Channel for T {}
+
 /// Frames on a connection, one after the other.
-struct Talk<'a> {
-    socket: &'a mut TcpStream,
+struct Talk<'a, C> {
+    socket: &'a mut C,
     buffer: BytesMut,
     max_frame: usize,
 }
 
-impl<'a> Talk<'a> {
-    fn new(socket: &'a mut TcpStream, max_frame: usize) -> Self {
+impl<'a, C: Channel> Talk<'a, C> {
+    fn new(socket: &'a mut C, max_frame: usize) -> Self {
         Self {
             socket,
             buffer: BytesMut::new(),
@@ -222,7 +230,8 @@ impl<'a> Talk<'a> {
     async fn send(&mut self, frame: &Frame) -> io::Result<()> {
         let mut bytes = BytesMut::new();
         frame.encode(&mut bytes);
-        self.socket.write_all(&bytes).await
+        self.socket.write_all(&bytes).await?;
+        self.socket.flush().await
     }
 
     /// The next frame, or `None` if the other end closed the connection.

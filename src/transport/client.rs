@@ -1,6 +1,5 @@
 //! The connecting end.
 
-use super::authentication::Opened;
 use super::connection::{Connection, Side};
 use super::{AskError, Body, RequestHandler, Stream, TransportConf};
 use bytes::Bytes;
@@ -36,7 +35,8 @@ impl Client {
     ///
     /// # Errors
     /// The connection could not be made in [`TransportConf::connection_creation_timeout`]; or the other end is not who
-    /// it should be, which is an [`AuthenticationError`](super::AuthenticationError) inside.
+    /// it should be, which is a [`TlsError`](super::TlsError) or an
+    /// [`AuthenticationError`](super::AuthenticationError) inside.
     pub async fn connect(
         host: &str,
         port: u16,
@@ -48,7 +48,7 @@ impl Client {
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
         let timeout = conf.connection_creation_timeout;
-        let mut socket = tokio::time::timeout(timeout, TcpStream::connect((bare, port)))
+        let socket = tokio::time::timeout(timeout, TcpStream::connect((bare, port)))
             .await
             .unwrap_or_else(|_| {
                 let message = format!("no connection after {} ms", timeout.as_millis());
@@ -60,10 +60,7 @@ impl Client {
                     format!("Failed to connect to {host}:{port}: {error}"),
                 )
             })?;
-        let opened = match &conf.authentication {
-            Some(authentication) => authentication.open(&mut socket).await?,
-            None => Opened::default(),
-        };
+        let (socket, opened) = conf.protection.open(socket).await?;
         let connection = Connection::start(socket, conf, handler, Side::Client, opened)?;
         Ok(Self {
             open: Arc::new(Open { connection }),

@@ -1,6 +1,6 @@
 //! Settings of a connection, under Spark's names.
 
-use super::Authentication;
+use super::Protection;
 use crate::config::declared::{self, Family, Kind};
 use std::time::Duration;
 use wire::frame::MAX_FRAME;
@@ -32,8 +32,8 @@ pub struct TransportConf {
     pub max_connections: usize,
     /// Time in which a peer must send 1 MiB of the frame or stream that it has begun, or finish it.
     pub progress_window: Duration,
-    /// How connections are authenticated before anything else is said on them, if they are.
-    pub authentication: Option<Authentication>,
+    /// TLS and authentication before anything else is said on connections.
+    pub protection: Protection,
 }
 
 /// A setting that cannot be understood.
@@ -68,7 +68,7 @@ impl Default for TransportConf {
             max_held_bytes: 512 << 20,
             max_connections: 8192,
             progress_window: Duration::from_secs(60),
-            authentication: None,
+            protection: Protection::default(),
         }
     }
 }

@@ -1,13 +1,12 @@
 //! One connection: its state.
 
-use super::authentication::Opened;
 use super::ledger::{Account, Held, Ledger, Reason};
 use super::outgoing::{Activity, Outgoing};
+use super::protection::Opened;
 use super::reader::Reader;
 use super::reading::ReadTask;
 use super::stream::Stream;
-use super::{Answer, AskError, Body, Peer, RequestHandler, TransportConf};
-use auth::Session;
+use super::{Answer, AskError, Body, Peer, RequestHandler, TransportConf, encrypted};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -75,11 +74,7 @@ impl Connection {
             addr: socket.peer_addr()?,
         };
         let socket = Arc::new(socket);
-        let (sealer, opener) = opened
-            .session
-            .map_or((None, None), |Session { sealer, opener }| {
-                (Some(sealer), Some(opener))
-            });
+        let (sealer, opener) = encrypted::halves(opened.cipher);
         let activity = Arc::new(Activity::new());
         let local_addr = socket.local_addr()?;
         let ledger = match side {
@@ -115,6 +110,7 @@ impl Connection {
                 if let Err(error) = written {
                     connection.close(&error.to_string());
                 }
+                connection.outgoing.farewell(&socket);
                 // The reading task sees the end of the connection even if it is not waiting for `closed`.
                 let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Both);
             }

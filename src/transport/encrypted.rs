@@ -4,24 +4,60 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
-use auth::{Opener, Sealer};
+use auth::{Opener, Sealer, Session};
 use bytes::{Buf, BytesMut};
 use rustix::net::SendFlags;
 use tokio::net::TcpStream;
 
+use super::protection::Cipher;
 use super::reader::ReadError;
 use super::sending::{self, Limits, Piece, Sent, Stop};
+use super::tls::TlsSession;
 
 /// Bytes asked of the system at a time.
 const READ_SIZE: usize = 64 << 10;
 /// Bytes that are encrypted at a time, and make one message of AES-GCM.
 const BATCH: usize = 256 << 10;
 
+/// What decrypts what arrives.
+#[derive(Debug)]
+pub(super) enum Unsealing {
+    /// A key of this connection.
+    Cipher(Opener),
+    /// TLS.
+    Tls(Arc<TlsSession>),
+}
+
+/// What encrypts what is sent.
+#[derive(Debug)]
+pub(super) enum Sealing {
+    /// A key of this connection.
+    Cipher(Sealer),
+    /// TLS.
+    Tls(Arc<TlsSession>),
+}
+
+/// The cipher of a connection for either direction.
+pub(super) fn halves(cipher: Option<Cipher>) -> (Option<Sealing>, Option<Unsealing>) {
+    match cipher {
+        None => (None, None),
+        Some(Cipher::Session(Session { sealer, opener })) => (
+            Some(Sealing::Cipher(sealer)),
+            Some(Unsealing::Cipher(opener)),
+        ),
+        Some(Cipher::Tls(session)) => (
+            Some(Sealing::Tls(Arc::clone(&session))),
+            Some(Unsealing::Tls(session)),
+        ),
+    }
+}
+
 /// What arrives on an encrypted connection.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    opener: Opener,
+    opener: Unsealing,
     /// What is not whole yet.
     arrived: BytesMut,
 }
@@ -29,16 +65,28 @@ pub(super) struct Incoming {
 impl Incoming {
     /// `rest` has arrived already; what is in it is appended to `plain`.
     pub(super) fn new(
-        opener: Opener,
+        opener: Unsealing,
         rest: BytesMut,
         plain: &mut BytesMut,
     ) -> Result<Self, ReadError> {
         let mut incoming = Self {
             opener,
-            arrived: rest,
+            arrived: BytesMut::new(),
         };
-        incoming.opener.push(&mut incoming.arrived, plain)?;
+        match &mut incoming.opener {
+            Unsealing::Cipher(opener) => {
+                incoming.arrived = rest;
+                opener.push(&mut incoming.arrived, plain)?;
+            }
+            // Decrypted already.
+            Unsealing::Tls(_) => *plain = rest,
+        }
         Ok(incoming)
+    }
+
+    /// Whether it is sure that the other end has the same key.
+    pub(super) fn is_proven(&self) -> bool {
+        matches!(self.opener, Unsealing::Tls(_))
     }
 
     /// Reads what the socket has and appends what is in it to `plain`; says how many bytes were read.
@@ -47,22 +95,44 @@ impl Incoming {
         socket: &TcpStream,
         plain: &mut BytesMut,
     ) -> Result<usize, ReadError> {
-        if self.opener.has_messages() {
-            self.arrived.reserve(READ_SIZE);
-            let count = socket.try_read_buf(&mut self.arrived)?;
-            self.opener.push(&mut self.arrived, plain)?;
-            return Ok(count);
+        match &mut self.opener {
+            Unsealing::Cipher(opener) if opener.has_messages() => {
+                self.arrived.reserve(READ_SIZE);
+                let count = socket.try_read_buf(&mut self.arrived)?;
+                opener.push(&mut self.arrived, plain)?;
+                Ok(count)
+            }
+            Unsealing::Cipher(opener) => {
+                let before = plain.len();
+                let count = socket.try_read_buf(plain)?;
+                opener.apply(plain.get_mut(before..).unwrap_or_default())?;
+                Ok(count)
+            }
+            Unsealing::Tls(session) => {
+                self.arrived.reserve(READ_SIZE);
+                let count = socket.try_read_buf(&mut self.arrived)?;
+                let before = plain.len();
+                let goes_on = session.open(&mut self.arrived, plain)?;
+                // What comes behind the other end's farewell is not looked at.
+                if !goes_on {
+                    self.arrived.clear();
+                }
+                Ok(if goes_on || plain.len() > before {
+                    count
+                } else {
+                    0
+                })
+            }
         }
-        let before = plain.len();
-        let count = socket.try_read_buf(plain)?;
-        self.opener
-            .apply(plain.get_mut(before..).unwrap_or_default())?;
-        Ok(count)
     }
 
     /// Whether the other end has begun something that it has not finished.
     pub(super) fn is_inside(&self) -> bool {
-        !self.arrived.is_empty() || self.opener.is_inside()
+        let inside = match &self.opener {
+            Unsealing::Cipher(opener) => opener.is_inside(),
+            Unsealing::Tls(_) => false,
+        };
+        inside || !self.arrived.is_empty()
     }
 
     /// Nothing more is here for now: gives back what the buffer has too much.
@@ -77,7 +147,7 @@ impl Incoming {
 /// What is sent on an encrypted connection.
 #[derive(Debug)]
 pub(super) struct Outbound {
-    sealer: Sealer,
+    sealer: Sealing,
     plain: Vec<u8>,
     sealed: Vec<u8>,
     /// Bytes of `sealed` that were sent.
@@ -89,7 +159,7 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    pub(super) fn new(sealer: Sealer) -> Self {
+    pub(super) fn new(sealer: Sealing) -> Self {
         Self {
             sealer,
             plain: Vec::new(),
@@ -167,14 +237,30 @@ impl Outbound {
         }
         // What stopped the gathering is met again.
         self.sent = 0;
-        self.sealer
-            .seal(&mut self.plain, &mut self.sealed)
-            .map_err(|error| {
-                self.broken = true;
-                self.sealed.clear();
-                io::Error::other(error)
-            })?;
+        let sealed = match &mut self.sealer {
+            Sealing::Cipher(sealer) => sealer
+                .seal(&mut self.plain, &mut self.sealed)
+                .map_err(io::Error::other),
+            Sealing::Tls(session) => session.seal(&self.plain, &mut self.sealed),
+        };
+        sealed.inspect_err(|_| {
+            self.broken = true;
+            self.sealed.clear();
+        })?;
         Ok(None)
+    }
+
+    /// Says that nothing more is sent, if the socket takes that now. What is half sent makes it meaningless.
+    pub(super) fn farewell(&mut self, socket: &TcpStream) {
+        let Sealing::Tls(session) = &self.sealer else {
+            return;
+        };
+        if !self.has_more() && !self.broken && session.farewell(&mut self.sealed).is_ok() {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            let _ = rustix::net::send(socket, &self.sealed, flags);
+        }
+        (self.plain, self.sealed, self.sent) = (Vec::new(), Vec::new(), 0);
+        self.broken = true;
     }
 
     /// Moves the next bytes out of the pieces.

@@ -77,7 +77,7 @@ async fn pieces_arrive_in_their_order_and_are_counted() {
             other.read_to_end(&mut wire).unwrap();
             wire
         });
-        let mut outbound = Outbound::new(ours.sealer);
+        let mut outbound = Outbound::new(Sealing::Cipher(ours.sealer));
         let mut total = Sent::default();
         loop {
             let (sent, stop) = outbound.send(&socket, &mut pieces, ALL);
@@ -97,7 +97,7 @@ async fn pieces_arrive_in_their_order_and_are_counted() {
         assert!(wire != expected && wire.len() >= expected.len());
         let mut plain = BytesMut::new();
         let rest = BytesMut::from(wire.as_slice());
-        let incoming = Incoming::new(theirs.opener, rest, &mut plain).unwrap();
+        let incoming = Incoming::new(Unsealing::Cipher(theirs.opener), rest, &mut plain).unwrap();
         assert!(!incoming.is_inside());
         assert!(plain == expected);
         assert_eq!(total.files, 40);
@@ -113,7 +113,7 @@ async fn what_is_in_front_of_a_short_file_is_sent() {
         Piece::Bytes(Bytes::from_static(b"head")),
         part(b"12345", 0, 9),
     ]);
-    let mut outbound = Outbound::new(ours.sealer);
+    let mut outbound = Outbound::new(Sealing::Cipher(ours.sealer));
     let (sent, stop) = outbound.send(&socket, &mut pieces, ALL);
     let error = stop.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
@@ -126,7 +126,12 @@ async fn what_is_in_front_of_a_short_file_is_sent() {
     let mut wire = Vec::new();
     other.read_to_end(&mut wire).unwrap();
     let mut plain = BytesMut::new();
-    Incoming::new(theirs.opener, BytesMut::from(wire.as_slice()), &mut plain).unwrap();
+    Incoming::new(
+        Unsealing::Cipher(theirs.opener),
+        BytesMut::from(wire.as_slice()),
+        &mut plain,
+    )
+    .unwrap();
     assert_eq!(plain, &b"head"[..]);
 }
 
@@ -134,7 +139,7 @@ async fn what_is_in_front_of_a_short_file_is_sent() {
 async fn limits_are_kept_and_a_full_socket_is_gone_on_with() {
     let (ours, _) = sessions(Cipher::Ctr);
     let (socket, _other) = sockets().await;
-    let mut outbound = Outbound::new(ours.sealer);
+    let mut outbound = Outbound::new(Sealing::Cipher(ours.sealer));
     let limits = Limits { bytes: 10, ..ALL };
     let mut bytes = VecDeque::from([Piece::Bytes(Bytes::from_static(b"12345678901"))]);
     let (sent, stop) = outbound.send(&socket, &mut bytes, limits);

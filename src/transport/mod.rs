@@ -5,8 +5,8 @@
 //! task writes it: it sends everything that is queued in as few system calls as possible, and files straight from
 //! the page cache. [`Client`] opens connections, [`Server`] accepts them.
 //!
-//! With [`Authentication`], both ends say who they are before anything else reaches a handler, and what follows may be
-//! encrypted.
+//! With [`Protection`], a connection begins with TLS or both ends say who they are before anything else reaches a
+//! handler, and what follows may be encrypted.
 //!
 //! Memory is bounded everywhere a stranger could fill it: frames have a maximum, a server keeps a ledger of what
 //! all its peers hold, and a peer that does not read its answers is not read either.
@@ -22,19 +22,24 @@ pub(crate) mod fuzzing;
 mod ledger;
 mod outgoing;
 mod pacing;
+mod protection;
 mod reader;
 mod reading;
 mod sending;
 mod server;
 mod stream;
+mod tls;
 
 pub use authentication::{Authentication, AuthenticationError};
 pub use client::{Asked, Client};
 pub use complaints::complain;
 pub use conf::{ConfError, TransportConf};
 pub use ledger::Held;
+pub use protection::Protection;
 pub use server::Server;
 pub use stream::Stream;
+
+pub use self::tls::TlsError;
 
 use bytes::Bytes;
 use connection::Connection;

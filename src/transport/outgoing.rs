@@ -1,10 +1,9 @@
 //! What waits to be sent on a connection, and the task that sends it.
 
 use super::Body;
-use super::encrypted::Outbound;
+use super::encrypted::{Outbound, Sealing};
 use super::ledger::{Account, Held, Reason};
 use super::sending::{self, Limits, Part, Piece, Sent, Stop};
-use auth::Sealer;
 use bytes::{Buf, BytesMut};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::net::SendFlags;
@@ -211,7 +210,7 @@ impl Outgoing {
     }
 
     /// Everything that is sent is encrypted.
-    pub(super) fn encrypted(mut self, sealer: Option<Sealer>) -> Self {
+    pub(super) fn encrypted(mut self, sealer: Option<Sealing>) -> Self {
         self.encrypted = sealer.map(|sealer| Mutex::new(Outbound::new(sealer)));
         self
     }
@@ -317,6 +316,13 @@ impl Outgoing {
         match &self.encrypted {
             Some(encrypted) => encrypted.lock().send(socket, pieces, limits),
             None => sending::send(socket, pieces, limits),
+        }
+    }
+
+    /// Tells the other end, if it listens, that nothing more is sent.
+    pub(super) fn farewell(&self, socket: &TcpStream) {
+        if let Some(encrypted) = &self.encrypted {
+            encrypted.lock().farewell(socket);
         }
     }
 

@@ -1,9 +1,9 @@
 //! The reading half of a connection: frames, and the raw bytes that follow some of them.
 
-use super::encrypted::Incoming;
+use super::encrypted::{Incoming, Unsealing};
 use super::ledger::{Account, Held, Reason, Turn};
 use super::outgoing::Activity;
-use auth::{CipherError, Opener};
+use auth::CipherError;
 use bytes::{Bytes, BytesMut};
 use std::io;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl Reader {
     /// A reader of a connection that was opened with a handshake: what arrives is encrypted, and `rest` has arrived.
     pub(super) fn opened(
         mut self,
-        opener: Option<Opener>,
+        opener: Option<Unsealing>,
         rest: BytesMut,
     ) -> Result<Self, ReadError> {
         match opener {
@@ -115,7 +115,8 @@ impl Reader {
 
     /// Whether what arrives is encrypted and nothing of it has made sense so far.
     pub(super) fn understands_nothing(&self) -> bool {
-        self.encrypted.is_some() && self.finished == 0
+        let encrypted = self.encrypted.as_ref();
+        encrypted.is_some_and(|encrypted| !encrypted.is_proven()) && self.finished == 0
     }
 
     /// The next `len` bytes are not a frame but go to `consumer`.

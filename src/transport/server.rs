@@ -1,9 +1,9 @@
 //! The accepting end.
 
-use super::authentication::Opened;
 use super::connection::{Connection, Side};
 use super::ledger::Ledger;
 use super::pacing::Pacing;
+use super::protection::Opened;
 use super::{RequestHandler, TransportConf, complaints};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -102,14 +102,13 @@ async fn accept(
             continue;
         };
         pacing.accepted(&socket);
-        match accepting.conf.authentication {
-            Some(_) => {
-                let accepting = accepting.clone();
-                let task = tokio::spawn(async move { accepting.authenticate(socket, addr).await });
-                strangers.add(task.abort_handle());
-            }
-            None => accepting.start(socket, addr, Opened::default()),
+        if accepting.conf.protection.is_none() {
+            accepting.start(socket, addr, Opened::default());
+            continue;
         }
+        let accepting = accepting.clone();
+        let task = tokio::spawn(async move { accepting.open(socket, addr).await });
+        strangers.add(task.abort_handle());
     }
 }
 
@@ -136,12 +135,9 @@ impl Accepting {
     }
 
     /// Starts a connection when its other end has said who it is.
-    async fn authenticate(&self, mut socket: TcpStream, addr: SocketAddr) {
-        let Some(authentication) = &self.conf.authentication else {
-            return;
-        };
-        match authentication.accept(&mut socket).await {
-            Ok(opened) => self.start(socket, addr, opened),
+    async fn open(&self, socket: TcpStream, addr: SocketAddr) {
+        match self.conf.protection.accept(socket).await {
+            Ok((socket, opened)) => self.start(socket, addr, opened),
             Err(Some(why)) => complaints::complain(addr.ip(), || {
                 tracing::warn!("Refused the connection from {addr}: {}", Printable(&why));
             }),

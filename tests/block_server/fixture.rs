@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use firesteel::blocks::{BlockServer, BlockSource, LocalDirs, Upload};
-use firesteel::transport::{
-    Answer, AskError, Authentication, Body, Client, NoRequests, TransportConf,
-};
+use firesteel::transport::{Answer, AskError, Body, Client, NoRequests, Protection, TransportConf};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -119,10 +117,10 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn start() -> Self {
-        Self::authenticated(None)
+        Self::protected(Protection::default())
     }
 
-    pub(crate) fn authenticated(authentication: Option<Authentication>) -> Self {
+    pub(crate) fn protected(protection: Protection) -> Self {
         let root = tempfile::tempdir().unwrap();
         let dirs =
             LocalDirs::create(&[root.path().join("a"), root.path().join("b")], 64, false).unwrap();
@@ -134,7 +132,7 @@ impl Fixture {
             "7",
             dirs.clone(),
             shared,
-            authentication,
+            protection,
             |_| None,
         )
         .unwrap();

@@ -468,7 +468,7 @@ async fn a_taken_port_and_a_wrong_setting_are_named() {
             "7",
             fixture.dirs.clone(),
             source,
-            None,
+            Default::default(),
             |key| {
                 setting
                     .filter(|(name, _)| *name == key)

@@ -3,7 +3,7 @@
 use crate::fixture::{APP, Fixture};
 use auth::{Cipher, Crypto, EngineVersion, Protocol, Secret};
 use firesteel::config::ConnectionSecurity;
-use firesteel::transport::Authentication;
+use firesteel::transport::{Authentication, Protection};
 use std::path::Path;
 use std::time::Duration;
 use testkit::{Distribution, VERSIONS};
@@ -55,14 +55,18 @@ impl Mode {
     }
 
     fn start(self) -> Fixture {
-        Fixture::authenticated(self.protocol().map(|protocol| {
+        let authentication = self.protocol().map(|protocol| {
             let security = ConnectionSecurity {
                 protocol,
                 timeout: Duration::from_secs(20),
             };
             let secret = Secret::new("a secret".to_owned());
             Authentication::new(security, secret).of_application(APP)
-        }))
+        });
+        Fixture::protected(Protection {
+            tls: None,
+            authentication,
+        })
     }
 
     /// What the client is told.

@@ -122,7 +122,7 @@ async fn env(version: &str, driver: &Driver, settings: &[String], root: &Path) -
         ask_timeout: Duration::from_secs(60),
         local_dirs: Arc::new(LocalDirs::create(&[root.to_owned()], 64, false).unwrap()),
         runtime: tokio::runtime::Handle::current(),
-        authentication: None,
+        protection: Default::default(),
         io_encryption_key: None,
     })
 }

@@ -138,7 +138,7 @@ impl Fixture {
             "7",
             dirs.clone(),
             shared,
-            None,
+            Default::default(),
             |_| None,
         )
         .unwrap();
@@ -163,7 +163,7 @@ impl Fixture {
             ask_timeout: Duration::from_secs(20),
             local_dirs: local_dirs("ours"),
             runtime: tokio::runtime::Handle::current(),
-            authentication: None,
+            protection: Default::default(),
             io_encryption_key: key.map(<[u8]>::to_vec),
         });
         Self {
@@ -400,7 +400,7 @@ async fn what_fails_with_the_connection_is_tried_again() {
                 "7",
                 dirs,
                 Arc::new(shared),
-                None,
+                Default::default(),
                 |_| None,
             );
             if let Ok(server) = bound {

@@ -18,52 +18,65 @@ const SECRET: &str = "a-secret-of-this-test-0123456789-0123456789-0123456789-012
 const QUERY: &str =
     "SELECT id % 97 AS k, count(*), sum(id) FROM range(0, 50000, 1, 4) GROUP BY id % 97";
 
-/// A driver that authenticates, and the executors of its application.
-struct Secured<'a> {
-    hold: Hold,
+/// The variable by which a worker tells an executor the secret.
+pub(crate) const VARIABLE: (&str, &str) = ("_SPARK_AUTH_SECRET", SECRET);
+
+/// A driver whose connections are protected, and the executors of its application.
+pub(crate) struct Secured<'a> {
+    pub(crate) hold: Hold,
     distribution: &'a Distribution,
     /// Settings that executors know from the start.
-    settings: Vec<&'static str>,
+    settings: Vec<String>,
+    /// Variables with secrets that a worker gives them.
+    variables: Vec<(&'static str, &'static str)>,
 }
 
 impl<'a> Secured<'a> {
-    fn start(
+    /// Starts the driver. `settings` are those that its executors know from the start, `more` are the driver's only.
+    pub(crate) fn start(
         distribution: &'a Distribution,
         name: &str,
-        settings: &[&'static str],
+        settings: &[impl AsRef<str>],
         more: &[&str],
+        variables: &[(&'static str, &'static str)],
     ) -> Self {
+        let secret = format!("spark.authenticate.secret={SECRET}");
         let mut conf = vec![
-            "spark.locality.wait=0".to_owned(),
-            "spark.task.maxDirectResultSize=64k".to_owned(),
-            "spark.sql.codegen.wholeStage=false".to_owned(),
-            format!("spark.authenticate.secret={SECRET}"),
+            "spark.locality.wait=0",
+            "spark.task.maxDirectResultSize=64k",
+            "spark.sql.codegen.wholeStage=false",
+            secret.as_str(),
         ];
-        conf.extend(settings.iter().chain(more).map(|entry| (*entry).to_owned()));
-        let conf: Vec<&str> = conf.iter().map(String::as_str).collect();
+        conf.extend(
+            settings
+                .iter()
+                .map(AsRef::as_ref)
+                .chain(more.iter().copied()),
+        );
+        let settings = settings.iter().map(|entry| entry.as_ref().to_owned());
         Self {
             hold: Hold::start(distribution, name, &conf),
             distribution,
-            settings: settings.to_vec(),
+            settings: settings.collect(),
+            variables: variables.to_vec(),
         }
     }
 
-    /// Starts an executor as a worker does that has these settings and that secret.
+    /// Starts an executor as a worker does that has these settings and secrets.
     fn launch(
         &self,
         java_home: &Path,
         id: &str,
-        settings: &[&str],
-        secret: Option<&str>,
+        settings: &[impl AsRef<str>],
+        variables: &[(&str, &str)],
     ) -> Running {
         let class_path = self.distribution.class_path();
         let mut command = self.hold.executor_command(java_home, &class_path, id);
-        let options: Vec<_> = settings.iter().map(|entry| format!("-D{entry}")).collect();
+        let options = settings.iter().map(|entry| format!("-D{}", entry.as_ref()));
+        let options: Vec<_> = options.collect();
         command.env("JDK_JAVA_OPTIONS", options.join(" "));
-        match secret {
-            Some(secret) => command.env("_SPARK_AUTH_SECRET", secret),
-            None => command.env_remove("_SPARK_AUTH_SECRET"),
-        };
+        command.env_remove(VARIABLE.0);
+        command.envs(variables.iter().copied());
         Running::start(
             &mut command,
             &self.hold.work,
@@ -73,9 +86,16 @@ impl<'a> Secured<'a> {
     }
 
     /// Starts an executor with `more` settings and waits until it is there besides `others`.
-    fn add(&mut self, java_home: &Path, id: &str, others: &[&str], more: &[&str]) -> Running {
-        let settings = [self.settings.as_slice(), more].concat();
-        let executor = self.launch(java_home, id, &settings, Some(SECRET));
+    pub(crate) fn add(
+        &mut self,
+        java_home: &Path,
+        id: &str,
+        others: &[&str],
+        more: &[&str],
+    ) -> Running {
+        let more = more.iter().map(|entry| (*entry).to_owned());
+        let settings: Vec<String> = self.settings.iter().cloned().chain(more).collect();
+        let executor = self.launch(java_home, id, &settings, &self.variables);
         let mut ids = others.to_vec();
         ids.push(id);
         self.hold.wait_for_executors(&ids);
@@ -83,7 +103,7 @@ impl<'a> Secured<'a> {
     }
 
     /// Jobs in which every executor needs blocks of the others.
-    fn exchange(&mut self) {
+    pub(crate) fn exchange(&mut self) {
         assert_eq!(self.hold.ask(json!({"do": "exchange"})), json!([]));
         let ran = self.hold.ask(json!({"do": "sql_run", "query": QUERY}));
         assert_eq!(ran["answer"]["rows"], 97, "{ran}");
@@ -91,18 +111,31 @@ impl<'a> Secured<'a> {
     }
 
     /// An executor that the driver does not take ends at once and says why.
-    fn refused(&self, id: &str, settings: &[&str], secret: Option<&str>, words: &[&str]) {
-        let mut executor = self.launch(&testkit::firesteel(), id, settings, secret);
+    pub(crate) fn refused(
+        &self,
+        id: &str,
+        settings: &[impl AsRef<str>],
+        variables: &[(&str, &str)],
+        words: &[&str],
+    ) {
+        let mut executor = self.launch(&testkit::firesteel(), id, settings, variables);
         assert_eq!(executor.exit_code(60), 1, "{}", executor.log());
         let log = executor.log();
         for words in words {
             assert!(log.contains(words), "'{words}' is not in\n{log}");
         }
-        assert!(!log.contains(SECRET));
+        self.check_secrets(&log);
+    }
+
+    /// What is written down has no secret.
+    fn check_secrets(&self, text: &str) {
+        for (name, secret) in &self.variables {
+            assert!(!text.contains(secret), "{name} is in\n{text}");
+        }
     }
 
     /// Stops the driver. What the executors of Firesteel report and log is right, and has no secret.
-    fn stop(mut self, executors: Vec<(&str, Running)>) -> Vec<Report> {
+    pub(crate) fn stop(mut self, executors: Vec<(&str, Running)>) -> Vec<Report> {
         let counted: Vec<Value> = executors
             .iter()
             .map(|(id, _)| self.hold.executor(id))
@@ -111,11 +144,11 @@ impl<'a> Secured<'a> {
         let reports = executors.into_iter().zip(counted);
         let reports = reports.map(|((id, mut executor), counted)| {
             assert_eq!(executor.exit_code(30), 0, "{}", executor.log());
-            assert!(!executor.log().contains(SECRET));
+            self.check_secrets(&executor.log());
             let finished = counted["finished"].as_u64().expect("a count");
             assert!(finished > 5, "executor {id} finished {finished} tasks");
             let report = report::read(&self.hold.reports(), id);
-            assert!(!report.to_string().contains(SECRET));
+            self.check_secrets(&report.to_string());
             let report = Report::new(report);
             report.check_counts(self.distribution.version, &counted);
             report
@@ -125,7 +158,7 @@ impl<'a> Secured<'a> {
 }
 
 /// Tasks of Python ran natively; which tasks of SQL do is looked at elsewhere.
-fn check_python_is_native(report: &Report) {
+pub(crate) fn check_python_is_native(report: &Report) {
     assert!(report.ended("python") > 5, "{report:?}");
     assert_eq!(report.bailed_out(), BTreeMap::new());
 }
@@ -143,7 +176,7 @@ fn counter_mode_and_sasl(version: &'static str) {
         "spark.network.crypto.enabled=true",
     ];
     let more = ["spark.io.encryption.enabled=true"];
-    let mut secured = Secured::start(&distribution, "counter-mode", &on, &more);
+    let mut secured = Secured::start(&distribution, "counter-mode", &on, &more, &[VARIABLE]);
     let native = secured.add(&firesteel, "0", &[], &[]);
     let variable = json!({"do": "variable", "name": "_SPARK_AUTH_SECRET"});
     assert_eq!(
@@ -163,19 +196,19 @@ fn counter_mode_and_sasl(version: &'static str) {
     secured.refused(
         "4",
         &on,
-        Some("another secret"),
+        &[(VARIABLE.0, "another secret")],
         &["spark.authenticate.secret"],
     );
     secured.refused(
         "5",
         &on,
-        None,
+        &[],
         &["A secret key must be specified via the spark.authenticate.secret config"],
     );
     secured.refused(
         "6",
+        &[""; 0],
         &[],
-        None,
         &["do not trust each other", "spark.authenticate"],
     );
     for report in secured.stop(vec![("0", native), ("2", second)]) {
@@ -197,7 +230,7 @@ fn sealed_messages(version: &'static str) {
         "spark.network.crypto.cipher=AES/GCM/NoPadding",
         "spark.network.crypto.saslFallback=false",
     ];
-    let mut secured = Secured::start(&distribution, "sealed-messages", &on, &[]);
+    let mut secured = Secured::start(&distribution, "sealed-messages", &on, &[], &[VARIABLE]);
     let native = secured.add(&testkit::firesteel(), "0", &[], &[]);
     let _plain = secured.add(&testkit::jdk(), "1", &["0"], &[]);
     secured.exchange();
@@ -214,7 +247,7 @@ fn sealed_messages(version: &'static str) {
         "spark.authenticate=true",
         "spark.network.crypto.enabled=true",
     ];
-    secured.refused("2", &other, Some(SECRET), &["spark.network.crypto.cipher"]);
+    secured.refused("2", &other, &[VARIABLE], &["spark.network.crypto.cipher"]);
     for report in secured.stop(vec![("0", native)]) {
         check_python_is_native(&report);
         assert!(report.jvm_started(), "a shuffle of Java's ran");

@@ -62,4 +62,5 @@ mod sql_windows;
 mod sql_writes;
 mod standalone;
 mod submit;
+mod tls;
 mod yarn;

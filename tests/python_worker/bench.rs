@@ -118,7 +118,7 @@ impl Bench {
                 LocalDirs::create(&[dir.path().join("local")], 64, false).unwrap(),
             ),
             runtime: runtime.handle().clone(),
-            authentication: None,
+            protection: Default::default(),
             io_encryption_key: key,
         };
         Self {

@@ -9,13 +9,14 @@ use auth::{Cipher, Crypto, EngineVersion, Protocol, Secret};
 use bytes::Bytes;
 use firesteel::config::ConnectionSecurity;
 use firesteel::transport::{
-    Authentication, AuthenticationError, Body, Client, NoRequests, Server, TransportConf,
+    Authentication, AuthenticationError, Body, Client, NoRequests, Protection, Server,
+    TransportConf,
 };
 use wire::frame::Frame;
 
 use crate::peers::{Raw, TIMEOUT, TestHandler, connect, serve, some_bytes, some_file};
 
-const SASL: Protocol = Protocol {
+pub(crate) const SASL: Protocol = Protocol {
     crypto: None,
     sasl_fallback: true,
 };
@@ -27,19 +28,19 @@ fn crypto(version: EngineVersion, cipher: Cipher) -> Protocol {
     }
 }
 
-fn conf(protocol: Protocol, app_id: &str, secret: &str) -> TransportConf {
+pub(crate) fn conf(protocol: Protocol, app_id: &str, secret: &str) -> TransportConf {
     let security = ConnectionSecurity {
         protocol,
         timeout: Duration::from_secs(20),
     };
     let authentication = Authentication::new(security, Secret::new(secret.to_owned()));
     TransportConf {
-        authentication: Some(authentication.of_application(app_id)),
+        protection: Protection::from(authentication.of_application(app_id)),
         ..TransportConf::default()
     }
 }
 
-async fn connect_as(server: &Server, conf: &TransportConf) -> std::io::Result<Client> {
+pub(crate) async fn connect_as(server: &Server, conf: &TransportConf) -> std::io::Result<Client> {
     let port = server.local_addr().port();
     Client::connect("127.0.0.1", port, conf, Arc::new(NoRequests)).await
 }
@@ -53,58 +54,62 @@ async fn everything_goes_over_authenticated_connections() {
         crypto(EngineVersion::V1, Cipher::Gcm),
         crypto(EngineVersion::V2, Cipher::Gcm),
     ] {
-        let conf = conf(protocol, "app", "secret");
-        let (mut handler, content) = some_file(5_000_000);
-        handler.chunk = some_bytes(3_000_000).into();
-        let (server, handler) = serve(handler, &conf);
-        let client = connect_as(&server, &conf).await.unwrap();
-        let asks: Vec<_> = (0..300usize)
-            .map(|number| {
-                let client = client.clone();
-                tokio::spawn(async move {
-                    let body = Bytes::from(vec![
-                        number as u8;
-                        if number % 20 == 0 { 100_000 } else { 40 }
-                    ]);
-                    assert_eq!(client.ask(body.clone(), TIMEOUT).await, Ok(body));
-                })
-            })
-            .collect();
-        let chunks: Vec<_> = (0..6)
-            .map(|at| client.start_fetch_chunk(1 + at % 2, at as i32))
-            .collect();
-        let mut stream = client.open_stream("file").await.unwrap();
-        let mut streamed = Vec::new();
-        while let Some(piece) = stream.next().await.unwrap() {
-            streamed.extend_from_slice(&piece);
-        }
-        assert!(streamed == content, "{protocol:?}");
-        for (at, chunk) in chunks.into_iter().enumerate() {
-            let chunk = chunk.await.unwrap();
-            match at % 2 {
-                0 => assert!(chunk == content[3..], "{protocol:?}"),
-                _ => assert!(chunk == some_bytes(3_000_000), "{protocol:?}"),
-            }
-        }
-        for ask in asks {
-            ask.await.unwrap();
-        }
-        let (file, len) = handler.file.clone().unwrap();
-        let body = Body::File {
-            file,
-            offset: 0,
-            len,
-        };
-        let meta = Bytes::from_static(b"meta");
-        let stored = client.upload(meta, &body, TIMEOUT).await;
-        assert_eq!(stored, Ok(Bytes::from_static(b"stored")));
-        assert!(handler.uploaded.lock().pop().unwrap().1 == content);
-        client.send(Bytes::from_static(b"told")).await;
-        client.flush().await;
-        client.close();
-        assert_eq!(handler.wait_closed().await, None, "{protocol:?}");
-        assert_eq!(handler.one_way.lock().len(), 1);
+        everything_goes(&conf(protocol, "app", "secret"), &format!("{protocol:?}")).await;
     }
+}
+
+/// Requests, chunks, streams and uploads, large and small, between two ends with these settings.
+pub(crate) async fn everything_goes(conf: &TransportConf, what: &str) {
+    let (mut handler, content) = some_file(5_000_000);
+    handler.chunk = some_bytes(3_000_000).into();
+    let (server, handler) = serve(handler, conf);
+    let client = connect_as(&server, conf).await.unwrap();
+    let asks: Vec<_> = (0..300usize)
+        .map(|number| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let body = Bytes::from(vec![
+                    number as u8;
+                    if number % 20 == 0 { 100_000 } else { 40 }
+                ]);
+                assert_eq!(client.ask(body.clone(), TIMEOUT).await, Ok(body));
+            })
+        })
+        .collect();
+    let chunks: Vec<_> = (0..6)
+        .map(|at| client.start_fetch_chunk(1 + at % 2, at as i32))
+        .collect();
+    let mut stream = client.open_stream("file").await.unwrap();
+    let mut streamed = Vec::new();
+    while let Some(piece) = stream.next().await.unwrap() {
+        streamed.extend_from_slice(&piece);
+    }
+    assert!(streamed == content, "{what}");
+    for (at, chunk) in chunks.into_iter().enumerate() {
+        let chunk = chunk.await.unwrap();
+        match at % 2 {
+            0 => assert!(chunk == content[3..], "{what}"),
+            _ => assert!(chunk == some_bytes(3_000_000), "{what}"),
+        }
+    }
+    for ask in asks {
+        ask.await.unwrap();
+    }
+    let (file, len) = handler.file.clone().unwrap();
+    let body = Body::File {
+        file,
+        offset: 0,
+        len,
+    };
+    let meta = Bytes::from_static(b"meta");
+    let stored = client.upload(meta, &body, TIMEOUT).await;
+    assert_eq!(stored, Ok(Bytes::from_static(b"stored")));
+    assert!(handler.uploaded.lock().pop().unwrap().1 == content);
+    client.send(Bytes::from_static(b"told")).await;
+    client.flush().await;
+    client.close();
+    assert_eq!(handler.wait_closed().await, None, "{what}");
+    assert_eq!(handler.one_way.lock().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -185,7 +190,8 @@ async fn strangers_who_say_nothing_are_not_kept() {
         timeout: Duration::from_millis(200),
     };
     let secret = Secret::new("secret".to_owned());
-    quick.authentication = Some(Authentication::new(security, secret).of_application("app"));
+    let authentication = Authentication::new(security, secret).of_application("app");
+    quick.protection = authentication.into();
     let (server, _handler) = serve(TestHandler::default(), &quick);
     let mut silent = Raw::connect(&server);
     assert!(silent.is_refused());

@@ -5,6 +5,7 @@
 mod authentication;
 mod peers;
 mod strangers;
+mod tls;
 
 use bytes::Bytes;
 use firesteel::transport::{AskError, Client, NoRequests, TransportConf};

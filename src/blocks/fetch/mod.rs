@@ -130,7 +130,7 @@ impl BlockFetcher {
                     expected: error.expected.to_owned(),
                 }
             })?;
-        conf.authentication.clone_from(&env.authentication);
+        conf.protection.clone_from(&env.protection);
         let settings = Settings {
             max_retries: properties.number(&declared::SHUFFLE_IO_MAX_RETRIES)?,
             retry_wait: properties.time(&declared::SHUFFLE_IO_RETRY_WAIT)?,

@@ -149,7 +149,7 @@ fn executor(
         ask_timeout: Duration::from_secs(10),
         local_dirs: Arc::new(dirs),
         runtime: runtime.handle().clone(),
-        authentication: None,
+        protection: Default::default(),
         io_encryption_key: None,
     };
     Executor {

@@ -116,6 +116,7 @@ pub(super) fn errors(properties: &SparkProperties, version: Version) -> Errors {
         right: properties.clone(),
         ..Errors::default()
     };
+    config::forget_unknown(&mut errors.right, version);
     for check in CHECKS {
         while let Err(Wrong { key, message }) = check(&errors.right) {
             let removed = key.as_ref().is_some_and(|key| errors.right.remove(key));
@@ -189,6 +190,7 @@ mod tests {
     fn all_errors_are_found_in_the_words_of_the_start() {
         let found = of(&[
             ("spark.ssl.rpc.enabled", "true"),
+            ("spark.ssl.rpc.protocol", "SSLv3"),
             ("spark.network.timeout", "soon"),
             ("spark.shuffle.io.backLog", "x"),
             ("spark.rpc.message.maxSize", "4096"),
@@ -216,7 +218,7 @@ mod tests {
             "spark.shuffle.checksum.algorithm should be ADLER32, CRC32 or CRC32C, but was 'MD5'",
             "spark.shuffle.io.backLog: 'x' is not a whole number",
             "spark.shuffle.mapStatus.compression.codec=brotli is not supported by Firesteel yet; use lz4, lzf, snappy or zstd",
-            "spark.ssl.rpc.enabled=true is not supported by Firesteel yet; set it to false",
+            "spark.ssl.rpc.protocol=SSLv3 is not supported by Firesteel yet; use one of TLSv1.3, TLSv1.2, TLS",
         ];
         let messages: Vec<_> = found.of_properties.values().collect();
         assert_eq!(messages.len(), begins.len(), "{messages:#?}");

@@ -250,7 +250,8 @@ mod tests {
         assert_page("settings.md", &page);
         for row in [
             "| `spark.authenticate` | switch | `false` | honoured natively |",
-            "| `spark.ssl.rpc.enabled` | switch | `false` (since 4.0) | refused: `true` stops the executor from starting |",
+            "| `spark.authenticate.enableSaslEncryption` | switch | `false` | refused: `true` stops the executor from starting |",
+            "| `spark.ssl.rpc.trustStoreReloadingEnabled` | switch | `false` (since 4.0) | honoured natively |",
             "| `spark.rdd.compress` | switch | `false`; 4.3: `true` | honoured natively |",
             "| `spark.hadoop.*` |",
             "the lanes python and sql delegate every task",

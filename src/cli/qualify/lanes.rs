@@ -66,6 +66,7 @@ impl Native for Lanes {
             .map(|(key, value)| (key.as_str(), value.as_str()));
         let mut properties = SparkProperties::from_launch(pairs, []);
         apply_version_defaults(&mut properties, version);
+        config::forget_unknown(&mut properties, config::declared::version_of(version));
         Off {
             refused: config::refuse_unsupported(&properties)
                 .err()
@@ -140,6 +141,16 @@ mod tests {
         assert_eq!(off("spark.serializer", kryo), Off::default());
         let other = off("spark.serializer", "org.example.Other");
         assert!(other.sql.unwrap().contains("spark.serializer"));
-        assert!(off("spark.ssl.rpc.enabled", "true").refused.is_some());
+        let sasl = "spark.authenticate.enableSaslEncryption";
+        assert!(off(sasl, "true").refused.is_some());
+        let tls = "spark.ssl.rpc.enabled";
+        assert_eq!(off(tls, "true"), Off::default());
+        let wrong = BTreeMap::from([
+            (tls.to_owned(), "true".to_owned()),
+            ("spark.ssl.rpc.protocol".to_owned(), "SSLv3".to_owned()),
+        ]);
+        assert!(lanes().off("4.0.5", &wrong).refused.is_some());
+        // It means nothing there.
+        assert_eq!(lanes().off("3.5.9", &wrong), Off::default());
     }
 }

@@ -168,9 +168,103 @@ declarations! { Network:
     CRYPTO_SASL_FALLBACK: Property<Switch> =
         Property::new("spark.network.crypto.saslFallback", Switch, Is("true"));
 
-    /// Whether connections are encrypted with TLS.
+    /// Whether connections are inside TLS.
     SSL_RPC_ENABLED: Property<Switch> =
         Property::new("spark.ssl.rpc.enabled", Switch, Is("false"))
             .since((4, 0))
-            .effect(Effect::Refused);
+            .effect(Effect::NativeBut(
+                "with `spark.network.crypto.enabled`, `true` stops the executor from starting",
+            ));
+
+    /// Whether `spark.ssl.*` count where `spark.ssl.rpc.*` are not set; it does not turn TLS on.
+    SSL_ENABLED: Property<Switch> = Property::new("spark.ssl.enabled", Switch, Is("false"));
+
+    /// The file with the key and the certificates of executors, in the format JKS or PKCS12.
+    SSL_RPC_KEY_STORE: Property<Text> =
+        Property::new("spark.ssl.rpc.keyStore", Text, From("`spark.ssl.keyStore`")).since((4, 0));
+
+    /// Its password, if the environment (`_SPARK_SSL_RPC_KEY_STORE_PASSWORD`) has none.
+    SSL_RPC_KEY_STORE_PASSWORD: Property<Text> = Property::new(
+        "spark.ssl.rpc.keyStorePassword",
+        Text,
+        From("`spark.ssl.keyStorePassword`"),
+    )
+    .since((4, 0));
+
+    /// The password of the key in it, if that is another one and the environment (`_SPARK_SSL_RPC_KEY_PASSWORD`) has
+    /// none.
+    SSL_RPC_KEY_PASSWORD: Property<Text> =
+        Property::new("spark.ssl.rpc.keyPassword", Text, From("`spark.ssl.keyPassword`"))
+            .since((4, 0))
+            .effect(Effect::NativeBut("of a store in the format PKCS12 it must be that of the store"));
+
+    /// The file with the certificates that are trusted; every certificate is if there is none.
+    SSL_RPC_TRUST_STORE: Property<Text> =
+        Property::new("spark.ssl.rpc.trustStore", Text, From("`spark.ssl.trustStore`")).since((4, 0));
+
+    /// Its password, if the environment (`_SPARK_SSL_RPC_TRUST_STORE_PASSWORD`) has none.
+    SSL_RPC_TRUST_STORE_PASSWORD: Property<Text> = Property::new(
+        "spark.ssl.rpc.trustStorePassword",
+        Text,
+        From("`spark.ssl.trustStorePassword`"),
+    )
+    .since((4, 0));
+
+    /// Whether the trust store is read again when it has changed.
+    SSL_RPC_TRUST_STORE_RELOADING: Property<Switch> = Property::new(
+        "spark.ssl.rpc.trustStoreReloadingEnabled",
+        Switch,
+        Is("false"),
+    )
+    .since((4, 0));
+
+    /// How often it is looked at then, in milliseconds.
+    SSL_RPC_TRUST_STORE_INTERVAL: Property<Whole> = Property::new(
+        "spark.ssl.rpc.trustStoreReloadIntervalMs",
+        Whole { least: 0, most: i32::MAX as i128 },
+        Is("10000"),
+    )
+    .since((4, 0));
+
+    /// Whether there have to be files in PEM and no key store.
+    SSL_RPC_OPEN_SSL: Property<Switch> =
+        Property::new("spark.ssl.rpc.openSslEnabled", Switch, Is("false"))
+            .since((4, 0))
+            .effect(Effect::NativeBut("there is no OpenSSL in executors"));
+
+    /// The file with the key of executors, in PEM.
+    SSL_RPC_PRIVATE_KEY: Property<Text> =
+        Property::new("spark.ssl.rpc.privateKey", Text, From("`spark.ssl.privateKey`")).since((4, 0));
+
+    /// Its password, if the environment (`_SPARK_SSL_RPC_PRIVATE_KEY_PASSWORD`) has none.
+    SSL_RPC_PRIVATE_KEY_PASSWORD: Property<Text> = Property::new(
+        "spark.ssl.rpc.privateKeyPassword",
+        Text,
+        From("`spark.ssl.privateKeyPassword`"),
+    )
+    .since((4, 0));
+
+    /// The file with the certificates of executors, in PEM. With a private key they are those that are trusted, too.
+    SSL_RPC_CERT_CHAIN: Property<Text> =
+        Property::new("spark.ssl.rpc.certChain", Text, From("`spark.ssl.certChain`")).since((4, 0));
+
+    /// The version of TLS: `TLSv1.3`, `TLSv1.2`, or `TLS` for either.
+    SSL_RPC_PROTOCOL: Property<Text> = Property::new(
+        "spark.ssl.rpc.protocol",
+        Text,
+        From("`spark.ssl.protocol`, else `TLSv1.3`"),
+    )
+    .since((4, 0))
+    .effect(Effect::NativeBut("another one than these stops the executor from starting"));
+
+    /// The ciphers, under Java's names.
+    SSL_RPC_ALGORITHMS: Property<Text> = Property::new(
+        "spark.ssl.rpc.enabledAlgorithms",
+        Text,
+        From("`spark.ssl.enabledAlgorithms`, else all"),
+    )
+    .since((4, 0))
+    .effect(Effect::NativeBut(
+        "AES-GCM and ChaCha20-Poly1305; a list without any of these stops the executor from starting",
+    ));
 }

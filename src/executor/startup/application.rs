@@ -74,12 +74,14 @@ impl Application {
             hadoop::apply_yarn_settings(&mut properties, &distribution.class_path);
         }
         config::apply_version_defaults(&mut properties, &distribution.version.spark_version);
+        let version = declared::version_of(&distribution.version.spark_version);
+        config::forget_unknown(&mut properties, version);
         let env = |name: &str| std::env::var(name).ok();
         let heap = HeapSize::of(&command.options, &Machine::detect(), env);
         let settings = Settings::new(&properties, heap.max_memory).map_err(setting)?;
         let rpc = RpcConf::new(|key| properties.get(key))
             .map_err(|e| ExecutorError::Setting(e.to_string()))?
-            .authenticated(startup.transport.authentication.as_ref());
+            .protected(&startup.transport.protection);
         log_memory(&heap, &settings);
         Ok(Self {
             answer,

@@ -15,7 +15,7 @@ use super::super::error::ExecutorError;
 use crate::config::declared::CRYPTO_CIPHER;
 use crate::launch::DriverUrl;
 use crate::rpc::{DriverEndpoint, Event, RpcConf};
-use crate::transport::{AskError, AuthenticationError};
+use crate::transport::{AskError, AuthenticationError, TlsError};
 
 /// How often a first connection is tried; Kubernetes sets `EXECUTOR_DRIVER_PROPS_FETCHER_MAX_ATTEMPTS`.
 const CONNECTION_ATTEMPTS: u32 = 3;
@@ -39,8 +39,9 @@ const DISTRUST: [&str; 3] = [
 
 /// Whether a connection failed because the other end was not who it should be.
 fn is_distrust(error: &io::Error) -> bool {
-    let inside = error.get_ref();
-    inside.is_some_and(|error| error.is::<AuthenticationError>())
+    let denied = error.kind() == io::ErrorKind::PermissionDenied;
+    let inside = error.get_ref().filter(|_| denied);
+    inside.is_some_and(|error| error.is::<AuthenticationError>() || error.is::<TlsError>())
 }
 
 /// A driver that the executor is not registered with yet.

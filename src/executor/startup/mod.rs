@@ -39,15 +39,15 @@ use super::resources;
 use super::source::StoredBlocks;
 use crate::blocks::shuffle::ColumnCounts;
 use crate::blocks::{BlockEnv, BlockServer, LocalDirs};
-use crate::config::{self, ConnectionSecurity, Settings, SparkProperties};
+use crate::config::{self, ConnectionSecurity, Settings, SparkProperties, declared};
 use crate::launch::{
-    DriverUrl, ExecutorArguments, ExecutorDetails, JavaCommand, environment, hadoop, secret,
+    DriverUrl, ExecutorArguments, ExecutorDetails, JavaCommand, environment, hadoop, secret, tls,
 };
 use crate::logging::LevelHandle;
 use crate::report::{Report, ShuffleColumns};
 use crate::rpc::{Event, FileServer, RpcConf};
 use crate::task::Assembly;
-use crate::transport::Authentication;
+use crate::transport::{Authentication, Protection};
 use application::Application;
 use contact::Contact;
 
@@ -77,8 +77,8 @@ pub(super) struct Started {
     pub(super) settings: Settings,
     /// Serves blocks until dropped.
     pub(super) block_server: BlockServer,
-    /// How connections that carry control messages are authenticated, if they are.
-    pub(super) authentication: Option<Authentication>,
+    /// How connections that carry control messages are protected.
+    pub(super) protection: Protection,
 }
 
 /// The jars of Spark on the class path.
@@ -125,14 +125,16 @@ pub(super) async fn start(
     } = options;
     let distribution = Distribution::open(&command)?;
     report.set_spark_version(&distribution.version.spark_version);
-    let properties =
+    let mut properties =
         SparkProperties::from_launch(command.system_properties(), environment::variables());
+    let version = declared::version_of(&distribution.version.spark_version);
+    config::forget_unknown(&mut properties, version);
     config::refuse_unsupported(&properties).map_err(setting)?;
     let url = DriverUrl::parse(&arguments.driver_url)?;
-    let authentication = authentication(&properties)?;
+    let protection = protection(&properties)?;
     let startup = RpcConf::new(|key| properties.get(key))
         .map_err(|e| ExecutorError::Setting(e.to_string()))?
-        .authenticated(authentication.as_ref());
+        .protected(&protection);
     let (contact, events) =
         Contact::connect(&url, &startup, &distribution.version.spark_version).await?;
     let application = Application::fetch(
@@ -186,18 +188,26 @@ pub(super) async fn start(
         exit,
         settings,
         block_server,
-        authentication,
+        protection,
     })
 }
 
-/// How connections are authenticated: the launch command says everything that is needed before the driver is asked.
-fn authentication(properties: &SparkProperties) -> Result<Option<Authentication>, ExecutorError> {
-    let Some(security) = ConnectionSecurity::new(properties).map_err(setting)? else {
-        return Ok(None);
+/// How connections are protected: the launch command says everything that is needed before the driver is asked.
+fn protection(properties: &SparkProperties) -> Result<Protection, ExecutorError> {
+    let env = |name: &str| std::env::var(name).ok();
+    let tls = tls::find(properties, env).map_err(|why| ExecutorError::Setting(why.to_string()))?;
+    let authentication = match ConnectionSecurity::new(properties).map_err(setting)? {
+        Some(security) => {
+            let secret = secret::find(properties, env)
+                .map_err(|why| ExecutorError::Setting(why.to_string()))?;
+            Some(Authentication::new(security, secret))
+        }
+        None => None,
     };
-    let secret = secret::find(properties, |name| std::env::var(name).ok())
-        .map_err(|why| ExecutorError::Setting(why.to_string()))?;
-    Ok(Some(Authentication::new(security, secret)))
+    Ok(Protection {
+        tls,
+        authentication,
+    })
 }
 
 /// The setting that names plugins which have to be asked for custom resources, if there is something to ask.
@@ -326,10 +336,10 @@ impl Start {
         Ok(jvm)
     }
 
-    /// How connections that carry blocks are authenticated, if they are.
-    fn block_authentication(&self) -> Option<Authentication> {
-        let authentication = self.application.rpc.transport.authentication.as_ref()?;
-        Some(authentication.of_application(&self.launch.arguments.app_id))
+    /// How connections that carry blocks are protected.
+    fn block_protection(&self) -> Protection {
+        let protection = &self.application.rpc.transport.protection;
+        protection.of_application(&self.launch.arguments.app_id)
     }
 
     fn serve_blocks(&self, source: &Arc<StoredBlocks>) -> Result<BlockServer, ExecutorError> {
@@ -343,7 +353,7 @@ impl Start {
                 &arguments.executor_id,
                 Arc::clone(&self.local_dirs),
                 Arc::clone(source) as _,
-                self.block_authentication(),
+                self.block_protection(),
                 |key| self.application.properties.get(key),
             ) {
                 Ok(server) => return Ok(server),
@@ -447,7 +457,7 @@ impl Start {
             ask_timeout: self.application.rpc.ask_timeout,
             local_dirs: Arc::clone(&self.local_dirs),
             runtime: tokio::runtime::Handle::current(),
-            authentication: self.block_authentication(),
+            protection: self.block_protection(),
             io_encryption_key: self.application.config.io_encryption_key.clone(),
         };
         NativeTasks::new(
