@@ -1,5 +1,5 @@
-//! Command lines: the `java` launcher's syntax, executor arguments, the environment, the application's secret, keys of TLS, and
-//! `exec` of the real JDK.
+//! Command lines: the `java` launcher's syntax, executor arguments, the environment, the application's secret, keys of
+//! TLS, and `exec` of the real JDK.
 
 mod argfile;
 pub mod class_path;

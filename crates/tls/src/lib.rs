@@ -1,5 +1,5 @@
-//! Spark's TLS connections (`spark.ssl.rpc.*`, since Spark 4.0): keys and certificates from key stores of Java and files
-//! in PEM, who is trusted, and with which protocols and ciphers.
+//! Spark's TLS connections (`spark.ssl.rpc.*`, since Spark 4.0): keys and certificates from key stores of Java and
+//! files in PEM, who is trusted, and with which protocols and ciphers.
 //!
 //! | module | what it holds |
 //! |---|---|

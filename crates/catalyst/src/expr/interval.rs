@@ -1,5 +1,5 @@
-//! Fields of intervals, which say how an interval is written and what of it there is. Spark's types have them; the types
-//! here do not, so they are part of the functions that need them.
+//! Fields of intervals, which say how an interval is written and what of it there is. Spark's types have them; the
+//! types here do not, so they are part of the functions that need them.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! `mode`: the value that comes most often. Buffer: [values and counts](super::frequencies).
 //!
-//! Of several that come as often, Spark gives the least or the greatest if an order is asked for, and otherwise the first
-//! in its hash table, an `OpenHashMap`, of which what goes into it and in which order says all.
+//! Of several that come as often, Spark gives the least or the greatest if an order is asked for, and otherwise the
+//! first in its hash table, an `OpenHashMap`, of which what goes into it and in which order says all.
 
 use std::mem::{replace, take};
 use std::sync::Arc;
