@@ -257,8 +257,8 @@ pub(crate) fn executor_command(
     command
 }
 
-/// What `JavaModuleOptions` of Spark 3.5 to 4.3 opens.
-const MODULE_OPTIONS: [&str; 16] = [
+/// What `JavaModuleOptions` of Spark 3.5 to 4.3 opens and sets.
+const MODULE_OPTIONS: [&str; 17] = [
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-opens=java.base/java.lang.invoke=ALL-UNNAMED",
     "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED",
@@ -275,4 +275,6 @@ const MODULE_OPTIONS: [&str; 16] = [
     "--add-opens=java.base/sun.util.calendar=ALL-UNNAMED",
     "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
     "-Djdk.reflect.useDirectMethodHandle=false",
+    // Since 4.1: without it, what netty makes of files in PEM asks for names of hosts that it is not told.
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
 ];
