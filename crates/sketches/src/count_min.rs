@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use javaser::JavaRandom;
 use javaser::murmur3::hash_bytes;
 
 use crate::{Result, Unreadable};
@@ -39,8 +40,8 @@ impl CountMinPlan {
         if counters == 0 || counters > MOST_COUNTERS {
             return None;
         }
-        let mut random = Random::new(seed.into());
-        let multipliers = (0..depth).map(|_| random.below(i32::MAX).into());
+        let mut random = JavaRandom::new(seed.into());
+        let multipliers = (0..depth).map(|_| random.next_int(i32::MAX).into());
         Some(Self {
             multipliers: multipliers.collect(),
             width,
@@ -177,37 +178,6 @@ impl CountMin {
 fn longs(bytes: &[u8]) -> impl Iterator<Item = i64> {
     let (longs, _) = bytes.as_chunks::<8>();
     longs.iter().map(|long| i64::from_be_bytes(*long))
-}
-
-/// `java.util.Random`, by the description of its class.
-struct Random(i64);
-
-impl Random {
-    const MULTIPLIER: i64 = 0x5_DEEC_E66D;
-    const MASK: i64 = (1 << 48) - 1;
-
-    fn new(seed: i64) -> Self {
-        Self((seed ^ Self::MULTIPLIER) & Self::MASK)
-    }
-
-    /// The upper 31 bits of the next state.
-    // 31 of 48 bits are left.
-    #[allow(clippy::cast_possible_truncation)]
-    fn next(&mut self) -> i32 {
-        self.0 = self.0.wrapping_mul(Self::MULTIPLIER).wrapping_add(0xB) & Self::MASK;
-        (self.0 >> 17) as i32
-    }
-
-    /// `nextInt` of a bound that is no power of two.
-    fn below(&mut self, bound: i32) -> i32 {
-        loop {
-            let drawn = self.next();
-            let rest = drawn % bound;
-            if drawn.wrapping_sub(rest).wrapping_add(bound - 1) >= 0 {
-                return rest;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -17,51 +17,16 @@ use arrow::datatypes::{
 use datafusion_common::Result;
 
 use super::accumulator::{Accumulator, column};
+use super::digest;
 use catalyst::DataType;
+use javaser::JavaRandom;
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
 /// Whether there are histograms of values of a type.
 pub(super) fn is_summarized(of: &DataType) -> bool {
-    matches!(
-        of,
-        DataType::Byte
-            | DataType::Short
-            | DataType::Integer
-            | DataType::Long
-            | DataType::Float
-            | DataType::Double
-            | DataType::Date
-            | DataType::Timestamp
-            | DataType::TimestampNtz
-            | DataType::YearMonthInterval
-            | DataType::DayTimeInterval
-    )
-}
-
-/// `java.util.Random`
-#[derive(Debug, Clone)]
-struct Random(u64);
-
-impl Random {
-    const FACTOR: u64 = 0x5_deec_e66d;
-    const MASK: u64 = (1 << 48) - 1;
-
-    fn new(seed: u64) -> Self {
-        Self((seed ^ Self::FACTOR) & Self::MASK)
-    }
-
-    fn next(&mut self, bits: u32) -> u64 {
-        self.0 = self.0.wrapping_mul(Self::FACTOR).wrapping_add(11) & Self::MASK;
-        self.0 >> (48 - bits)
-    }
-
-    // They have 53 bits.
-    #[allow(clippy::cast_precision_loss)]
-    fn next_double(&mut self) -> f64 {
-        let bits = (self.next(26) << 27) + self.next(27);
-        bits as f64 * (1.0 / (1_u64 << 53) as f64)
-    }
+    digest::is_summarized(of)
+        || matches!(of, DataType::YearMonthInterval | DataType::DayTimeInterval)
 }
 
 /// Spark's `NumericHistogram`.
@@ -70,7 +35,7 @@ struct Histogram {
     most: usize,
     /// Centers, in their order, and heights.
     bins: Vec<(f64, f64)>,
-    random: Random,
+    random: JavaRandom,
 }
 
 impl Histogram {
@@ -79,7 +44,7 @@ impl Histogram {
             most,
             bins: Vec::new(),
             // Spark's own.
-            random: Random::new(31_183),
+            random: JavaRandom::new(31_183),
         }
     }
 
@@ -375,18 +340,6 @@ mod tests {
         let mut histogram = Histogram::new(most);
         values.into_iter().for_each(|value| histogram.add(value));
         histogram
-    }
-
-    #[test]
-    fn javas_random_numbers() {
-        let mut random = Random::new(31_183);
-        let found: Vec<f64> = (0..3).map(|_| random.next_double()).collect();
-        let java = [
-            0.107_485_272_024_865_46,
-            0.893_630_159_548_549,
-            0.137_586_907_736_239_6,
-        ];
-        assert_eq!(found, java);
     }
 
     /// What Spark makes of `id * 7 % 101` up to 1000 in five bins.
