@@ -72,13 +72,15 @@ def native(spark, scratch):
 
 
 def mixed(spark):
-    """Aggregates that the JVM computes, of what was kept natively, and the other way round."""
+    """Calls of Java's methods, which the JVM alone makes, of what was kept natively, and the other way round."""
     numbers = spark.range(0, 400, 1, 2).selectExpr("id", "id % 7 AS k", "repeat(CAST(id AS string), CAST(id % 300 AS int)) AS s")
+    called = "reflect('java.lang.Integer', 'toHexString', CAST({} AS int))"
     for reliable in [False, True]:
         name = "reliable" if reliable else "local"
         by_us = kept(numbers, reliable, True)
-        yield f"read by the JVM, {name}", answer(by_us.groupBy("k").agg(F.expr("mode(IF(id % 5 > 0, 1, id))"), F.max("s")))
-        by_it = kept(numbers.groupBy("k").agg(F.expr("mode(IF(id % 3 > 0, k, id))").alias("m"), F.max("s").alias("s")), reliable, True)
+        yield f"read by the JVM, {name}", answer(by_us.selectExpr("k", f"{called.format('id')} AS m", "s").groupBy("k").agg(F.max("m"), F.max("s")))
+        of_groups = numbers.groupBy("k").agg(F.max("id").alias("id"), F.max("s").alias("s"))
+        by_it = kept(of_groups.selectExpr("k", f"{called.format('id')} AS m", "s"), reliable, True)
         yield f"kept by the JVM, {name}", answer(by_it.selectExpr("k + 1", "m", "s"))
 
 
