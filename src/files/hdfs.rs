@@ -232,7 +232,7 @@ impl Hdfs {
         }
     }
 
-    /// Renames a directory, in the place of whatever has that name.
+    /// Renames a directory or a file, in the place of whatever has that name.
     pub(super) async fn replace_dir(
         &self,
         from: &FilePath,
@@ -241,6 +241,20 @@ impl Hdfs {
         self.remove(to).await?;
         let renamed = self.0.rename(&from.path, &to.path, false).await;
         renamed.map_err(|error| failure(from, error))
+    }
+
+    /// Gives a file another name, in the place of whatever has it, and makes the directories above it that are not there.
+    pub(super) async fn replace_file(
+        &self,
+        from: &FilePath,
+        to: &FilePath,
+        outputs: &HdfsOutputs,
+    ) -> Result<(), FileError> {
+        if let Some((dir, _)) = to.path.rsplit_once('/').filter(|(dir, _)| !dir.is_empty()) {
+            let made = self.0.mkdirs(dir, outputs.directories, true).await;
+            made.map_err(|error| failure(to, error))?;
+        }
+        self.replace_dir(from, to).await
     }
 
     /// Gives a file another name, unless there is a file of that name: then that one stays, and this one goes.
@@ -289,6 +303,8 @@ pub(super) struct HdfsOutputs {
     /// The directory below which they are.
     root: FilePath,
     options: WriteOptions,
+    /// Permissions of directories.
+    directories: u32,
     /// Whether files inherit permissions from that directory, once the name node was asked.
     inherits: OnceCell<bool>,
 }
@@ -312,13 +328,15 @@ impl HdfsOutputs {
             None => USUAL_REPLICATION,
             Some(count) => count.parse().map_err(|_| refused(REPLICATION))?,
         };
+        let umask = umask(conf)?;
         let options = WriteOptions::default()
             .block_size(block_size.max(least_block))
             .replication(replication)
-            .permission(0o666 & !umask(conf)?);
+            .permission(0o666 & !umask);
         Ok(Self {
             root: root.clone(),
             options,
+            directories: 0o777 & !umask,
             inherits: OnceCell::new(),
         })
     }

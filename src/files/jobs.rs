@@ -5,14 +5,11 @@ use textfile::Compression;
 use super::{FileError, FilePath, HadoopConf, is_written_scheme};
 
 /// Settings that have one of these values, or must not be set if there is none, and whether Spark always sets them.
-const EXPECTED: [(&str, bool, &[&str]); 2] = [
-    (
-        "mapreduce.fileoutputcommitter.algorithm.version",
-        true,
-        &["1"],
-    ),
-    ("mapreduce.job.application.attempt.id", false, &["0"]),
-];
+const EXPECTED: [(&str, bool, &[&str]); 1] =
+    [("mapreduce.job.application.attempt.id", false, &["0"])];
+
+/// How tasks commit. Spark always sets it.
+const ALGORITHM: &str = "mapreduce.fileoutputcommitter.algorithm.version";
 
 /// Who commits jobs, by a class and by file systems.
 const COMMITTER_FACTORY: &str = "mapreduce.outputcommitter.factory";
@@ -21,16 +18,25 @@ const COMMITTER_FACTORY: &str = "mapreduce.outputcommitter.factory";
 const PACKED: &str = "mapreduce.output.fileoutputformat.compress";
 const PACKED_BY: &str = "mapreduce.output.fileoutputformat.compress.codec";
 
+/// How what an attempt has written becomes that of its job: the algorithms of `FileOutputCommitter`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitAlgorithm {
+    /// 1: the attempt's directory becomes the task's, and the driver moves the files of all tasks.
+    Rename,
+    /// 2: the attempt's files are moved to the job's.
+    Merge,
+}
+
 fn refused(key: &str) -> FileError {
     FileError::unsupported(format!("a write with {key}"))
 }
 
-/// Where a job writes.
+/// Where a job writes, and how its tasks commit.
 ///
 /// # Errors
 /// [`FileError::Unsupported`]: a file system that is not written to, or a job that is committed by something else than
-/// the first algorithm of a `FileOutputCommitter`.
-pub fn job_path(path: &str, conf: &HadoopConf) -> Result<FilePath, FileError> {
+/// a `FileOutputCommitter`.
+pub fn job_path(path: &str, conf: &HadoopConf) -> Result<(FilePath, CommitAlgorithm), FileError> {
     // A path without a scheme is of whatever file system is Hadoop's default.
     let scheme = path.split_once(":/").map_or("", |(scheme, _)| scheme);
     if !is_written_scheme(scheme) {
@@ -38,7 +44,12 @@ pub fn job_path(path: &str, conf: &HadoopConf) -> Result<FilePath, FileError> {
     }
     let path = FilePath::parse(path);
     check_committer(&path, conf)?;
-    Ok(path)
+    let algorithm = match conf.text(ALGORITHM).as_deref() {
+        Some("1") => CommitAlgorithm::Rename,
+        Some("2") => CommitAlgorithm::Merge,
+        _ => return Err(refused(ALGORITHM)),
+    };
+    Ok((path, algorithm))
 }
 
 fn check_committer(path: &FilePath, conf: &HadoopConf) -> Result<(), FileError> {

@@ -46,7 +46,7 @@ use crate::config::{SparkProperties, declared};
 pub use checkpoint::{CheckpointFile, checkpoint_part};
 pub use conf::HadoopConf;
 pub use error::FileError;
-pub use jobs::{job_path, packed_by};
+pub use jobs::{CommitAlgorithm, job_path, packed_by};
 pub use local::{ChecksumError, LocalFile, OnRead};
 pub use object::http_client;
 pub use output::{Output, Outputs, is_written_scheme, written_schemes};

@@ -151,6 +151,11 @@ impl Objects {
         to: &FilePath,
     ) -> Result<(), FileError> {
         self.remove_dir(to).await?;
+        self.merge_dir(from, to).await
+    }
+
+    /// Moves the objects below a name to below another, over those that are there.
+    pub(super) async fn merge_dir(&self, from: &FilePath, to: &FilePath) -> Result<(), FileError> {
         let (store, below) = (self.store().await?, self.key(from)?);
         let found: Vec<ObjectMeta> = {
             let found = store.list(Some(&below)).try_collect().await;

@@ -1,6 +1,6 @@
-//! Committing what an attempt has written: Spark's `HadoopMapReduceCommitProtocol` over the first algorithm of Hadoop's
-//! `FileOutputCommitter`. The attempt's directory becomes that of the task, once the driver's
-//! `OutputCommitCoordinator` has agreed to it.
+//! Committing what an attempt has written: Spark's `HadoopMapReduceCommitProtocol` over both algorithms of Hadoop's
+//! `FileOutputCommitter`. The attempt's directory becomes that of the task, or its files those of the job, once the
+//! driver's `OutputCommitCoordinator` has agreed to it.
 
 use std::io;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use wire::messages::{AskPermissionToCommitOutput, reply};
 use super::{TaskContext, TaskError};
 use crate::blocks::{FileName, NotAFileName};
 use crate::cancel::Cancellation;
-use crate::files::{FileError, FilePath, Output, Outputs};
+use crate::files::{CommitAlgorithm, FileError, FilePath, Output, Outputs};
 
 /// What Hadoop calls the directories of work that is not done.
 const PENDING: &str = "_temporary";
@@ -54,19 +54,29 @@ pub struct AttemptDir<'a> {
     work: FilePath,
     /// Where the driver looks.
     committed: FilePath,
-    /// Whether there is anything to be removed.
-    is_used: bool,
+    algorithm: CommitAlgorithm,
+    /// The files, as their names below the directory; they are removed if they were not committed.
+    files: Vec<String>,
 }
 
 impl<'a> AttemptDir<'a> {
     /// That of an attempt of a job that writes to `job`. It is made with its first file.
-    pub fn new(outputs: &'a Outputs, job: &FilePath, names: &AttemptNames) -> Self {
+    pub fn new(
+        outputs: &'a Outputs,
+        job: &FilePath,
+        algorithm: CommitAlgorithm,
+        names: &AttemptNames,
+    ) -> Self {
         let pending = job.child(PENDING).child(APPLICATION_ATTEMPT);
         Self {
             outputs,
             work: pending.child(PENDING).child(names.attempt.as_str()),
-            committed: pending.child(names.task.as_str()),
-            is_used: false,
+            committed: match algorithm {
+                CommitAlgorithm::Rename => pending.child(names.task.as_str()),
+                CommitAlgorithm::Merge => job.clone(),
+            },
+            algorithm,
+            files: Vec::new(),
         }
     }
 
@@ -80,28 +90,33 @@ impl<'a> AttemptDir<'a> {
         name: &FileName,
         cancellation: &Cancellation,
     ) -> Result<Output, FileError> {
-        self.is_used = true;
-        let path = match directory {
-            Some(directory) => self.work.child(directory).child(name.as_str()),
-            None => self.work.child(name.as_str()),
+        let file = match directory {
+            Some(directory) => format!("{directory}/{name}"),
+            None => name.to_string(),
         };
+        let path = self.work.child(&file);
+        self.files.push(file);
         self.outputs.create(&path, cancellation)
     }
 
-    /// Makes the files those of the task.
+    /// Makes the files those of the task, or of the job.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn commit(mut self) -> Result<(), FileError> {
-        self.outputs.replace_dir(&self.work, &self.committed)?;
-        self.is_used = false;
+        let (work, committed) = (&self.work, &self.committed);
+        match self.algorithm {
+            CommitAlgorithm::Rename => self.outputs.replace_dir(work, committed)?,
+            CommitAlgorithm::Merge => self.outputs.merge_dir(work, committed, &self.files)?,
+        }
+        self.files.clear();
         Ok(())
     }
 }
 
 impl Drop for AttemptDir<'_> {
     fn drop(&mut self) {
-        if !self.is_used {
+        if self.files.is_empty() {
             return;
         }
         if let Err(error) = self.outputs.remove_dir(&self.work) {
@@ -201,6 +216,12 @@ mod tests {
         }
     }
 
+    impl Job {
+        fn attempt(&self, algorithm: CommitAlgorithm) -> AttemptDir<'_> {
+            AttemptDir::new(&self.outputs, &self.path, algorithm, &self.names)
+        }
+    }
+
     fn write(attempt: &mut AttemptDir<'_>, directory: Option<&str>) {
         let name = FileName::from_str("part").unwrap();
         let file = attempt.create(directory, &name, &Cancellation::default());
@@ -212,7 +233,7 @@ mod tests {
     #[test]
     fn committed_files_are_where_the_driver_looks() {
         let job = job();
-        let mut attempt = AttemptDir::new(&job.outputs, &job.path, &job.names);
+        let mut attempt = job.attempt(CommitAlgorithm::Rename);
         write(&mut attempt, Some("a=1/b=2"));
         let pending = job.dir.path().join("_temporary/0");
         let work = pending.join("_temporary/attempt_1_0000_m_000000_7");
@@ -229,7 +250,7 @@ mod tests {
     #[test]
     fn what_is_not_committed_is_removed() {
         let job = job();
-        let mut attempt = AttemptDir::new(&job.outputs, &job.path, &job.names);
+        let mut attempt = job.attempt(CommitAlgorithm::Rename);
         write(&mut attempt, None);
         let work = job
             .dir
@@ -239,6 +260,32 @@ mod tests {
         drop(attempt);
         assert!(!work.exists());
         // Nothing was written.
-        drop(AttemptDir::new(&job.outputs, &job.path, &job.names));
+        drop(job.attempt(CommitAlgorithm::Rename));
+    }
+
+    #[test]
+    fn files_are_moved_to_those_of_the_job() {
+        let job = job();
+        let mut attempt = job.attempt(CommitAlgorithm::Merge);
+        write(&mut attempt, Some("a=1/b=2"));
+        write(&mut attempt, None);
+        // What the committed half of an attempt that was lost has left, and what is of other tasks.
+        let dir = job.dir.path();
+        fs::write(dir.join("part"), "old rows").unwrap();
+        fs::write(dir.join(".part.crc"), "old").unwrap();
+        fs::create_dir(dir.join("a=1")).unwrap();
+        fs::write(dir.join("a=1/other"), "rows").unwrap();
+        attempt.commit().unwrap();
+        for file in ["part", "a=1/b=2/part"] {
+            assert_eq!(fs::read(dir.join(file)).unwrap(), b"rows");
+        }
+        assert!(
+            fs::read(dir.join(".part.crc"))
+                .unwrap()
+                .starts_with(b"crc\0")
+        );
+        assert!(dir.join("a=1/b=2/.part.crc").exists() && dir.join("a=1/other").exists());
+        let pending = dir.join("_temporary/0/_temporary");
+        assert_eq!(fs::read_dir(pending).unwrap().count(), 0);
     }
 }

@@ -25,6 +25,7 @@ mod full_disk;
 mod hold;
 mod jobs;
 mod kubernetes;
+mod lake_tables;
 mod lanes;
 mod memory;
 mod native_functions;

@@ -1,4 +1,4 @@
-//! Random numbers, ids of rows and numbers of partitions, next to plain Spark.
+//! Random numbers, ids of rows, numbers of partitions and metadata of files, next to plain Spark.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -77,6 +77,7 @@ fn draws_without_an_order_are_left_to_spark() {
         "Uuid for some rows only",
         "MonotonicallyIncreasingID of rows in no fixed order",
         "InputFileName of rows that do not come from a scan",
+        "metadata of a file whose path is written unusually",
     ] {
         let found = reasons.iter().any(|reason| reason.contains(expected));
         assert!(found, "{expected}: {reasons:?}");

@@ -59,11 +59,9 @@ const CARRIED: Application = Application {
 };
 
 /// What the job writes in ways that are left to the JVM.
-const DELEGATED: [&str; 8] = [
-    "a write of buckets",
+const DELEGATED: [&str; 6] = [
     "a write of orc files",
     "a write of partitions by a column of type double",
-    "a write with mapreduce.fileoutputcommitter.algorithm.version",
     "a write with parquet.bloom.filter.enabled",
     "a write with several open files",
     "a write with spark.sql.parquet.datetimeRebaseModeInWrite",

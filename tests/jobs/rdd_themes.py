@@ -181,6 +181,11 @@ def saved(run):
     }
     for name, rdd in jobs.items():
         rdd.saveAsTextFile(f"{run.scratch}/saved/{name}")
+    # Tasks move their files to the directory themselves.
+    conf = run.sc._jsc.hadoopConfiguration()
+    conf.set("mapreduce.fileoutputcommitter.algorithm.version", "2")
+    numbers.map(lambda n: n * n).saveAsTextFile(f"{run.scratch}/saved/merged")
+    conf.set("mapreduce.fileoutputcommitter.algorithm.version", "1")
     return [in_files(run, "saved"), run.sc.textFile(f"{run.scratch}/saved/mixed").count()]
 
 

@@ -316,7 +316,8 @@ def writes(run, root):
     dynamic.coalesce(1).write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy("part", "day").parquet(f"{to}/parts")
     large.write.option("compression", "none").parquet(f"{to}/large")
     texts.write.text(f"{to}/text")
-    names = ["parquet", "parts", "large"]
+    frame.where("id < 900").coalesce(1).write.option("mapreduce.fileoutputcommitter.algorithm.version", "2").partitionBy("part", "day").parquet(f"{to}/merged")
+    names = ["parquet", "parts", "large", "merged"]
     # Requests to the S3 server take long.
     if root.startswith("hdfs"):
         frame.where("id < 100").coalesce(1).write.mode("append").parquet(f"{to}/parquet")

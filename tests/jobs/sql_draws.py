@@ -1,4 +1,4 @@
-"""What depends on the partition, and on which of its rows it is for: random numbers, ids of rows, numbers of partitions.
+"""What depends on the partition, and on which of its rows it is for: random numbers, ids of rows, numbers of partitions, metadata of files.
 
 usage: spark-submit sql_draws.py RESULT SCRATCH KIND. KIND is `native` for what is computed without a JVM, `left` for what Spark alone knows."""
 
@@ -53,6 +53,7 @@ def of_files(spark, scratch):
         return sorted([cell.replace(scratch, "SCRATCH") if isinstance(cell, str) else text(cell) for cell in row] for row in frame.collect())
 
     yield "files of rows", rows(lines.selectExpr("value", *FACTS))
+    yield "files, none of which is missing", rows(spark.read.option("ignoreMissingFiles", "true").text(folder).selectExpr("value", "length(input_file_name()) > 0"))
     spark.conf.set("spark.sql.files.maxPartitionBytes", "30")
     yield "parts of files", rows(spark.read.text(folder).selectExpr("value", *FACTS, "spark_partition_id() >= 0 p"))
     spark.conf.unset("spark.sql.files.maxPartitionBytes")
@@ -63,9 +64,51 @@ def of_files(spark, scratch):
     yield "files of records", rows(parts.selectExpr("*", *FACTS).withColumnRenamed(parts.columns[0], "c").selectExpr("c", "f", "s"))
 
 
+def of_metadata(spark, scratch):
+    """The hidden column `_metadata` of files of all formats, in folders with names that URLs write in another way."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = os.path.join(scratch, "metadata")
+    for part in ["k=1%2F2 3+a", "k=__HIVE_DEFAULT_PARTITION__"]:
+        for form in ["text", "csv", "json", "parquet"]:
+            os.makedirs(os.path.join(folder, form, part))
+            path = os.path.join(folder, form, part, f"it's, (one)#;~&@.{form}")
+            if form == "parquet":
+                columns = {"id": list(range(1000)), "s": [f"s{row % 50}" for row in range(1000)], "n": [None if row % 3 else row for row in range(1000)]}
+                pq.write_table(pa.table(columns), path, row_group_size=170)
+            else:
+                with open(path, "w") as file:
+                    file.writelines('{"a": %d}\n' % line if form == "json" else f"{line}\n" for line in range(12))
+            os.utime(path, (1_700_000_000, 1_700_000_000.123))
+
+    def rows(frame):
+        return sorted(json.dumps([text(cell) for cell in row]).replace(scratch, "SCRATCH") for row in frame.collect())
+
+    def of(form):
+        return spark.read.schema({"text": "value string", "csv": "c int", "json": "a int", "parquet": "id bigint, n bigint, s string"}[form] + ", k string").format(form).load(os.path.join(folder, form))
+
+    for form in ["text", "csv", "json", "parquet"]:
+        yield f"fields of {form}", rows(of(form).selectExpr("*", "_metadata.file_path p", "_metadata.file_name n1", "_metadata.file_size z", "_metadata.file_block_start b", "_metadata.file_block_length l", "_metadata.file_modification_time m").where("k is null or hash(n1) <> 0"))
+        yield f"one field of {form}", rows(of(form).selectExpr("_metadata.file_name"))
+        yield f"whole metadata of {form}", rows(of(form).selectExpr("_metadata m", "k").distinct())
+        yield f"filtered {form}", rows(of(form).where("_metadata.file_path like '%HIVE%' and _metadata.file_size > 3").selectExpr("*", "_metadata.file_size + 1"))
+        yield f"counted {form}", rows(of(form).groupBy("_metadata.file_path").agg(F.count("*"), F.max("_metadata.file_modification_time")))
+    table = of("parquet")
+    for size in ["128m", "2000"]:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+        yield f"places of rows in parts of {size}", rows(table.selectExpr("id", "_metadata.row_index - id d", "_metadata.row_index", "k", "_metadata.file_block_start >= 0"))
+        yield f"places alone in parts of {size}", rows(table.selectExpr("_metadata.row_index"))
+        yield f"places of some rows in parts of {size}", rows(table.where("id > 600 and n is not null and _metadata.row_index < 700").selectExpr("s", "_metadata.row_index"))
+        yield f"places by place in parts of {size}", rows(table.where("_metadata.row_index in (0, 169, 170, 999)").selectExpr("id", "_metadata.row_index", "_metadata.file_name"))
+    spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    yield "joined by places", rows(table.selectExpr("id", "_metadata.row_index r", "_metadata.file_path f").alias("a").join(table.selectExpr("_metadata.row_index + 1 r", "_metadata.file_path f", "s").alias("b"), ["r", "f"]).groupBy("f").agg(F.sum("id"), F.max("s")))
+
+
 def native(spark, files):
     folder = os.path.dirname(files[0])
     yield from of_files(spark, folder)
+    yield from of_metadata(spark, folder)
     table, numbers = spark.read.parquet(*files), spark.range(0, 3000, 1, 4)
     yield "range", in_order(numbers.selectExpr("id", *DRAWS))
     yield "files", in_order(table.selectExpr("id", *DRAWS))
@@ -105,6 +148,18 @@ def without_files(spark, files):
         yield f"files of what is {name}", len(frame.selectExpr("id", "input_file_name() f").distinct().collect())
 
 
+def missing(spark, folder):
+    """Files that go after they were listed."""
+    os.makedirs(folder)
+    for name in ["a", "b", "c"]:
+        with open(os.path.join(folder, name), "w") as file:
+            file.writelines(f"{name} {line}\n" for line in range(5))
+    lines = spark.read.option("ignoreMissingFiles", "true").text(folder)
+    yield "all files", sorted_rows(lines)
+    os.remove(os.path.join(folder, "b"))
+    yield "a file less", sorted_rows(lines)
+
+
 def left(spark, files):
     table = spark.read.parquet(*files)
     ids = table.selectExpr("id", "monotonically_increasing_id() m", "rand(1) r")
@@ -118,6 +173,10 @@ def left(spark, files):
     yield "sorted", [len(table.sortWithinPartitions("k").selectExpr("id", "monotonically_increasing_id() m").distinct().collect())]
     yield from without_files(spark, files)
     yield "perhaps an id", in_order(table.select("id", F.concat(F.expr("nullif(x, 3)"), uuid(spark, 3))))
+    yield from missing(spark, os.path.join(os.path.dirname(files[0]), "missing"))
+    # The folder's name is not ASCII: whether its letters are encoded, and once or twice, depends on who says it.
+    table.limit(9).write.json(os.path.join(os.path.dirname(files[0]), "é"))
+    yield "metadata", [row.p.rsplit("/", 2)[-2] for row in spark.read.json(os.path.join(os.path.dirname(files[0]), "é")).selectExpr("_metadata.file_path p").collect()]
     yield "shuffled", [len({row.m for row in table.repartition(3).selectExpr("monotonically_increasing_id() m").collect()})]
 
 

@@ -98,6 +98,12 @@ def shapes(run):
         "union": sorted(map(str, frames["many parts"].union(frames["no rows"]).union(frames["many parts"]).collect())),
         "cached": [frames["many rows"].cache().count(), digest(rows(frames["many rows"].orderBy("a"))), str(frames["many rows"].unpersist(True) is None)],
         "coalesced": digest(rows(frames["many rows"].coalesce(2))),
+        "of commands": [rows(frame) for frame in [
+            spark.sql("SHOW VIEWS").groupBy("isTemporary").agg(F.count("*"), F.max("viewName")),
+            spark.sql("DESCRIBE many").repartition(2).selectExpr("upper(col_name) n", "data_type"),
+            spark.sql("DESCRIBE many").alias("d").join(frames["names only"].alias("n"), F.col("d.comment").isNull() & (F.col("n.n") > 1)).selectExpr("col_name", "s").orderBy("col_name"),
+            spark.sql("SHOW TABLES LIKE 'none'").distinct(),
+        ]],
         "Python's functions": digest(rows(frames["many rows"].select(F.udf(lambda n, s: f"{n}{s}")("a", "b")))),
     }
 

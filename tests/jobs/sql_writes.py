@@ -223,6 +223,65 @@ def tables(run):
     run.answers["partitions"] = sorted(row[0] for row in spark.sql("SHOW PARTITIONS parted").collect())
 
 
+def merged(run):
+    """Files that tasks move to the table themselves."""
+    spark = run.spark
+    rows = spark.range(0, 40, 1, 2).selectExpr("id", "id % 4 AS p")
+    second = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
+    path, parts = run.path("merged"), run.path("merged partitions")
+    run.write("merged", rows, path=path, **second)
+    run.write("merged and appended", rows.where("id < 5"), mode="append", path=path, **second)
+    run.write("merged over it", rows.where("id >= 30"), mode="overwrite", path=path, **second)
+    run.write("merged partitions", rows, ["p"], path=parts, **second)
+    run.write("merged and appended partitions", rows.selectExpr("id + 100 AS id", "p + 2 AS p"), ["p"], mode="append", path=parts, **second)
+    run.write("merged, no rows", rows.where("id < 0"), **second)
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    run.write("merged over some partitions", rows.where("p < 2").selectExpr("-id AS id", "p"), ["p"], mode="overwrite", path=parts, **second)
+    spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+
+
+def buckets(run):
+    """Tables with files of the rows of one bucket each."""
+    spark = run.spark
+    rows = typed(spark, 300, 3).selectExpr("*", "id % 3 AS p", "IF(id % 50 = 0, NULL, concat('k', id % 20)) AS k")
+    warehouse = spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")
+
+    def write(name, frame, count, by, sorted_by=(), partitions=(), form="parquet", mode="errorifexists", **options):
+        writer = frame.write.format(form).mode(mode).options(**options).bucketBy(count, *by)
+        writer = writer.sortBy(*sorted_by) if sorted_by else writer
+        (writer.partitionBy(*partitions) if partitions else writer).saveAsTable(name)
+        metrics = run.told()["metrics"] if mode == "errorifexists" else None
+        table = spark.table(name)
+        in_files = table.selectExpr("*", "input_file_name() AS f").selectExpr("*", "regexp_extract(f, '_([0-9]+).c[0-9]+', 1) AS bucket", "regexp_extract(f, 'c([0-9]+)', 1) AS c")
+        found = sorted(str([row.id, row.bucket, row.c]) for row in in_files.select("id", "bucket", "c").collect())
+        run.answers[f"buckets {name} {mode}"] = [files(f"{warehouse}/{name}"), digest(found), digest(sorted(str(list(row)) for row in table.drop("no", "ym", "ds").collect())), metrics]
+        # Spark reads no columns where there are no files.
+        if form == "parquet" and found and f"{warehouse}/{name}" not in run.tables:
+            run.tables.append(f"{warehouse}/{name}")
+
+    for mode in REBASE:
+        spark.conf.set(f"spark.sql.parquet.{mode}", "CORRECTED")
+    few = rows.select("id", "p", "k")
+    write("by_id", few, 4, ["id"])
+    write("by_texts", few.coalesce(1), 5, ["k", "id"], ["id"])
+    write("by_text_of_parts", few, 3, ["k"], ["k", "id"], ["p"])
+    write("by_text_of_parts", few.where("p <> 1").selectExpr("id + 1000 AS id", "k", "p"), 3, ["k"], ["k", "id"], ["p"], mode="append")
+    write("in_small_files", few.coalesce(1), 2, ["id"], maxRecordsPerFile="40")
+    write("of_no_rows", few.where("id < 0"), 2, ["id"])
+    write("of_lines", few, 2, ["k"], form="json")
+    for place, (name, (of, _)) in enumerate(VALUES.items()):
+        if of != "void" and not of.startswith(("map", "interval")):
+            write(f"by_type_{place}", rows.select("id", name), 3, [name])
+    for mode in REBASE:
+        spark.conf.unset(f"spark.sql.parquet.{mode}")
+    run.answers["joined by buckets"] = sorted(str(list(row)) for row in spark.sql("SELECT a.id, b.p FROM by_id a JOIN by_id b ON a.id = b.id WHERE a.p = 1").collect())
+    spark.sql("CREATE TABLE clustered USING parquet CLUSTERED BY (id) SORTED BY (s) INTO 3 BUCKETS AS SELECT id, CAST(id AS string) AS s FROM range(0, 20, 1, 1)")
+    run.answers["clustered"] = [files(f"{warehouse}/clustered"), sorted(map(str, spark.table("clustered").collect()))]
+    spark.conf.set("spark.sql.optimizer.plannedWrite.enabled", "false")
+    write("unplanned_buckets", few, 3, ["k"], ["id"], ["p"])
+    spark.conf.unset("spark.sql.optimizer.plannedWrite.enabled")
+
+
 def unplanned(run):
     """Writes whose sorts are not part of the query's plan."""
     spark = run.spark
@@ -241,14 +300,11 @@ def others(run):
     path = run.path("orc")
     rows.write.orc(path)
     run.answers["orc"] = files(path)
-    spark.sql("CREATE TABLE buckets USING parquet CLUSTERED BY (id) INTO 3 BUCKETS AS SELECT id, 'x' AS s FROM range(0, 20, 1, 1)")
-    run.answers["buckets"] = spark.table("buckets").count()
     run.write("Bloom filters", rows, **{"parquet.bloom.filter.enabled#id": "true"})
     run.write("legacy", spark.range(0, 10, 1, 1).selectExpr("id", "array(id) AS a", "CAST(id AS decimal(5,2)) AS d"), **{})
     spark.conf.set("spark.sql.parquet.writeLegacyFormat", "true")
     run.write("legacy format", spark.range(0, 10, 1, 1).selectExpr("id", "array(id) AS a", "CAST(id AS decimal(5,2)) AS d"))
     spark.conf.unset("spark.sql.parquet.writeLegacyFormat")
-    run.write("second algorithm", rows, **{"mapreduce.fileoutputcommitter.algorithm.version": "2"})
     spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "3")
     run.write("several open files", rows.selectExpr("id", "id % 5 AS p"), ["p"])
     spark.conf.unset("spark.sql.maxConcurrentOutputFileWriters")
@@ -272,7 +328,7 @@ def others(run):
     run.thrown("below a file", lambda: rows.write.parquet(os.path.join(run.path("no room"), "a file", "x")))
 
 
-THEMES = [types, shapes, partitions, modes, tables, unplanned, others]
+THEMES = [types, shapes, partitions, modes, tables, merged, buckets, unplanned, others]
 
 
 def main():

@@ -172,7 +172,7 @@ impl<'g> Lineage<'_, 'g> {
                 self.join(plan, left_first, first, second)
             }
             "UnionExec" => self.union_of_code(plan, sources),
-            "LocalTableScanExec" => {
+            "LocalTableScanExec" | "CommandResultExec" => {
                 let rdd = sources.next_rdd()?;
                 let output = Columns::Known(plan_output(reader, plan)?);
                 self.local_rows(rdd, output, of_operator(reader, plan)?)

@@ -275,6 +275,10 @@ impl fmt::Display for FileSourceScan {
             list(&self.partition_filters)
         )?;
         write!(f, " {}", self.format)?;
+        if !self.metadata_columns.is_empty() {
+            let names = self.metadata_columns.iter().map(|field| field.name());
+            write!(f, " metadata [{}]", list(names))?;
+        }
         for (set, name) in [
             (self.ignore_missing_files, "ignoreMissingFiles"),
             (self.ignore_corrupt_files, "ignoreCorruptFiles"),
@@ -307,6 +311,9 @@ impl fmt::Display for Output {
                 let data = list(write.data.iter().map(|(_, column)| &column.name));
                 let partitions = write.partitions.iter().map(|of| &of.attribute.name);
                 write!(f, "Files of {data} by {}", list(partitions))?;
+                if write.bucket.is_some() {
+                    f.write_str(" in buckets")?;
+                }
                 match &write.format {
                     WrittenFormat::Parquet => Ok(()),
                     WrittenFormat::Text { .. } => f.write_str(" as text"),

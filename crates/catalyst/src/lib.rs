@@ -82,8 +82,9 @@ pub use plan::{
 };
 pub use python::{ArrowSession, ArrowUdf, PythonArgument, PythonForm, PythonUdf};
 pub use scan::{
-    CsvOptions, CsvSyntax, FILE_FORMATS, FileFormat, FileSourceScan, JsonForm, JsonOptions,
-    Malformed, ParquetOptions, PushedFilter, RecordOptions, RecordTimes, TextOptions,
+    CsvOptions, CsvSyntax, FILE_FORMATS, FileFormat, FileMetadata, FileSourceScan, JsonForm,
+    JsonOptions, Malformed, ParquetOptions, PushedFilter, ROW_INDEX, RecordOptions, RecordTimes,
+    TextOptions,
 };
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};

@@ -284,7 +284,9 @@ impl<'r, 'g> Lineage<'r, 'g> {
             }
             ("TakeOrderedAndProjectExec", "doExecute") => self.take_ordered(&closure, child),
             ("CollectLimitExec", "doExecute") => self.collect_limit(&closure, child),
-            ("LocalTableScanExec", "doExecute") => self.local_table(&closure, child, &hint),
+            ("LocalTableScanExec" | "CommandResultExec", "doExecute") => {
+                self.local_table(&closure, child, &hint)
+            }
             ("OneRowRelationExec", "doExecute") => {
                 let metric = closure.args.first().copied().unwrap_or(Value::Null);
                 let metrics = vec![Metric::read(reader, "numOutputRows", metric)?];

@@ -17,6 +17,7 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         "FileSourceScanExec"
         | "RDDScanExec"
         | "LocalTableScanExec"
+        | "CommandResultExec"
         | "OneRowRelationExec"
         | "RangeExec"
         | "UnionLoopExec"

@@ -81,6 +81,21 @@ impl LocalOutputs {
         })
     }
 
+    /// Gives a file and its checksums another name, in the place of whatever is there, and makes the directories above
+    /// it that are not.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub(super) fn replace(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if let Some(dir) = to.parent() {
+            self.create_dirs(dir)?;
+        }
+        if to.is_dir() {
+            fs::remove_dir_all(to)?;
+        }
+        rename(from, to)
+    }
+
     fn open(&self, path: &Path) -> io::Result<File> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         file.set_permissions(Permissions::from_mode(0o666 & !self.umask))?;

@@ -155,6 +155,36 @@ impl Outputs {
         }
     }
 
+    /// Moves files from below a directory to the same names below another one, in the place of whatever is there, and
+    /// makes the directories that are not. Blocks, also if the task is told to stop.
+    ///
+    /// # Errors
+    /// What the servers or the operating system say. Some of the files may have been moved then.
+    pub fn merge_dir(
+        &self,
+        from: &FilePath,
+        to: &FilePath,
+        files: &[String],
+    ) -> Result<(), FileError> {
+        let pairs = files.iter().map(|file| (from.child(file), to.child(file)));
+        match &self.place {
+            Place::Local(outputs) => {
+                for (from, to) in pairs {
+                    let moved = outputs.replace(&from.local(), &to.local());
+                    moved.map_err(|error| of_io(&to, &error))?;
+                }
+                self.remove_dir(from)
+            }
+            Place::Hdfs(client, outputs) => self.wait(async {
+                for (from, to) in pairs {
+                    client.replace_file(&from, &to, outputs).await?;
+                }
+                client.remove(from).await
+            }),
+            Place::Objects(objects) => self.wait(objects.merge_dir(from, to)),
+        }
+    }
+
     /// Removes a directory and what is below it, if it is there. Blocks, also if the task is told to stop.
     ///
     /// # Errors

@@ -342,7 +342,14 @@ impl AggregateKind {
     /// Whether the result depends on which rows were added up before buffers were merged.
     #[must_use]
     pub fn depends_on_parts(self) -> bool {
-        matches!(self, Self::HllSketch { .. } | Self::HllUnion { .. })
+        matches!(
+            self,
+            Self::ApproxPercentile { .. }
+                | Self::HllSketch { .. }
+                | Self::HllUnion { .. }
+                | Self::Histogram { .. }
+                | Self::Mode { ties: Ties::First }
+        )
     }
 
     /// Whether the result depends on the order in which rows come, whatever their types.

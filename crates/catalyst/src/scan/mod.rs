@@ -2,6 +2,7 @@
 
 mod csv;
 mod json;
+mod metadata;
 mod parquet;
 mod records;
 mod text;
@@ -25,6 +26,7 @@ pub(crate) use csv::{
 };
 pub(crate) use json::check_encoding as check_json_encoding;
 pub use json::{JsonForm, JsonOptions};
+pub use metadata::{FileMetadata, ROW_INDEX};
 pub use parquet::ParquetOptions;
 pub(crate) use records::{
     MAX_SEPARATOR, check_locale, check_one_row, malformed, option_text, size,
@@ -138,10 +140,13 @@ impl fmt::Display for FileFormat {
 pub struct FileSourceScan {
     /// Where tasks say which files.
     pub leaf: LeafId,
-    /// Columns to read from the files, the first of the output.
+    /// Columns to read from the files, the first of the output. One of Parquet that is called [`ROW_INDEX`] is made by
+    /// the reader.
     pub required_schema: Vec<StructField>,
-    /// Columns that the partitions' paths have, the last of the output.
+    /// Columns that the partitions' paths have, behind those.
     pub partition_schema: Vec<StructField>,
+    /// Fields of `_metadata`, the last of the output.
+    pub metadata_columns: Vec<FileMetadata>,
     /// What the driver chose partitions by. Nothing is left to do; those that are not known here are left out.
     pub partition_filters: Vec<Expr>,
     /// What rows must meet, for leaving out row groups. The filter above the scan sees to it: those that are not known
@@ -170,9 +175,16 @@ pub(crate) fn read(
     }
     let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
     let required_schema = read_fields(reader, operator.object("requiredSchema")?)?;
-    let scan = unfiltered(leaf, rdd, required_schema, partition_schema, format)?;
+    let (scan, _) = unfiltered(
+        reader,
+        leaf,
+        rdd,
+        [required_schema, partition_schema],
+        format,
+    )?;
     let output = read_attributes(reader, operator.elements("output")?)?;
-    if output.len() != scan.required_schema.len() + scan.partition_schema.len() {
+    let schemas = scan.required_schema.len() + scan.partition_schema.len();
+    if output.len() != schemas + scan.metadata_columns.len() {
         return Err(Unsupported::of_use("a scan of other columns"));
     }
     let known = |field: &str| {
@@ -208,7 +220,8 @@ pub(crate) fn read_rows(
         return Err(Unsupported::of_use("a scan of other columns"));
     }
     required_schema.truncate(required_schema.len().saturating_sub(partition_schema.len()));
-    let scan = unfiltered(leaf, rdd, required_schema, partition_schema, format)?;
+    let schemas = [required_schema, partition_schema];
+    let (scan, metadata_columns) = unfiltered(reader, leaf, rdd, schemas, format)?;
     let output = output.unwrap_or_else(|| {
         let fields = scan.required_schema.iter().chain(&scan.partition_schema);
         // Nothing refers to them. Ids of Spark's are not negative.
@@ -221,38 +234,40 @@ pub(crate) fn read_rows(
                 nullable: field.nullable,
                 id,
             })
+            .chain(metadata_columns.iter().cloned())
             .collect()
     });
     let fields = scan.required_schema.iter().chain(&scan.partition_schema);
     let types = fields.map(|field| &field.data_type);
+    let types = types.chain(metadata_columns.iter().map(|column| &column.data_type));
     if !types.eq(output.iter().map(|attribute| &attribute.data_type)) {
         return Err(Unsupported::of_use("a scan of other columns"));
     }
     Ok((scan, output, metrics))
 }
 
+/// A scan of the columns of files and of partitions, and the attributes of its fields of `_metadata`.
 fn unfiltered(
+    reader: &Reader<'_>,
     leaf: LeafId,
     rdd: Object<'_>,
-    required_schema: Vec<StructField>,
-    partition_schema: Vec<StructField>,
+    [required_schema, partition_schema]: [Vec<StructField>; 2],
     format: FileFormat,
-) -> Result<FileSourceScan> {
-    // Made by the reader, not read from the file.
-    let made = |field: &StructField| field.name.starts_with("_tmp_metadata_");
-    if !rdd.elements("metadataColumns")?.is_empty() || required_schema.iter().any(made) {
-        return Err(Unsupported::of_use("metadata columns of files"));
-    }
-    Ok(FileSourceScan {
+) -> Result<(FileSourceScan, Vec<Attribute>)> {
+    metadata::check_made(&required_schema, matches!(format, FileFormat::Parquet(_)))?;
+    let (metadata_columns, attributes) = metadata::read(reader, rdd)?;
+    let scan = FileSourceScan {
         leaf,
         required_schema,
         partition_schema,
+        metadata_columns,
         partition_filters: Vec::new(),
         data_filters: Vec::new(),
         format,
         ignore_missing_files: rdd.bool("ignoreMissingFiles")?,
         ignore_corrupt_files: rdd.bool("ignoreCorruptFiles")?,
-    })
+    };
+    Ok((scan, attributes))
 }
 
 /// A `TorrentBroadcast`.

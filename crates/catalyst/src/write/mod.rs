@@ -23,6 +23,8 @@ pub use format::{CsvWrite, WrittenFormat};
 
 /// The object that writes.
 const WRITER: &str = "sql.execution.datasources.FileFormatWriter";
+/// The id of the column with the bucket, which is none of Spark's, nor of a partition's text.
+const BUCKET_ID: i64 = i64::MIN;
 /// The package of all that a write is described with.
 const PACKAGE: &str = "org.apache.spark.sql.execution.datasources.";
 
@@ -43,6 +45,8 @@ pub struct FileWrite {
     pub data: Vec<(usize, Attribute)>,
     /// Columns that say which directory a row belongs to.
     pub partitions: Vec<PartitionColumn>,
+    /// The place of the number of a row's bucket, behind all texts, if files have the rows of one bucket each.
+    pub bucket: Option<usize>,
     /// Most rows in a file, if there is a limit.
     pub max_records: Option<u64>,
     /// Hadoop's settings of the job, as `Configuration.write` writes them.
@@ -129,6 +133,7 @@ impl<'g> Lineage<'_, 'g> {
         let reader = self.reader;
         let columns = read_attributes(reader, captured.description.elements("allColumns")?)?;
         let write = FileWrite::read(reader, captured, &columns)?;
+        let bucket = bucket(reader, captured.description)?;
         let zone = captured.description.text("timeZoneId")?;
         let zone = TimeZone::new(&zone, &reader.settings.zones);
         let mut tree = match captured.rows.name() {
@@ -140,8 +145,8 @@ impl<'g> Lineage<'_, 'g> {
             _ => self.rdd(captured.rows, Hint::output(columns.clone()))?,
         };
         tree.operator.name_columns(&columns)?;
-        if !write.partitions.is_empty() {
-            tree.operator = with_texts(tree.operator, &write.partitions, &zone)?;
+        if !write.partitions.is_empty() || bucket.is_some() {
+            tree.operator = with_texts(tree.operator, &write.partitions, bucket, &zone)?;
         }
         Ok((tree, write))
     }
@@ -183,6 +188,8 @@ impl FileWrite {
         let data = read_attributes(reader, description.elements("dataColumns")?)?;
         let data = data.into_iter().map(|column| Ok((place(&column)?, column)));
         let partitions = read_attributes(reader, description.elements("partitionColumns")?)?;
+        let behind_texts = columns.len() + partitions.len();
+        let bucket = description.option("bucketSpec")?.map(|_| behind_texts);
         let partitions = partitions.into_iter().zip(columns.len()..);
         let partitions = partitions.map(|(attribute, text)| {
             Ok(PartitionColumn {
@@ -200,6 +207,7 @@ impl FileWrite {
             tracker_id: tracker_id.clone(),
             data: data.collect::<Result<_>>()?,
             partitions: partitions.collect::<Result<_>>()?,
+            bucket,
             max_records: u64::try_from(max_records).ok().filter(|most| *most > 0),
             hadoop: hadoop(*description)?,
             commit_time: commit_time(reader, *description)?,
@@ -209,15 +217,36 @@ impl FileWrite {
 
 /// Files that go where their partition says.
 fn check_places(description: Object<'_>) -> Result<()> {
-    if description.option("bucketSpec")?.is_some() {
-        return Err(Unsupported::of_use("a write of buckets"));
-    }
     if !description.pairs("customPartitionLocations")?.is_empty() {
         return Err(Unsupported::of_use(
             "a write of partitions with locations of their own",
         ));
     }
     Ok(())
+}
+
+/// The number of a row's bucket (`WriterBucketSpec`), if rows are divided into buckets.
+fn bucket(reader: &Reader<'_>, description: Object<'_>) -> Result<Option<Expr>> {
+    let Some(spec) = description.option("bucketSpec")? else {
+        return Ok(None);
+    };
+    let spec = reader.expect(spec)?;
+    spec.only(&["bucketIdExpression", "bucketFileNamePrefix"])?;
+    let number = Expr::read(reader, spec.value("bucketIdExpression")?)?;
+    // Hive's has another hash, and names with a beginning of their own.
+    let function = |of: &Expr| match &of.kind {
+        ExprKind::Call { function, args, .. } => Some((*function, args.first().cloned())),
+        _ => None,
+    };
+    let is_spark_s = matches!(
+        function(&number),
+        Some((Function::Pmod, Some(hash)))
+            if matches!(function(&hash), Some((Function::Murmur3Hash { .. }, _)))
+    );
+    match is_spark_s && number.data_type == DataType::Integer {
+        true => Ok(Some(number)),
+        false => Err(Unsupported::of_use("a write of buckets of Hive's")),
+    }
 }
 
 /// What the `SerializableConfiguration` writes.
@@ -242,10 +271,12 @@ fn commit_time(reader: &Reader<'_>, description: Object<'_>) -> Result<i64> {
     Ok(Metric::read(reader, "taskCommitTime", metric)?.accumulator)
 }
 
-/// A projection that adds partition columns as texts, which are parts of directories' names.
+/// A projection that adds partition columns as texts, which are parts of directories' names, and behind them the number
+/// of the bucket.
 fn with_texts(
     child: Operator,
     partitions: &[PartitionColumn],
+    bucket: Option<Expr>,
     zone: &TimeZone,
 ) -> Result<Operator> {
     let columns = child.output.require()?.to_vec();
@@ -255,6 +286,7 @@ fn with_texts(
         let column = column.ok_or_else(|| Unsupported::of_use("rows of other columns"))?;
         list.push(text(column.clone(), number, zone)?);
     }
+    list.extend(bucket.map(|bucket| named(bucket, "bucket".to_owned(), BUCKET_ID)));
     let output = list.iter().filter_map(Expr::to_attribute).collect();
     Ok(Operator {
         output: Columns::Known(output),
@@ -319,17 +351,18 @@ fn text(column: Attribute, number: i64, zone: &TimeZone) -> Result<Expr> {
             nullable,
         },
     };
-    Ok(Expr {
+    // Ids of Spark's are not negative.
+    Ok(named(cast, format!("partition {number}"), -number))
+}
+
+fn named(expr: Expr, name: String, id: i64) -> Expr {
+    Expr {
+        data_type: expr.data_type.clone(),
+        nullable: expr.nullable,
         kind: ExprKind::Alias {
-            child: Box::new(cast),
-            name: format!("partition {number}"),
-            // Ids of Spark's are not negative.
-            id: ExprId {
-                id: -number,
-                jvm_id: 0,
-            },
+            child: Box::new(expr),
+            name,
+            id: ExprId { id, jvm_id: 0 },
         },
-        data_type: DataType::String,
-        nullable,
-    })
+    }
 }

@@ -77,6 +77,7 @@ pub(super) fn scan(of: &DataType) -> Option<Operator> {
         leaf: 0,
         required_schema: vec![field(of)],
         partition_schema: Vec::new(),
+        metadata_columns: Vec::new(),
         partition_filters: Vec::new(),
         data_filters: Vec::new(),
         format: FileFormat::Parquet(ParquetOptions {

@@ -28,8 +28,8 @@ use super::lower::{Demand, Lowered, Result, leaf_input, places};
 use super::metrics::INPUT_BATCHES;
 use super::sources::Sources;
 use catalyst::{
-    Attribute, Broadcast, DataType, Expr, ExprKind, FileFact, FileFormat, FileSourceScan,
-    LeafInput, Literal, PartitionedFile, StructField, Unsupported,
+    Attribute, Broadcast, DataType, Expr, ExprKind, FileFact, FileFormat, FileMetadata,
+    FileSourceScan, LeafInput, Literal, PartitionedFile, StructField, Unsupported,
 };
 use files::Files;
 pub(super) use parquet::footer_of;
@@ -69,7 +69,8 @@ struct Batch {
 struct Wanted<'a> {
     /// The columns of the files.
     fields: Vec<StructField>,
-    /// All columns that are put out: those, those of the partitions' paths behind them, and what is known of the files.
+    /// All columns that are put out: those, those of the partitions' paths behind them, and what is known of the files
+    /// and their parts.
     output: &'a [Attribute],
     /// The filter right above the scan.
     filter: Option<&'a Expr>,
@@ -83,17 +84,46 @@ struct Scan {
     /// Configuration of the files' file system.
     conf: Broadcast,
     format: Box<dyn FormatScan>,
-    /// Places and types of the partition columns that are put out behind those of the files.
-    partition_columns: Vec<(usize, DataType)>,
+    /// What is put out behind the columns of the files.
+    constants: Vec<Constant>,
     /// What is put out behind those.
     facts: Vec<FileFact>,
+}
+
+/// A column that is the same for all rows of a part of a file.
+#[derive(Debug)]
+enum Constant {
+    /// A partition column: its place among them, and its type.
+    OfPath(usize, DataType),
+    /// A field of `_metadata`.
+    Metadata(FileMetadata),
+}
+
+impl Constant {
+    fn of(&self, file: &PartitionedFile) -> Result<Arc<dyn PhysicalExpr>> {
+        let (value, data_type, nullable) = match self {
+            Self::OfPath(place, data_type) => {
+                let value = file.partition_values.get(*place).cloned();
+                let value =
+                    value.ok_or_else(|| Unsupported::of_use("a file without its partition"))?;
+                (value, data_type.clone(), true)
+            }
+            Self::Metadata(field) => (field.value(file)?, field.data_type(), false),
+        };
+        let literal = Expr {
+            kind: ExprKind::Literal(value),
+            data_type,
+            nullable,
+        };
+        lower(&literal, &[])
+    }
 }
 
 /// A part of a file.
 #[derive(Debug, Clone)]
 struct Part {
     file: PartitionedFile,
-    /// Values of the partition columns that are put out, and what else is known of the file.
+    /// Values of the constants that are put out, and what else is known of the file.
     constants: Vec<Arc<dyn PhysicalExpr>>,
 }
 
@@ -104,10 +134,10 @@ pub(super) fn scan(
     filter: Option<&Expr>,
     demand: Demand<'_>,
 ) -> Result<Lowered> {
-    if scan.ignore_corrupt_files || scan.ignore_missing_files {
-        return Err(Unsupported::of_use(
-            "a scan that ignores missing or corrupt files",
-        ));
+    // A file that is missing ends the attempt, and the JVM passes it over. What a file that is damaged still gives
+    // depends on who reads it.
+    if scan.ignore_corrupt_files {
+        return Err(Unsupported::of_use("a scan that ignores corrupt files"));
     }
     let names = output.iter().zip(&scan.required_schema);
     let file_name = |of: &Attribute| {
@@ -118,21 +148,24 @@ pub(super) fn scan(
     let (kept, mut output) = places(output, demand);
     let kept = kept.unwrap_or_else(|| (0..output.len()).collect());
     let mut fields = Vec::new();
-    let mut partition_columns = Vec::new();
+    let mut constants = Vec::new();
+    let of_files = scan.required_schema.len();
+    let of_paths = scan.partition_schema.len();
     for (place, column) in kept.into_iter().zip(&output) {
-        let own = scan.required_schema.len();
-        let of_path = place.checked_sub(own);
-        let field = match of_path {
-            None => scan.required_schema.get(place),
-            Some(place) => scan.partition_schema.get(place),
+        let data_type = if let Some(field) = scan.required_schema.get(place) {
+            fields.push(field.clone());
+            field.data_type.clone()
+        } else if let Some(field) = scan.partition_schema.get(place - of_files) {
+            constants.push(Constant::OfPath(place - of_files, field.data_type.clone()));
+            field.data_type.clone()
+        } else {
+            let field = scan.metadata_columns.get(place - of_files - of_paths);
+            let field = field.ok_or_else(|| Unsupported::of_use("a scan of other columns"))?;
+            constants.push(Constant::Metadata(*field));
+            field.data_type()
         };
-        let field = field.ok_or_else(|| Unsupported::of_use("a scan of other columns"))?;
-        if field.data_type != column.data_type {
+        if data_type != column.data_type {
             return Err(Unsupported::of_use("a scan of other types"));
-        }
-        match of_path {
-            None => fields.push(field.clone()),
-            Some(place) => partition_columns.push((place, field.data_type.clone())),
         }
     }
     let facts: Vec<FileFact> = file_facts(demand).collect();
@@ -159,7 +192,7 @@ pub(super) fn scan(
     let scan = Arc::new(Scan {
         conf: *scan.format.conf(),
         format,
-        partition_columns,
+        constants,
         facts,
     });
     let schema = rows::types::schema_of(&output)?;
@@ -197,17 +230,7 @@ pub(super) fn scan(
 
 impl Scan {
     fn part(&self, file: &PartitionedFile) -> Result<Part> {
-        let columns = self.partition_columns.iter();
-        let constants = columns.map(|(place, data_type)| {
-            let value = file.partition_values.get(*place);
-            let value = value.ok_or_else(|| Unsupported::of_use("a file without its partition"))?;
-            let literal = Expr {
-                kind: ExprKind::Literal(value.clone()),
-                data_type: data_type.clone(),
-                nullable: true,
-            };
-            lower(&literal, &[])
-        });
+        let constants = self.constants.iter().map(|constant| constant.of(file));
         let facts = self.facts.iter().map(|fact| {
             let value = match fact {
                 FileFact::Name => Literal::String(file.path.clone().into_bytes()),

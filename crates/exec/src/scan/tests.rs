@@ -96,6 +96,7 @@ fn scan(fields: &[(&str, DataType)], case_sensitive: bool) -> Operator {
         leaf: 0,
         required_schema: required_schema.collect(),
         partition_schema: Vec::new(),
+        metadata_columns: Vec::new(),
         partition_filters: Vec::new(),
         data_filters: Vec::new(),
         format: FileFormat::Parquet(ParquetOptions {
@@ -452,4 +453,31 @@ fn intervals_are_numbers_in_files() {
     // Months have 32 bits.
     let months = of(DataType::YearMonthInterval);
     assert!(matches!(months, Err(RunError::BailOut(_))), "{months:?}");
+}
+
+#[test]
+fn rows_have_their_places_in_the_file() {
+    let file = write("places", 0, None);
+    let fields = [(catalyst::ROW_INDEX, LONG), ("number", LONG)];
+    let all: Vec<_> = (0..ROWS).map(|n| format!("{n} {n}")).collect();
+    let whole = [(0, file.size)];
+    let (rows, _) = read(scan(&fields, false), &file, &whole).unwrap();
+    assert_eq!(rows, all);
+    // Of the second half of the file, and of nothing but the places.
+    let half = [(file.size / 2, file.size - file.size / 2)];
+    let (rows, _) = read(scan(&fields, false), &file, &half).unwrap();
+    assert!(!rows.is_empty() && rows.len() < all.len());
+    assert!(all.ends_with(&rows));
+    let (places, _) = read(scan(&fields[..1], false), &file, &half).unwrap();
+    let expected: Vec<_> = rows
+        .iter()
+        .map(|row| row.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(places, expected);
+    let other = read(
+        scan(&[(catalyst::ROW_INDEX, DataType::Integer)], false),
+        &file,
+        &whole,
+    );
+    assert!(other.is_err());
 }

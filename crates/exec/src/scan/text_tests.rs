@@ -42,6 +42,7 @@ fn scan(fields: &[DataType], options: TextOptions) -> Operator {
         leaf: 0,
         required_schema: fields(own),
         partition_schema: fields(of_path),
+        metadata_columns: Vec::new(),
         partition_filters: Vec::new(),
         data_filters: Vec::new(),
         format: FileFormat::Text(options),

@@ -8,7 +8,8 @@ use textfile::{Compression, Packed};
 use crate::blocks::FileName;
 use crate::config::declared;
 use crate::files::{
-    FileError, FilePath, FileSystems, HadoopConf, Output, Outputs, job_path, packed_by,
+    CommitAlgorithm, FileError, FilePath, FileSystems, HadoopConf, Output, Outputs, job_path,
+    packed_by,
 };
 use crate::python::{Element, Elements};
 use crate::task::{AttemptDir, AttemptNames, TaskContext, TaskError, ask_to_commit, cannot_write};
@@ -27,6 +28,7 @@ const DIRECTORY: [&str; 2] = [
 /// How a job writes, judged by its settings.
 struct Job {
     path: FilePath,
+    algorithm: CommitAlgorithm,
     outputs: Outputs,
     compression: Compression,
 }
@@ -45,11 +47,12 @@ impl Job {
         {
             return Err(other(COMMITTER));
         }
-        let path = job_path(&directory, conf)?;
+        let (path, algorithm) = job_path(&directory, conf)?;
         Ok(Self {
             outputs: systems.outputs(&path, conf, 0)?,
             compression: packed_by(conf)?,
             path,
+            algorithm,
         })
     }
 }
@@ -68,7 +71,7 @@ pub(in super::super) fn write(
     let number = context.stage_attempt << 16 | context.attempt_number;
     let names = AttemptNames::new(tracker, context, number);
     let names = names.map_err(|why| bail_out(&why))?;
-    let mut attempt = AttemptDir::new(&job.outputs, &job.path, &names);
+    let mut attempt = AttemptDir::new(&job.outputs, &job.path, job.algorithm, &names);
     let name = format!(
         "part-{:05}{}",
         context.partition_id,

@@ -10,7 +10,7 @@ mod settings;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, AsArray, Int32Array, RecordBatch};
 use catalyst::{FileWrite, Unsupported};
 use datafusion_execution::memory_pool::MemoryPool;
 use javaser::types::Throwable;
@@ -25,7 +25,7 @@ use super::result_format::ResultFormat;
 use super::sink::{Finished, Sink};
 use crate::blocks::{FileName, NotAFileName};
 use crate::config::declared;
-use crate::files::{FilePath, FileSystems, Outputs};
+use crate::files::{CommitAlgorithm, FilePath, FileSystems, Outputs};
 use crate::task::{
     AttemptDir, AttemptNames, TaskContext, TaskError, ask_to_commit, cannot_make, cannot_write,
 };
@@ -40,6 +40,8 @@ pub(super) struct JudgedWrite {
     outputs: Outputs,
     /// The directory of the job.
     job: FilePath,
+    /// How its tasks commit.
+    algorithm: CommitAlgorithm,
     /// Places of the files' columns.
     places: Vec<usize>,
 }
@@ -52,7 +54,12 @@ impl JudgedWrite {
         spark_version: &str,
         systems: &FileSystems,
     ) -> Result<Self, Unsupported> {
-        let FileSettings { format, path, conf } = FileSettings::new(write, session, spark_version)?;
+        let FileSettings {
+            format,
+            path,
+            algorithm,
+            conf,
+        } = FileSettings::new(write, session, spark_version)?;
         let (places, columns): (Vec<_>, Vec<_>) = write.data.iter().cloned().unzip();
         if columns.is_empty() {
             return Err(Unsupported::of_use("a write without columns"));
@@ -73,6 +80,7 @@ impl JudgedWrite {
             format: Format::new(&columns, &write.format, &format)?,
             outputs,
             job,
+            algorithm,
             places,
         })
     }
@@ -88,6 +96,8 @@ pub(super) struct FilesSink<'a> {
     /// The number of the file among those of its directory.
     number: u32,
     partition: Option<Partition>,
+    /// The bucket that the rows of the file belong to, where there are buckets.
+    bucket: Option<i32>,
     /// Of the columns of partitions, as Spark compares them.
     encoder: RowEncoder,
     written: Written,
@@ -121,10 +131,11 @@ impl<'a> FilesSink<'a> {
         Ok(Self {
             judged,
             write,
-            attempt: AttemptDir::new(&judged.outputs, &judged.job, &names),
+            attempt: AttemptDir::new(&judged.outputs, &judged.job, judged.algorithm, &names),
             file: None,
             number: 0,
             partition: None,
+            bucket: None,
             encoder: RowEncoder::new(types).map_err(|why| bail_out(why.to_string()))?,
             written: Written {
                 partition_columns: write.partitions.len(),
@@ -170,7 +181,7 @@ impl<'a> FilesSink<'a> {
         let name = file_name(
             self.write,
             self.context.partition_id,
-            self.number,
+            (self.bucket, self.number),
             extension,
         );
         let name = name.map_err(|error| TaskError::BailOut(error.to_string()))?;
@@ -196,20 +207,30 @@ impl<'a> FilesSink<'a> {
         Ok(())
     }
 
-    /// Writes rows that are sorted by their partitions.
-    fn write_partitions(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
+    /// Writes rows that are sorted by their partitions and buckets.
+    fn write_groups(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
         let places: Vec<_> = self.write.partitions.iter().map(|of| of.place).collect();
         let values = batch.project(&places);
         let values = values.map_err(|error| TaskError::BailOut(error.to_string()))?;
         let mut encoder = std::mem::replace(&mut self.encoder, RowEncoder::opaque(None));
         let rows = encoder.encode(&values).map_err(of_run)?;
+        let buckets = buckets(self.write, batch)?;
+        let bucket = |at: usize| buckets.map(|buckets| buckets.value(at));
         let mut start = 0;
-        while start < rows.len() {
-            let row = rows.row(start);
-            let same = (start..rows.len()).take_while(|at| rows.row(*at) == row);
-            let count = same.count();
-            if self.partition.as_ref().is_none_or(|of| *of.row != *row) {
+        while start < batch.num_rows() {
+            let (row, own) = (rows.row(start), bucket(start));
+            let all = start..batch.num_rows();
+            let count = all
+                .take_while(|at| rows.row(*at) == row && bucket(*at) == own)
+                .count();
+            let is_new =
+                !places.is_empty() && self.partition.as_ref().is_none_or(|of| *of.row != *row);
+            if is_new || self.bucket != own {
                 self.close()?;
+                self.number = 0;
+                self.bucket = own;
+            }
+            if is_new {
                 self.begin_partition(row, batch, start)?;
             }
             self.write_rows(batch.slice(start, count))?;
@@ -227,12 +248,16 @@ impl<'a> FilesSink<'a> {
     ) -> Result<(), TaskError> {
         let directory = directory(&self.write.partitions, batch, at)
             .ok_or_else(|| TaskError::BailOut("a partition that names no directory".to_owned()))?;
-        self.number = 0;
         self.written.partitions.push(row.into());
         self.written.directories.push(directory.clone());
         let row = row.into();
         self.partition = Some(Partition { row, directory });
         Ok(())
+    }
+
+    /// Whether the rows say which file they belong to.
+    fn is_divided(&self) -> bool {
+        !self.write.partitions.is_empty() || self.write.bucket.is_some()
     }
 
     /// Takes the files for those of the task.
@@ -251,6 +276,23 @@ impl<'a> FilesSink<'a> {
     }
 }
 
+/// The buckets of rows, if there are any.
+fn buckets<'b>(
+    write: &FileWrite,
+    batch: &'b RecordBatch,
+) -> Result<Option<&'b Int32Array>, TaskError> {
+    let Some(place) = write.bucket else {
+        return Ok(None);
+    };
+    let column = batch.columns().get(place);
+    let buckets = column.and_then(|column| column.as_primitive_opt());
+    let buckets = buckets.filter(|buckets: &&Int32Array| buckets.null_count() == 0);
+    match buckets {
+        Some(buckets) => Ok(Some(buckets)),
+        None => Err(TaskError::BailOut("rows without buckets".to_owned())),
+    }
+}
+
 /// What Spark makes of an error while rows are written.
 fn write_failed(path: &str, spark: (u32, u32), cause: impl std::fmt::Display) -> TaskError {
     let state = match spark >= (4, 0) {
@@ -264,15 +306,15 @@ fn write_failed(path: &str, spark: (u32, u32), cause: impl std::fmt::Display) ->
 
 impl Sink for FilesSink<'_> {
     fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError> {
-        match self.write.partitions.is_empty() {
-            true => self.write_rows(batch.clone()),
-            false => self.write_partitions(batch),
+        match self.is_divided() {
+            false => self.write_rows(batch.clone()),
+            true => self.write_groups(batch),
         }
     }
 
     fn finish(mut self: Box<Self>) -> Result<Finished, TaskError> {
         let is_first = self.context.partition_id == 0;
-        if is_first && self.write.partitions.is_empty() && self.file.is_none() {
+        if is_first && !self.is_divided() && self.file.is_none() {
             // Of a table without rows, there is a file to read the columns from.
             self.open()?;
         }

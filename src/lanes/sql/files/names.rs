@@ -14,22 +14,23 @@ const DEFAULT_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 const ESCAPED: &str = "\"#%'*/:=?\\\x7f{[]^";
 
 /// The name of a file among those of a task: `part-00007-<job>-c000.snappy.parquet`, in directories of partitions
-/// with a dot before the last number.
+/// with a dot before the last number, and before that dot with the bucket (`_00003`), if there is one.
 ///
 /// # Errors
 /// What the driver calls its job is no part of a name.
 pub(super) fn file_name(
     write: &FileWrite,
     partition_id: i32,
-    number: u32,
+    (bucket, number): (Option<i32>, u32),
     extension: &str,
 ) -> Result<FileName, NotAFileName> {
     let job = &write.job_id;
-    let separator = match write.partitions.is_empty() {
-        true => '-',
-        false => '.',
+    let place = match bucket {
+        Some(bucket) => format!("_{bucket:05}."),
+        None if write.partitions.is_empty() => "-".to_owned(),
+        None => ".".to_owned(),
     };
-    let name = format!("part-{partition_id:05}-{job}{separator}c{number:03}{extension}");
+    let name = format!("part-{partition_id:05}-{job}{place}c{number:03}{extension}");
     FileName::from_str(&name)
 }
 

@@ -6,7 +6,7 @@ use exec::write::{Codec, ParquetOptions, TimestampFormat};
 use textfile::Compression;
 
 use crate::config::declared::{self, Version};
-use crate::files::{FileError, FilePath, HadoopConf, job_path, packed_by};
+use crate::files::{CommitAlgorithm, FileError, FilePath, HadoopConf, job_path, packed_by};
 
 /// The columns of the files as Spark's JSON.
 const COLUMNS: &str = "org.apache.spark.sql.parquet.row.attributes";
@@ -74,6 +74,8 @@ pub(super) struct FileSettings {
     pub(super) format: FormatSettings,
     /// Where the job writes.
     pub(super) path: FilePath,
+    /// How its tasks commit.
+    pub(super) algorithm: CommitAlgorithm,
     /// All settings of Hadoop.
     pub(super) conf: HadoopConf,
 }
@@ -109,7 +111,7 @@ impl FileSettings {
     ) -> Result<Self, Unsupported> {
         let conf = HadoopConf::read_settings(&write.hadoop);
         let conf = conf.ok_or_else(|| Unsupported::of_use("damaged settings of Hadoop"))?;
-        let path = job_path(&write.path, &conf).map_err(of_files)?;
+        let (path, algorithm) = job_path(&write.path, &conf).map_err(of_files)?;
         let format = match write.format {
             WrittenFormat::Parquet => {
                 let options = parquet(&conf, session, spark_version)?;
@@ -120,7 +122,12 @@ impl FileSettings {
                 FormatSettings::Lines(packed_by(&conf).map_err(of_files)?)
             }
         };
-        Ok(Self { format, path, conf })
+        Ok(Self {
+            format,
+            path,
+            algorithm,
+            conf,
+        })
     }
 }
 
@@ -306,6 +313,7 @@ mod tests {
             tracker_id: "1".to_owned(),
             data: Vec::new(),
             partitions: Vec::new(),
+            bucket: None,
             max_records: None,
             hadoop,
             commit_time: 1,
@@ -324,6 +332,12 @@ mod tests {
         assert_eq!(usual.timestamps, TimestampFormat::Int96);
         assert_eq!(usual.spark_version, "4.0.5");
         assert!(!usual.refuses_ancient);
+        let algorithm = |version| {
+            let key = "mapreduce.fileoutputcommitter.algorithm.version";
+            settings(&[(key, version)]).unwrap().algorithm
+        };
+        assert_eq!(algorithm("1"), CommitAlgorithm::Rename);
+        assert_eq!(algorithm("2"), CommitAlgorithm::Merge);
         let other = [
             ("parquet.block.size", "1000"),
             (CODEC, "zstd"),
@@ -360,7 +374,7 @@ mod tests {
             ),
             (
                 "mapreduce.fileoutputcommitter.algorithm.version",
-                "2",
+                "3",
                 "a write with mapreduce.fileoutputcommitter.algorithm.version",
             ),
             (

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, Int64Array};
 use bytes::buf::Reader;
 use bytes::{Buf, Bytes};
 use datafusion_common::{DataFusionError, Result};
@@ -22,7 +23,7 @@ use super::late::Late;
 use super::prune::may_match;
 use crate::sources::FileBytes;
 use catalyst::ParquetOptions;
-use catalyst::PartitionedFile;
+use catalyst::{PartitionedFile, ROW_INDEX};
 use rows::error::bail_out;
 
 /// A part of a file that is being read.
@@ -30,6 +31,8 @@ pub(super) struct FileReader {
     chunks: Chunks,
     metadata: ArrowReaderMetadata,
     columns: Columns,
+    /// Where among the columns rows' places in the file are put.
+    row_index: Option<usize>,
     row_groups: VecDeque<usize>,
     batch_size: usize,
     late: Option<Arc<Late>>,
@@ -39,6 +42,8 @@ pub(super) struct FileReader {
     is_late: bool,
     /// Rows read and not taken into account yet.
     rows: usize,
+    /// Rows before the open row group.
+    first_row: i64,
     /// Rows read of the open row group.
     group_rows: usize,
     /// Batches that Spark's reader would have made of the rows read, not taken into account yet.
@@ -58,6 +63,9 @@ impl FileReader {
         let chunks = Chunks::new(bytes, size);
         let footer = footer(part, &chunks)?;
         let columns = Columns::find(footer.file_metadata(), &scan.fields, &scan.options)?;
+        if scan.row_index.is_some() && columns.schema.field_with_name(ROW_INDEX).is_ok() {
+            return Err(bail_out("a file with a column that readers make"));
+        }
         let options = ArrowReaderOptions::new().with_schema(Arc::clone(&columns.schema));
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(&footer), options)?;
         // A filter that hides dates which Spark would refuse is not asked early.
@@ -82,12 +90,14 @@ impl FileReader {
             chunks,
             metadata,
             columns,
+            row_index: scan.row_index,
             batch_size,
             late,
             options: scan.options.clone(),
             open: None,
             is_late: false,
             rows: 0,
+            first_row: 0,
             group_rows: 0,
             batches: 0,
         })
@@ -103,8 +113,27 @@ impl FileReader {
         self.group_rows += rows;
     }
 
+    /// The columns that are wanted, of those that were read next of a row group.
+    fn arrange(&self, read: &[ArrayRef], rows: usize) -> Result<Vec<ArrayRef>> {
+        let mut arrays = self.columns.arrange(read, rows)?;
+        if let Some(place) = self.row_index {
+            let index = |row: usize| i64::try_from(row).ok()?.checked_add(self.first_row);
+            let first = index(self.group_rows);
+            let end = index(self.group_rows.saturating_add(rows));
+            let (Some(first), Some(end)) = (first, end) else {
+                return Err(bail_out("more rows than can be numbered"));
+            };
+            let indexes = Int64Array::from_iter_values(first..end);
+            arrays.insert(place.min(arrays.len()), Arc::new(indexes));
+        }
+        Ok(arrays)
+    }
+
     fn open_group(&mut self, index: usize) -> Result<ParquetRecordBatchReader> {
-        let group = self.metadata.metadata().row_groups().get(index);
+        let groups = self.metadata.metadata().row_groups();
+        let before = groups.iter().take(index).map(RowGroupMetaData::num_rows);
+        self.first_row = before.fold(0, i64::saturating_add);
+        let group = groups.get(index);
         let group = group.ok_or_else(|| bail_out("a row group that is not there"))?;
         let leaves = group.columns().iter().enumerate();
         let leaves = leaves.filter(|(leaf, _)| self.columns.mask.leaf_included(*leaf));
@@ -137,7 +166,7 @@ impl PartReader for FileReader {
                 match open.next().transpose()? {
                     Some(batch) => {
                         let rows = batch.num_rows();
-                        let arrays = self.columns.arrange(batch.columns(), rows)?;
+                        let arrays = self.arrange(batch.columns(), rows)?;
                         if !self.is_late {
                             self.count(rows);
                             if let Some(late) = self.late.as_ref().filter(|l| l.is_curious()) {

@@ -10,7 +10,7 @@ mod prune;
 
 use std::sync::Arc;
 
-use catalyst::{FileSourceScan, ParquetOptions, PartitionedFile, StructField};
+use catalyst::{FileSourceScan, ParquetOptions, PartitionedFile, ROW_INDEX, StructField};
 use datafusion_common::Result as DataFusionResult;
 use parquet::file::metadata::ParquetMetaData;
 
@@ -32,6 +32,8 @@ pub(super) struct ParquetScan {
     options: ParquetOptions,
     /// The columns of files that are read.
     fields: Vec<StructField>,
+    /// Where among them rows' places in their file are put.
+    row_index: Option<usize>,
     /// The filter above, if it can be asked early.
     late: Option<Arc<Late>>,
     /// By which row groups are left out.
@@ -45,20 +47,29 @@ impl ParquetScan {
         options: &ParquetOptions,
         wanted: Wanted<'_>,
     ) -> Result<Self> {
+        let mut fields = wanted.fields;
+        let row_index = fields.iter().position(|field| field.name == ROW_INDEX);
         let bounds = match options.filter_push_down {
             true => bounds(&scan.data_filters, wanted.file_name),
             false => Vec::new(),
         };
-        for field in &wanted.fields {
+        let late = match wanted.filter {
+            // What the filter leaves out cannot be counted.
+            Some(filter) if row_index.is_none() => {
+                Late::new(filter, wanted.output, &fields)?.map(Arc::new)
+            }
+            _ => None,
+        };
+        if let Some(place) = row_index {
+            fields.remove(place);
+        }
+        for field in &fields {
             columns::check(field)?;
         }
-        let late = match wanted.filter {
-            Some(filter) => Late::new(filter, wanted.output, &wanted.fields)?.map(Arc::new),
-            None => None,
-        };
         Ok(Self {
             options: options.clone(),
-            fields: wanted.fields,
+            fields,
+            row_index,
             late,
             bounds,
         })
