@@ -16,7 +16,7 @@ use catalyst::{
 };
 use datafusion_common::Result;
 use exec::{
-    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, MakeRows, NativeCall, NativeFunction,
+    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, MakeRows, NativeCall, NativeCallee, NativeFunction,
     PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared, SimpleCall, SimpleFunction,
     Sources,
 };
@@ -323,12 +323,19 @@ impl Sources for TaskSources {
     }
 
     fn native_function(&self, call: NativeCall<'_>) -> Result<Option<NativeFunction>> {
-        let Some(marker) = self.stage.python.native(call.function) else {
-            return Ok(None);
-        };
         // Spark's default since 4.0.
         let ansi = self.lane.parts.spark >= (4, 0);
-        self.lane.natives.bound(marker, call, &self.context, ansi)
+        let natives = &self.lane.natives;
+        match call.function {
+            NativeCallee::Library(function) => {
+                let function = natives.named(function, call, &self.context, ansi);
+                function.map(Some)
+            }
+            NativeCallee::Python(node) => match self.stage.python.native(node) {
+                Some(marker) => natives.bound(marker, call, &self.context, ansi),
+                None => Ok(None),
+            },
+        }
     }
 
     fn simple_functions(&self, asked: &[SimpleCall<'_>]) -> Result<Vec<Option<SimpleFunction>>> {
