@@ -227,21 +227,25 @@ struct CatalogSignature<'a> {
 /// The file of a library that drivers with the jar read.
 fn catalog(library: &Library) -> Result<String, String> {
     let functions = library.functions.iter().map(|function| {
-        let signatures = function.signatures.iter().enumerate().map(|(number, words)| {
-            let (arguments, result) = match function.kind {
-                Kind::Scalar | Kind::Aggregate => {
-                    let (arguments, result) = types_of(function, number, "UTC")?;
-                    let arguments: Option<_> = arguments.iter().map(spark_json).collect();
-                    (arguments, spark_json(&result))
-                }
-                Kind::Partition | Kind::Table => (None, None),
-            };
-            Ok(CatalogSignature {
-                words,
-                argument_types: arguments,
-                result_type: result,
-            })
-        });
+        let signatures = function
+            .signatures
+            .iter()
+            .enumerate()
+            .map(|(number, words)| {
+                let (arguments, result) = match function.kind {
+                    Kind::Scalar | Kind::Aggregate => {
+                        let (arguments, result) = types_of(function, number, "UTC")?;
+                        let arguments: Option<_> = arguments.iter().map(spark_json).collect();
+                        (arguments, spark_json(&result))
+                    }
+                    Kind::Partition | Kind::Table => (None, None),
+                };
+                Ok(CatalogSignature {
+                    words,
+                    argument_types: arguments,
+                    result_type: result,
+                })
+            });
         Ok(CatalogFunction {
             name: &function.name,
             description: &function.description,

@@ -40,8 +40,8 @@ impl Libraries {
     pub fn function(&self, marker: &Marker, files: &Path) -> Result<Arc<Function>, String> {
         let library = &marker.library;
         let named = self.path(library);
-        let named =
-            named.ok_or_else(|| format!("{library} is not named in {}", declared::FUNCTIONS.key))?;
+        let named = named
+            .ok_or_else(|| format!("{library} is not named in {}", declared::FUNCTIONS.key))?;
         function_of(&place(named, files)?, marker)
     }
 
@@ -110,4 +110,60 @@ fn loaded(path: &Path) -> Result<Arc<Library>, String> {
         .entry(path.clone())
         .or_insert_with(|| Library::load(&path).map(Arc::new));
     library.clone().map_err(|why| why.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_name_libraries_among_added_files_if_there_is_a_catalog() {
+        let marker = |library: &str| Marker {
+            function: "f".to_owned(),
+            library: library.to_owned(),
+            module: "m".to_owned(),
+            signature: 0,
+            version: "1".to_owned(),
+        };
+        let files = tempfile::tempdir().unwrap();
+        std::fs::write(files.path().join("liba.so"), b"no library").unwrap();
+        let refused = |libraries: &Libraries, of: &str| {
+            let named = libraries.named(&marker(of), files.path());
+            named.unwrap_err()
+        };
+        let none = Libraries::default();
+        assert_eq!(
+            refused(&none, "liba.so"),
+            "liba.so is not named in spark.firesteel.functions"
+        );
+        let catalogued = Libraries {
+            catalogued: true,
+            ..Libraries::default()
+        };
+        let loaded = refused(&catalogued, "liba.so");
+        assert!(loaded.contains("liba.so cannot be loaded"), "{loaded}");
+        assert_eq!(
+            refused(&catalogued, "libb.so"),
+            "a library that is not there"
+        );
+        // Names lead nowhere else.
+        for outside in ["../liba.so", "/liba.so", "x/liba.so", ""] {
+            let why = refused(&catalogued, outside);
+            assert!(!why.contains("loaded"), "{outside}: {why}");
+        }
+        assert!(
+            catalogued
+                .function(&marker("liba.so"), files.path())
+                .is_err()
+        );
+        let elsewhere = Libraries {
+            named: [PathBuf::from("/nowhere/liba.so")].into(),
+            catalogued: true,
+        };
+        assert_eq!(
+            refused(&elsewhere, "liba.so"),
+            "a library that is not there"
+        );
+    }
 }

@@ -38,7 +38,11 @@ impl RowFunction {
     ///
     /// # Errors
     /// The file has no such function, or it does not take them.
-    pub fn bind(path: &Path, marker: &Marker, facts: TaskFacts) -> std::result::Result<Self, String> {
+    pub fn bind(
+        path: &Path,
+        marker: &Marker,
+        facts: TaskFacts,
+    ) -> std::result::Result<Self, String> {
         let function = function_of(path, marker)?;
         if function.kind != Kind::Scalar {
             return Err(format!("{} is no scalar function", function.title));

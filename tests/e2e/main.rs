@@ -27,6 +27,7 @@ mod jobs;
 mod kubernetes;
 mod lanes;
 mod memory;
+mod native_catalog;
 mod native_functions;
 mod pipelines;
 mod places;

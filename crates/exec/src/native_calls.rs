@@ -17,7 +17,7 @@ use rows::types::{ToArrow as _, schema_of_types};
 use rows::{RowDecoder, RowEncoder, RowSpan};
 
 use super::native_functions::{NativeCall, NativeCallee, NativeFunction, NativeScalar};
-use super::python::{converted, known_zone, type_for_python};
+use super::python::{converted, type_for_python};
 use super::sources::Sources;
 
 /// A function of a shared library over columns of the lane.
@@ -188,9 +188,7 @@ impl Calls {
             result,
             ..
         } = call;
-        let zone = self.sources.session_time_zone();
-        let zone = known_zone(zone.as_deref(), arguments.iter().chain([result]));
-        let zone = zone.ok_or_else(|| bail_out("native functions of times without a zone"))?;
+        let zone = Arc::from(function.time_zone.as_str());
         ColumnCall::new((arguments, result), &zone, |fields| {
             let call = NativeCall {
                 function: NativeCallee::Library(function),
@@ -255,3 +253,8 @@ impl LibraryCall {
         Ok(results)
     }
 }
+
+#[cfg(test)]
+#[path = "native_calls_tests.rs"]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+mod tests;

@@ -37,7 +37,8 @@ pub(super) fn register(env: &mut Env<'_>, class: &JClass<'_>) -> jni::errors::Re
     type O<'l> = JObject<'l>;
     type B<'l> = JByteArray<'l>;
     type Texts<'l> = JObjectArray<'l, JString<'l>>;
-    type Bind = extern "system" fn(E<'static>, O<'static>, Texts<'static>, JLongArray<'static>) -> jlong;
+    type Bind =
+        extern "system" fn(E<'static>, O<'static>, Texts<'static>, JLongArray<'static>) -> jlong;
     type Call = extern "system" fn(E<'static>, O<'static>, jlong, B<'static>) -> B<'static>;
     type Unbind = extern "system" fn(E<'static>, O<'static>, jlong);
     let bind = Java_org_firesteel_NativeCalls_bind as Bind as *mut c_void;

@@ -14,9 +14,9 @@ use jni::strings::{JNIStr, JNIString};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, NativeMethod, jni_str};
 
-use super::{Embedded, functions};
 use super::partial::PartialBlock;
 use super::queue::{Event, EventKind};
+use super::{Embedded, functions};
 use crate::task::jvm::JvmBlock;
 
 /// Longest read of a stream in one call, in bytes; Spark's readers ask for 8 to 64 KiB.
@@ -125,7 +125,11 @@ pub(super) fn register(env: &mut Env<'_>, class: &JClass<'_>) -> jni::errors::Re
 
 /// # Safety
 /// `function` must have the signature that `sig` describes.
-pub(super) unsafe fn row<'a>(name: &'a JNIStr, sig: &'a JNIStr, function: *mut c_void) -> NativeMethod<'a> {
+pub(super) unsafe fn row<'a>(
+    name: &'a JNIStr,
+    sig: &'a JNIStr,
+    function: *mut c_void,
+) -> NativeMethod<'a> {
     // SAFETY: promised by the caller.
     unsafe { NativeMethod::from_raw_parts(name, sig, function) }
 }

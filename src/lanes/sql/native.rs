@@ -17,7 +17,8 @@ use rows::error::{RunError, bail_out};
 
 use crate::config::declared::{ANSI, SESSION_TIME_ZONE};
 use crate::native_functions::{
-    Function, FunctionError, Instance, Kind, Libraries, Marker, OutputStream, TaskFacts, TaskMemory, widened,
+    Function, FunctionError, Instance, Kind, Libraries, Marker, OutputStream, TaskFacts,
+    TaskMemory, widened,
 };
 use crate::report::NativeFunctions;
 use crate::task::TaskContext;
@@ -29,6 +30,13 @@ pub(super) struct Natives {
     counts: Arc<Mutex<NativeFunctions>>,
     /// Reasons that the log has, why functions are Python's.
     logged: Mutex<BTreeSet<String>>,
+}
+
+/// What functions are told of the session.
+#[derive(Clone, Copy)]
+struct Session<'a> {
+    time_zone: &'a str,
+    ansi: bool,
 }
 
 /// A function that was looked up, or why there is none.
@@ -72,7 +80,13 @@ impl Natives {
         default_ansi: bool,
     ) -> Result<Option<NativeFunction>> {
         let function = self.libraries.function(marker, &context.files_dir);
-        match self.bind(function, marker, call, (context, default_ansi))? {
+        let ansi = context.local_property(ANSI.key);
+        let zone = context.local_property(SESSION_TIME_ZONE.key);
+        let session = Session {
+            time_zone: zone.unwrap_or(NO_ZONE),
+            ansi: ansi.map_or(default_ansi, |value| value.eq_ignore_ascii_case("true")),
+        };
+        match self.bind(function, marker, call, (context, session))? {
             Ok(function) => Ok(function),
             Err(why) => {
                 self.leave(marker, &why);
@@ -90,7 +104,6 @@ impl Natives {
         of: &NativeUdf,
         call: NativeCall<'_>,
         context: &TaskContext,
-        default_ansi: bool,
     ) -> Result<NativeFunction> {
         let marker = Marker {
             function: of.function.clone(),
@@ -100,7 +113,11 @@ impl Natives {
             version: of.version.clone(),
         };
         let function = self.libraries.named(&marker, &context.files_dir);
-        let bound = self.bind(function, &marker, call, (context, default_ansi))?;
+        let session = Session {
+            time_zone: &of.time_zone,
+            ansi: of.ansi,
+        };
+        let bound = self.bind(function, &marker, call, (context, session))?;
         let bound = bound.map_err(|why| bail_out(format!("native function {of}: {why}")))?;
         bound.ok_or_else(|| bail_out(format!("native function {of}: of another kind")))
     }
@@ -114,17 +131,15 @@ impl Natives {
         function: Found,
         marker: &Marker,
         call: NativeCall<'_>,
-        (context, default_ansi): (&TaskContext, bool),
+        (context, session): (&TaskContext, Session<'_>),
     ) -> Result<std::result::Result<Option<NativeFunction>, String>> {
         let function = match function {
             Ok(function) => function,
             Err(why) => return Ok(Err(why)),
         };
-        let ansi = context.local_property(ANSI.key);
-        let zone = context.local_property(SESSION_TIME_ZONE.key);
         let facts = TaskFacts {
-            time_zone: zone.unwrap_or(NO_ZONE).to_owned(),
-            ansi: ansi.map_or(default_ansi, |value| value.eq_ignore_ascii_case("true")),
+            time_zone: session.time_zone.to_owned(),
+            ansi: session.ansi,
             stage_id: context.stage_id,
             partition_id: context.partition_id,
             attempt_number: context.attempt_number,

@@ -23,6 +23,10 @@ pub struct NativeUdf {
     pub function: String,
     /// Number of the function's signature, of whose types arguments and result are.
     pub signature: usize,
+    /// Time zone of the session.
+    pub time_zone: String,
+    /// Whether the session is in ANSI mode.
+    pub ansi: bool,
 }
 
 /// `module.function#signature`
@@ -48,6 +52,8 @@ pub(super) fn applied(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "arguments",
         "result",
         "deterministic",
+        "timeZone",
+        "ansi",
     ])?;
     // How often Spark calls it, and in which order, may be seen.
     if !of.bool("deterministic")? {
@@ -60,6 +66,8 @@ pub(super) fn applied(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         version: of.text("version")?.into_owned(),
         function: of.text("function")?.into_owned(),
         signature: signature.map_err(|_| of.missing("signature"))?,
+        time_zone: of.text("timeZone")?.into_owned(),
+        ansi: of.bool("ansi")?,
     };
     Ok(Expr {
         data_type: DataType::read(reader, of.value("result")?)?,

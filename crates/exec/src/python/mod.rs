@@ -52,7 +52,6 @@ pub(super) use self::groups::map_groups;
 pub(super) use self::map::map_in_batch;
 pub(super) use self::objects::pickled_scan;
 pub use self::pickle::DataFramePickler;
-pub(super) use self::stream::known_zone;
 pub(super) use self::table::table_python;
 pub(super) use self::windows::window_python;
 

@@ -14,7 +14,9 @@ use rows::types::ToArrow as _;
 
 use super::conversion::{converted, type_for_python};
 use super::frames::wait_for_next;
-use crate::native_functions::{NativeCall, NativeCallee, NativeFunction, NativeOutput, NativePartition};
+use crate::native_functions::{
+    NativeCall, NativeCallee, NativeFunction, NativeOutput, NativePartition,
+};
 use crate::sources::Sources;
 
 /// A function that was bound to the columns of an input.

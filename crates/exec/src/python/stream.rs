@@ -149,7 +149,7 @@ pub(super) fn zone_of(session: &ArrowSession, types: &[DataType]) -> Result<Arc<
 }
 
 /// The time zone in which functions see timestamps, by the session's; `None` if that has none and there are timestamps.
-pub(crate) fn known_zone<'a>(
+pub(super) fn known_zone<'a>(
     zone: Option<&str>,
     types: impl IntoIterator<Item = &'a DataType>,
 ) -> Option<Arc<str>> {

@@ -82,7 +82,9 @@ public final class NativeFunctions extends AbstractFunction1<SparkSessionExtensi
           overloads.size(),
           arguments.toArray(new DataType[0]),
           DataType.fromJson(signature.get("result_type").toString()),
-          !function.get("volatility").asText().equals("volatile")));
+          !function.get("volatility").asText().equals("volatile"),
+          "UTC",
+          false));
     }
     String description = function.get("description").asText();
     register(extensions, name, description, overloads);

@@ -28,6 +28,9 @@ final class NativeScalar implements ScalarFunction<Object> {
   private final DataType[] arguments;
   private final DataType result;
   private final boolean deterministic;
+  /** Of the session that the query was analysed in. */
+  private final String timeZone;
+  private final boolean ansi;
 
   /** What is bound for the last task that called it. */
   private transient BoundFunction bound;
@@ -40,7 +43,9 @@ final class NativeScalar implements ScalarFunction<Object> {
       int signature,
       DataType[] arguments,
       DataType result,
-      boolean deterministic) {
+      boolean deterministic,
+      String timeZone,
+      boolean ansi) {
     this.library = library;
     this.module = module;
     this.version = version;
@@ -49,6 +54,16 @@ final class NativeScalar implements ScalarFunction<Object> {
     this.arguments = arguments;
     this.result = result;
     this.deterministic = deterministic;
+    this.timeZone = timeZone;
+    this.ansi = ansi;
+  }
+
+  /** The same for a query that is analysed now. */
+  NativeScalar inSession() {
+    SQLConf session = SQLConf.get();
+    return new NativeScalar(
+        library, module, version, function, signature, arguments, result, deterministic,
+        session.sessionLocalTimeZone(), session.ansiEnabled());
   }
 
   @Override
@@ -97,13 +112,12 @@ final class NativeScalar implements ScalarFunction<Object> {
   }
 
   private BoundFunction bind(TaskContext context) {
-    SQLConf session = SQLConf.get();
-    String[] texts = {place(), module, version, function, session.sessionLocalTimeZone()};
-    long ansi = session.ansiEnabled() ? 1 : 0;
+    String[] texts = {place(), module, version, function, timeZone};
+    long mode = ansi ? 1 : 0;
     long[] numbers = context == null
-        ? new long[] {signature, ansi, -1, -1, -1, -1}
+        ? new long[] {signature, mode, -1, -1, -1, -1}
         : new long[] {
-          signature, ansi, context.stageId(), context.partitionId(), context.attemptNumber(), context.taskAttemptId()
+          signature, mode, context.stageId(), context.partitionId(), context.attemptNumber(), context.taskAttemptId()
         };
     return new BoundFunction(texts, numbers, context, arguments, result);
   }
@@ -147,7 +161,11 @@ final class NativeScalar implements ScalarFunction<Object> {
   /** Expressions are the same if their functions are. */
   @Override
   public boolean equals(Object that) {
-    return that instanceof NativeScalar && ((NativeScalar) that).canonicalName().equals(canonicalName());
+    if (!(that instanceof NativeScalar)) {
+      return false;
+    }
+    NativeScalar other = (NativeScalar) that;
+    return other.canonicalName().equals(canonicalName()) && other.timeZone.equals(timeZone) && other.ansi == ansi;
   }
 
   @Override

@@ -47,7 +47,7 @@ final class Overloads extends AbstractFunction1<Seq<Expression>, Expression> {
   /** The type of sequences in the constructor is another in Scala 2.13. */
   private static Expression call(NativeScalar function, Seq<Expression> children) {
     try {
-      return (Expression) ApplyFunctionExpression.class.getConstructors()[0].newInstance(function, children);
+      return (Expression) ApplyFunctionExpression.class.getConstructors()[0].newInstance(function.inSession(), children);
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException("this Spark version is not supported: " + e.getMessage(), e);
     }
