@@ -235,7 +235,7 @@ fn wrong(version: &'static str) {
         ),
         (
             "a type of the fourth",
-            &["UNEXPECTED_INPUT_TYPE", "4th", "STRING"],
+            &["UNEXPECTED_INPUT_TYPE", "4", "DOUBLE", "STRING"],
         ),
         (
             "arguments",

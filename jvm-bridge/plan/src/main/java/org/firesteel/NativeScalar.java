@@ -151,10 +151,11 @@ final class NativeScalar implements ScalarFunction<Object> {
     String title = function + " of " + library + " (" + module + " " + version + ")";
     return new SparkException(
         "FAILED_EXECUTE_UDF",
-        Overloads.one("functionName", Overloads.quoted(title))
-            .updated("signature", String.join(", ", types))
-            .updated("result", result.sql())
-            .updated("reason", String.valueOf(error.getMessage())),
+        Overloads.map(
+            "functionName", Overloads.quoted(title),
+            "signature", String.join(", ", types),
+            "result", result.sql(),
+            "reason", String.valueOf(error.getMessage())),
         error);
   }
 
@@ -175,6 +176,6 @@ final class NativeScalar implements ScalarFunction<Object> {
 
   @Override
   public String toString() {
-    return canonicalName();
+    return library + " " + version;
   }
 }

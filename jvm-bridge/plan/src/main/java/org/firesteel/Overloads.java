@@ -1,12 +1,15 @@
 package org.firesteel;
 
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.types.DataType;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
@@ -33,7 +36,7 @@ final class Overloads extends AbstractFunction1<Seq<Expression>, Expression> {
     List<Expression> arguments = new ArrayList<>(JavaConverters.seqAsJavaList(children));
     for (Expression argument : arguments) {
       if (argument.getClass().getSimpleName().equals("NamedArgumentExpression")) {
-        throw Throw.unchecked(new AnalysisException("NAMED_PARAMETERS_NOT_SUPPORTED", one("functionName", quoted(name))));
+        throw Throw.unchecked(new AnalysisException("NAMED_PARAMETERS_NOT_SUPPORTED", map("functionName", quoted(name))));
       }
     }
     for (NativeScalar function : overloads) {
@@ -45,9 +48,13 @@ final class Overloads extends AbstractFunction1<Seq<Expression>, Expression> {
   }
 
   /** The type of sequences in the constructor is another in Scala 2.13. */
-  private static Expression call(NativeScalar function, Seq<Expression> children) {
+  private Expression call(NativeScalar function, Seq<Expression> children) {
     try {
-      return (Expression) ApplyFunctionExpression.class.getConstructors()[0].newInstance(function.inSession(), children);
+      Object made = ApplyFunctionExpression.class.getConstructors()[0].newInstance(function.inSession(), children);
+      Expression call = (Expression) made;
+      // FunctionRegistry.FUNC_ALIAS: columns are named by it.
+      call.setTagValue(new TreeNodeTag<>("functionAliasName"), name);
+      return call;
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException("this Spark version is not supported: " + e.getMessage(), e);
     }
@@ -78,10 +85,11 @@ final class Overloads extends AbstractFunction1<Seq<Expression>, Expression> {
       String expected = String.join(", ", counts);
       return new AnalysisException(
           "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-          one("functionName", quoted(name))
-              .updated("expectedNum", counts.size() == 1 ? expected : "[" + expected + "]")
-              .updated("actualNum", Integer.toString(arguments.size()))
-              .updated("docroot", "https://spark.apache.org/docs/latest"));
+          map(
+              "functionName", quoted(name),
+              "expectedNum", counts.size() == 1 ? expected : "[" + expected + "]",
+              "actualNum", Integer.toString(arguments.size()),
+              "docroot", "https://spark.apache.org/docs/latest"));
     }
     Set<String> wanted = new LinkedHashSet<>();
     for (NativeScalar function : overloads) {
@@ -96,18 +104,38 @@ final class Overloads extends AbstractFunction1<Seq<Expression>, Expression> {
     Expression given = arguments.get(most);
     return new AnalysisException(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-        one("sqlExpr", "\"" + name + "(" + String.join(", ", texts) + ")\"")
-            .updated("paramIndex", most < ORDINALS.length ? ORDINALS[most] : most + 1 + "th")
-            .updated("requiredType", String.join(" or ", wanted))
-            .updated("inputSql", "\"" + given.sql() + "\"")
-            .updated("inputType", Types.quoted(given.dataType())));
+        map(
+            "sqlExpr", "\"" + name + "(" + String.join(", ", texts) + ")\"",
+            "paramIndex", ordinal(most),
+            "requiredType", String.join(" or ", wanted),
+            "inputSql", "\"" + given.sql() + "\"",
+            "inputType", Types.quoted(given.dataType())));
   }
 
   static String quoted(String name) {
     return "`" + name + "`";
   }
 
-  static Map<String, String> one(String key, String value) {
-    return new Map.Map1<>(key, value);
+  /** As texts of errors have it, which is a number before Spark 4. */
+  private static String ordinal(int place) {
+    if (SparkContext.getOrCreate().version().startsWith("3.")) {
+      return Integer.toString(place + 1);
+    }
+    return place < ORDINALS.length ? ORDINALS[place] : place + 1 + "th";
+  }
+
+  /** Keys and values. What adds to a map has another type in Scala 2.13. */
+  @SuppressWarnings("unchecked")
+  static Map<String, String> map(String... pairs) {
+    try {
+      Method updated = Map.class.getMethod("updated", Object.class, Object.class);
+      Object map = new Map.Map1<>(pairs[0], pairs[1]);
+      for (int i = 2; i < pairs.length; i += 2) {
+        map = updated.invoke(map, pairs[i], pairs[i + 1]);
+      }
+      return (Map<String, String>) map;
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("this Spark version is not supported: " + e.getMessage(), e);
+    }
   }
 }
