@@ -62,10 +62,10 @@ def delegated(spark, scratch, by):
     hexadecimal = ", reflect('java.lang.Long', 'toHexString', cast(id as bigint)) h"
     yield from types(spark, scratch, hexadecimal)
     points(spark, scratch).createOrReplaceTempView("points")
-    yield "doubles", in_any_order(spark.sql("select reflect('java.lang.Double', 'toString', lat) t, haversine(lat, lon, 1D, 2.5), twice_2(lat), answer() from points where lat < 10 or lat is null or isnan(lat)"))
+    yield "doubles", in_any_order(spark.sql("select reflect('java.lang.Double', 'toString', coalesce(lat, 0D)) t, haversine(lat, lon, 1D, 2.5), twice_2(lat), answer() from points where lat < 10 or lat is null or isnan(lat)"))
     in_file(spark, scratch, "texts", "string", TEXTS).createOrReplaceTempView("texts")
     yield "texts", in_any_order(spark.sql(f"select word_count(v), reverse_words(v), tokens(v), word_count(reverse_words(v)){hexadecimal} from texts"))
-    yield "groups", in_any_order(spark.sql("select reflect('java.lang.Double', 'toString', lat) t, max(haversine(lat, lon, 0D, 0D)) from points where haversine(lat, lon, 0D, 0D) < 5000 group by lat"))
+    yield "groups", in_any_order(spark.sql("select reflect('java.lang.Double', 'toString', coalesce(lat, 0D)) t, max(haversine(lat, lon, 0D, 0D)) from points where haversine(lat, lon, 0D, 0D) < 5000 group by lat"))
 
 
 def wrong(spark, scratch, by):

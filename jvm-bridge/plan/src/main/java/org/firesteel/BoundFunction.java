@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.util.TaskCompletionListener;
 
-/** A function that the native side has bound for a task, or for one call on the driver. */
-final class BoundFunction implements TaskCompletionListener, AutoCloseable {
+/** A function that the native side has bound for a task, or for the driver if that is null. */
+final class BoundFunction implements TaskCompletionListener {
   private final NativeCalls calls = NativeCalls.get();
   private final TaskContext context;
   private final UnsafeProjection toRow;
@@ -36,8 +36,7 @@ final class BoundFunction implements TaskCompletionListener, AutoCloseable {
     return made.get(0, result);
   }
 
-  @Override
-  public synchronized void close() {
+  synchronized void close() {
     if (number != 0) {
       calls.unbind(number);
     }

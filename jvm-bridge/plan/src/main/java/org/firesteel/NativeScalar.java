@@ -95,15 +95,14 @@ final class NativeScalar implements ScalarFunction<Object> {
   public synchronized Object produceResult(InternalRow row) {
     TaskContext context = TaskContext.get();
     try {
-      if (context == null) {
-        // On the driver, for a constant or the rows of a local relation: nobody says when it is over.
-        try (BoundFunction once = bind(null)) {
-          return once.call(row);
-        }
-      }
       if (bound == null || !bound.isOf(context)) {
         bound = bind(context);
-        context.addTaskCompletionListener(bound);
+        if (context == null) {
+          // On the driver, for a constant or the rows of a local relation.
+          DriverFunctions.closeWith(this, bound);
+        } else {
+          context.addTaskCompletionListener(bound);
+        }
       }
       return bound.call(row);
     } catch (RuntimeException e) {
