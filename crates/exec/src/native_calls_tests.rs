@@ -98,7 +98,7 @@ fn call(library: &str) -> Arc<dyn PhysicalExpr> {
     };
     let expr = Expr {
         kind: ExprKind::Native {
-            function,
+            function: Box::new(function),
             args: vec![Expr::attribute(text.clone())],
         },
         data_type: DataType::Long,

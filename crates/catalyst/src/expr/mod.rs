@@ -181,7 +181,7 @@ pub enum ExprKind {
     /// A function of a shared library.
     Native {
         /// The function.
-        function: NativeUdf,
+        function: Box<NativeUdf>,
         /// Its arguments.
         args: Vec<Expr>,
     },

@@ -73,7 +73,7 @@ pub(super) fn applied(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         data_type: DataType::read(reader, of.value("result")?)?,
         nullable: true,
         kind: ExprKind::Native {
-            function,
+            function: Box::new(function),
             args: Expr::read_all(reader, object.elements("children")?)?,
         },
     })
