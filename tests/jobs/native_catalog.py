@@ -19,7 +19,7 @@ def scalars(spark, scratch, by):
     yield "nulls", ask("select haversine(null, lat, lon, 1D), same_int(null), same_string(null) from points limit 7")
     yield "in conditions", ask("select lat, count(*), max(haversine(lat, lon, 0D, 0D)) from points where haversine(lat, lon, 0D, 0D) < 5000 group by lat having max(haversine(lat, 1D, 2D, 3D)) > 100")
     yield "of aggregates", ask("select word_count(concat('a ', cast(lat as int))) w, haversine(lat, 0D, 0D, 0D) h, count(*), sum(haversine(lat, lon, 1D, 1D)) from points where lat between -3 and 3 group by word_count(concat('a ', cast(lat as int))), haversine(lat, 0D, 0D, 0D)")
-    yield "of windows", ask("select lat, lon, rank() over (partition by word_count(cast(lat as string)) order by haversine(lat, lon, 10D, 10D), lat, lon) from points where lat > 80 and lon > 0")
+    yield "of windows", ask("select lat, lon, rank() over (partition by word_count(cast(cast(lat as int) as string)) order by haversine(lat, lon, 10D, 10D), lat, lon) from points where lat > 80 and lon > 0")
     yield "in an order", in_order(spark.sql("select lat, lon from points where lat is not null and lon is not null and not isnan(lat) order by haversine(lat, lon, 10D, 10D), lat, lon limit 50"))
     yield "in an order of all", in_order(spark.sql("select lat, lon from points where lat > 85 and lon is not null order by haversine(lat, lon, 10D, 10D), lat, lon"))
     yield "in a join", ask("select a.id, b.id, haversine(a.id, a.id, b.id, b.id) km from range(40) a join range(40) b on a.id % 7 = b.id % 5 and haversine(a.id, a.id, b.id, b.id) < 900")
@@ -38,7 +38,7 @@ def scalars(spark, scratch, by):
     spark.udf.register("shouted", lambda value: value and value.upper())
     yield "beside Python", ask("select id, reverse_words(v) r, shouted(v) s, word_count(v) c, shouted(reverse_words(v)) rs, reverse_words(shouted(v)) sr from texts")
     cached = spark.sql("select lat, haversine(lat, lon, 1D, 2D) km from points").cache()
-    yield "of a cached table", in_any_order(cached.where("km < 3000").selectExpr("km", "word_count(cast(km as string))"))
+    yield "of a cached table", in_any_order(cached.where("km < 3000").selectExpr("km", "word_count(cast(cast(km as int) as string))"))
 
 
 def types(spark, scratch, beside=""):
