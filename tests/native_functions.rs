@@ -13,7 +13,8 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Fields, Int32Type, Int64Type, Schema};
 use firesteel::cancel::Cancellation;
 use firesteel::native_functions::{
-    Function, FunctionError, Instance, Library, TaskFacts, TaskMemory, check,
+    Function, FunctionError, Instance, Kind, Library, Marker, RowFunction, TaskFacts, TaskMemory,
+    check, spark_json, types_of,
 };
 
 /// Set for a child of this program that calls a function which crashes.
@@ -447,4 +448,75 @@ fn exceptions_stay_in_the_library() {
         error.contains("failed: 11 is more than 10 (SQLSTATE 22023"),
         "{error}"
     );
+}
+
+fn row_function(function: &str, version: &str) -> Result<RowFunction, String> {
+    let path = compiled("tests/c/functions/everything.c");
+    let marker = Marker {
+        function: function.to_owned(),
+        library: "libeverything.so".to_owned(),
+        module: "everything".to_owned(),
+        signature: 0,
+        version: version.to_owned(),
+    };
+    let facts = facts(&memory(1 << 20), &Cancellation::default());
+    RowFunction::bind(&path, &marker, facts)
+}
+
+#[test]
+fn functions_are_called_row_by_row() {
+    let row = |null: u64, value: i32| {
+        let words = [null, u64::from(value.cast_unsigned())];
+        words.map(u64::to_le_bytes).concat()
+    };
+    let mut same = row_function("same_int", "1.0").unwrap();
+    assert_eq!(same.call(&row(0, -7)).unwrap(), Some(row(0, -7)));
+    assert_eq!(same.call(&row(1, 0)).unwrap(), None);
+    let mut none = row_function("answer", "1.0").unwrap();
+    assert_eq!(none.call(&[]).unwrap(), Some(row(0, 42)));
+    // What an instance keeps stays from row to row.
+    let mut counter = row_function("counter", "1.0").unwrap();
+    for number in 1..4 {
+        assert_eq!(counter.call(&[]).unwrap(), Some(row(0, number)));
+    }
+    let mut positive = row_function("no_negatives", "1.0").unwrap();
+    assert_eq!(positive.call(&row(0, 1)).unwrap(), Some(row(0, 1)));
+    let error = positive.call(&row(0, -1)).unwrap_err();
+    assert!(
+        error.starts_with("function 'no_negatives' of libeverything.so (everything 1.0) failed: "),
+        "{error}"
+    );
+    assert!(positive.call(&[0; 3]).is_err());
+    for (function, version, why) in [
+        (
+            "same_int",
+            "2.0",
+            "libeverything.so is everything 1.0, and the job was written for everything 2.0",
+        ),
+        ("nothing", "1.0", "libeverything.so has no nothing"),
+        (
+            "sum_of",
+            "1.0",
+            "function 'sum_of' of libeverything.so (everything 1.0) is no scalar function",
+        ),
+    ] {
+        assert_eq!(row_function(function, version).unwrap_err(), why);
+    }
+}
+
+#[test]
+fn signatures_are_types_of_spark() {
+    let library = loaded("tests/c/functions/everything.c");
+    for function in &library.functions {
+        let words = (0..function.signatures.len()).map(|number| types_of(function, number, "UTC"));
+        let scalar = matches!(function.kind, Kind::Scalar | Kind::Aggregate);
+        for types in words.filter(|_| scalar) {
+            let (arguments, result) = types.unwrap();
+            let all = arguments.iter().chain([&result]);
+            assert!(
+                all.map(spark_json).all(|json| json.is_some()),
+                "{function:?}"
+            );
+        }
+    }
 }

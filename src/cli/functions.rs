@@ -8,7 +8,7 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use crate::native_functions::{
-    Finding, Function, Kind, Library, Nulls, Signature, Volatility, check,
+    Finding, Function, Kind, Library, Nulls, Signature, Volatility, check, spark_json, types_of,
 };
 
 /// Exit code if a library cannot be used, or does not keep to the interface.
@@ -35,6 +35,14 @@ pub(super) enum FunctionsCommand {
         #[arg(long)]
         list: bool,
     },
+    /// Write what a driver with the jar has to know of the functions of a library, for `spark.firesteel.functions.catalog`.
+    Catalog {
+        /// The shared library.
+        library: PathBuf,
+        /// Where it is written; standard output, if it is not said.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Write a module of Python with which jobs call the functions of a library, on any executor.
     Python {
         /// The shared library.
@@ -48,7 +56,14 @@ pub(super) enum FunctionsCommand {
 pub(super) fn main(command: &FunctionsCommand) -> ExitCode {
     let done = match command {
         FunctionsCommand::Check { library, list } => checked(library, *list),
-        FunctionsCommand::Python { library, output } => python(library, output.as_deref()),
+        FunctionsCommand::Catalog { library, output } => {
+            written(library, output.as_deref(), &catalog)
+        }
+        FunctionsCommand::Python { library, output } => {
+            written(library, output.as_deref(), &|library| {
+                module(library).map_err(|why| why.to_string())
+            })
+        }
     };
     match done {
         Ok(code) => code,
@@ -161,15 +176,95 @@ struct DescribedFunction<'a> {
     signatures: &'a [Signature],
 }
 
-fn python(path: &Path, output: Option<&Path>) -> Result<ExitCode, String> {
+/// Writes what is made of a library.
+fn written(
+    path: &Path,
+    output: Option<&Path>,
+    make: &dyn Fn(&Library) -> Result<String, String>,
+) -> Result<ExitCode, String> {
     let library = load(path)?;
-    let text = module(&library).map_err(|why| format!("The library cannot be described: {why}"))?;
+    let text = make(&library).map_err(|why| format!("The library cannot be described: {why}"))?;
     match output {
         None => print!("{text}"),
         Some(file) => std::fs::write(file, text)
             .map_err(|why| format!("{} cannot be written: {why}", file.display()))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A library as drivers with the jar know it.
+#[derive(Serialize)]
+struct Catalog<'a> {
+    /// Version of the file's form.
+    firesteel_functions: u32,
+    library: String,
+    name: &'a str,
+    version: &'a str,
+    functions: Vec<CatalogFunction<'a>>,
+}
+
+#[derive(Serialize)]
+struct CatalogFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    kind: Kind,
+    volatility: Volatility,
+    nulls: Nulls,
+    signatures: Vec<CatalogSignature<'a>>,
+}
+
+#[derive(Serialize)]
+struct CatalogSignature<'a> {
+    #[serde(flatten)]
+    words: &'a Signature,
+    /// The same in Spark's JSON, of what takes and gives values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    argument_types: Option<Vec<serde_json::Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<serde_json::Value>,
+}
+
+/// The file of a library that drivers with the jar read.
+fn catalog(library: &Library) -> Result<String, String> {
+    let functions = library.functions.iter().map(|function| {
+        let signatures = function
+            .signatures
+            .iter()
+            .enumerate()
+            .map(|(number, words)| {
+                let (arguments, result) = match function.kind {
+                    Kind::Scalar | Kind::Aggregate => {
+                        let (arguments, result) = types_of(function, number, "UTC")?;
+                        let arguments: Option<_> = arguments.iter().map(spark_json).collect();
+                        (arguments, spark_json(&result))
+                    }
+                    Kind::Partition | Kind::Table => (None, None),
+                };
+                Ok(CatalogSignature {
+                    words,
+                    argument_types: arguments,
+                    result_type: result,
+                })
+            });
+        Ok(CatalogFunction {
+            name: &function.name,
+            description: &function.description,
+            kind: function.kind,
+            volatility: function.volatility,
+            nulls: function.nulls,
+            signatures: signatures.collect::<Result<_, String>>()?,
+        })
+    });
+    let file = library.path.file_name().unwrap_or_default();
+    let described = Catalog {
+        firesteel_functions: 1,
+        library: file.to_string_lossy().into_owned(),
+        name: &library.name,
+        version: &library.version,
+        functions: functions.collect::<Result<_, String>>()?,
+    };
+    let text = serde_json::to_string_pretty(&described).map_err(|why| why.to_string())?;
+    Ok(format!("{text}\n"))
 }
 
 /// The module of Python of a library.

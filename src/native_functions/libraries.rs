@@ -19,6 +19,8 @@ static LOADED: Mutex<BTreeMap<PathBuf, Result<Arc<Library>, FunctionError>>> =
 #[derive(Debug, Clone, Default)]
 pub struct Libraries {
     named: Arc<[PathBuf]>,
+    /// Whether the driver knows functions by files of their own, which say what may be called.
+    catalogued: bool,
 }
 
 impl Libraries {
@@ -27,6 +29,7 @@ impl Libraries {
         let named = properties.list(&declared::FUNCTIONS);
         Self {
             named: named.iter().map(PathBuf::from).collect(),
+            catalogued: !properties.list(&declared::FUNCTIONS_CATALOG).is_empty(),
         }
     }
 
@@ -36,26 +39,49 @@ impl Libraries {
     /// Why it is not called natively.
     pub fn function(&self, marker: &Marker, files: &Path) -> Result<Arc<Function>, String> {
         let library = &marker.library;
-        let named = self.named.iter();
-        let mut named = named.filter(|path| {
-            path.file_name()
-                .is_some_and(|name| name == library.as_str())
-        });
+        let named = self.path(library);
         let named = named
-            .next()
             .ok_or_else(|| format!("{library} is not named in {}", declared::FUNCTIONS.key))?;
-        let loaded = loaded(&place(named, files)?)?;
-        if (&loaded.name, &loaded.version) != (&marker.module, &marker.version) {
-            return Err(format!(
-                "{library} is {} {}, and the job was written for {} {}",
-                loaded.name, loaded.version, marker.module, marker.version
-            ));
-        }
-        let function = loaded.function(&marker.function);
-        let function = function.filter(|of| marker.signature < of.signatures.len());
-        let function = function.ok_or_else(|| format!("{library} has no {}", marker.function))?;
-        Ok(Arc::clone(function))
+        function_of(&place(named, files)?, marker)
     }
+
+    /// The function that a query names itself: of a library that the setting names, or of an added file.
+    ///
+    /// # Errors
+    /// Why it is not called natively.
+    pub fn named(&self, marker: &Marker, files: &Path) -> Result<Arc<Function>, String> {
+        let library = Path::new(&marker.library);
+        let path = match self.path(&marker.library) {
+            Some(named) => place(named, files)?,
+            None if self.catalogued && !library.is_absolute() => place(library, files)?,
+            None => return self.function(marker, files),
+        };
+        function_of(&path, marker)
+    }
+
+    fn path(&self, library: &str) -> Option<&PathBuf> {
+        let mut named = self.named.iter();
+        named.find(|path| path.file_name().is_some_and(|name| name == library))
+    }
+}
+
+/// The function of a library's file, if it is of the version that the job was written for.
+///
+/// # Errors
+/// Why it cannot be called.
+pub(super) fn function_of(path: &Path, marker: &Marker) -> Result<Arc<Function>, String> {
+    let library = &marker.library;
+    let loaded = loaded(path)?;
+    if (&loaded.name, &loaded.version) != (&marker.module, &marker.version) {
+        return Err(format!(
+            "{library} is {} {}, and the job was written for {} {}",
+            loaded.name, loaded.version, marker.module, marker.version
+        ));
+    }
+    let function = loaded.function(&marker.function);
+    let function = function.filter(|of| marker.signature < of.signatures.len());
+    let function = function.ok_or_else(|| format!("{library} has no {}", marker.function))?;
+    Ok(Arc::clone(function))
 }
 
 /// Where a library is: at an absolute path, or among added files, of which a name has no parts.
@@ -84,4 +110,60 @@ fn loaded(path: &Path) -> Result<Arc<Library>, String> {
         .entry(path.clone())
         .or_insert_with(|| Library::load(&path).map(Arc::new));
     library.clone().map_err(|why| why.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_name_libraries_among_added_files_if_there_is_a_catalog() {
+        let marker = |library: &str| Marker {
+            function: "f".to_owned(),
+            library: library.to_owned(),
+            module: "m".to_owned(),
+            signature: 0,
+            version: "1".to_owned(),
+        };
+        let files = tempfile::tempdir().unwrap();
+        std::fs::write(files.path().join("liba.so"), b"no library").unwrap();
+        let refused = |libraries: &Libraries, of: &str| {
+            let named = libraries.named(&marker(of), files.path());
+            named.unwrap_err()
+        };
+        let none = Libraries::default();
+        assert_eq!(
+            refused(&none, "liba.so"),
+            "liba.so is not named in spark.firesteel.functions"
+        );
+        let catalogued = Libraries {
+            catalogued: true,
+            ..Libraries::default()
+        };
+        let loaded = refused(&catalogued, "liba.so");
+        assert!(loaded.contains("liba.so cannot be loaded"), "{loaded}");
+        assert_eq!(
+            refused(&catalogued, "libb.so"),
+            "a library that is not there"
+        );
+        // Names lead nowhere else.
+        for outside in ["../liba.so", "/liba.so", "x/liba.so", ""] {
+            let why = refused(&catalogued, outside);
+            assert!(!why.contains("loaded"), "{outside}: {why}");
+        }
+        assert!(
+            catalogued
+                .function(&marker("liba.so"), files.path())
+                .is_err()
+        );
+        let elsewhere = Libraries {
+            named: [PathBuf::from("/nowhere/liba.so")].into(),
+            catalogued: true,
+        };
+        assert_eq!(
+            refused(&elsewhere, "liba.so"),
+            "a library that is not there"
+        );
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! A library is loaded once and never unloaded; [`Libraries`] finds those that `spark.firesteel.functions` names. An
 //! unmodified driver knows a native function as a function of Python whose body calls the same library: the
-//! [`Marker`] in its pickled command says which one it is, and an [`Instance`] calls it without Python. What a library
-//! gives is checked before it is used, as far as pointers can be.
+//! [`Marker`] in its pickled command says which one it is, and an [`Instance`] calls it without Python. A driver with
+//! the jar knows it as a function of its own, which a [`RowFunction`] is where Java calls it. What a library gives is checked before it is used, as far as pointers can be.
 
 mod check;
 mod crash;
@@ -14,6 +14,8 @@ mod libraries;
 mod library;
 mod marker;
 mod raw;
+mod row_function;
+mod spark_types;
 mod stream;
 mod widening;
 
@@ -24,6 +26,8 @@ pub use self::instance::Instance;
 pub use self::libraries::Libraries;
 pub use self::library::{Function, Kind, Library, Nulls, Signature, Volatility};
 pub use self::marker::Marker;
+pub use self::row_function::{RowFunction, UncountedMemory, types_of};
+pub use self::spark_types::spark_json;
 pub use self::stream::OutputStream;
 pub use self::widening::widened;
 

@@ -28,6 +28,7 @@ mod kubernetes;
 mod lake_tables;
 mod lanes;
 mod memory;
+mod native_catalog;
 mod native_functions;
 mod pipelines;
 mod places;

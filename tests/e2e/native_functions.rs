@@ -22,6 +22,7 @@ const RIGHT: Application = Application {
     lanes: None,
     sources: &[
         "jobs/native_functions.py",
+        "jobs/native_values.py",
         "jobs/support.py",
         "c/functions",
         "../examples/functions",
@@ -43,8 +44,8 @@ const LIBRARIES: [(&str, &str); 4] = [
     ("tests/c/functions/everything.c", "everything"),
 ];
 
-/// A directory with the libraries and their modules of Python.
-fn libraries() -> &'static Path {
+/// A directory with the libraries, their modules of Python and what the driver's jar reads of them.
+pub(crate) fn libraries() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let folder = places::fresh_dir("native-functions-libraries");
@@ -52,16 +53,20 @@ fn libraries() -> &'static Path {
         for (source, name) in LIBRARIES {
             let library = folder.join(format!("lib{name}.so"));
             testkit::shared_library(&root.join(source), &root.join("include"), &library);
-            let module = folder.join(format!("firesteel_{name}.py"));
-            let mut write = Command::new(testkit::firesteel().join("bin/firesteel"));
-            write
-                .args(["functions", "python"])
-                .arg(&library)
-                .arg("--output")
-                .arg(module);
-            let output = write.output().unwrap();
-            let words = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{write:?}: {words}");
+            for (what, file) in [
+                ("python", format!("firesteel_{name}.py")),
+                ("catalog", format!("{name}.json")),
+            ] {
+                let mut write = Command::new(testkit::firesteel().join("bin/firesteel"));
+                write
+                    .args(["functions", what])
+                    .arg(&library)
+                    .arg("--output")
+                    .arg(folder.join(file));
+                let output = write.output().unwrap();
+                let words = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert!(output.status.success(), "{write:?}: {words}");
+            }
         }
         folder
     })
@@ -79,7 +84,10 @@ fn arguments(_: &Distribution, work: &Path, kind: &str) -> Vec<String> {
             let module = folder.join(format!("firesteel_{name}.py"));
             module.display().to_string()
         })
-        .chain([places::jobs().join("support.py").display().to_string()])
+        .chain(
+            ["support.py", "native_values.py"]
+                .map(|name| places::jobs().join(name).display().to_string()),
+        )
         .collect();
     [
         "--conf".to_owned(),
@@ -99,17 +107,17 @@ fn arguments(_: &Distribution, work: &Path, kind: &str) -> Vec<String> {
 
 /// What the executors' reports say of native functions, and of tasks.
 #[derive(Debug, Default)]
-struct Counted {
+pub(crate) struct Counted {
     /// Rows by function.
-    called: BTreeMap<String, u64>,
-    left_to_python: BTreeMap<String, u64>,
+    pub(crate) called: BTreeMap<String, u64>,
+    pub(crate) left_to_python: BTreeMap<String, u64>,
     /// Reasons for which tasks ran in a JVM.
-    left_to_jvm: BTreeMap<String, u64>,
-    native: u64,
-    jvms: usize,
+    pub(crate) left_to_jvm: BTreeMap<String, u64>,
+    pub(crate) native: u64,
+    pub(crate) jvms: usize,
 }
 
-fn counted(reports: &Path) -> Counted {
+pub(crate) fn counted(reports: &Path) -> Counted {
     let mut all = Counted::default();
     let add = |to: &mut BTreeMap<String, u64>, of: &Value| {
         for (key, count) in of.as_object().expect("counts") {

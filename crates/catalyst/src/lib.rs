@@ -65,7 +65,7 @@ pub use checkpoint::{CheckpointFiles, CheckpointRows, CheckpointScan, KeptRows};
 pub use error::Unsupported;
 pub use expr::{
     Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, FileFact, Function, HigherOrder,
-    IntervalField, IntervalFields, JsonText, Lambda, Share, SortOrder, TimesText, list,
+    IntervalField, IntervalFields, JsonText, Lambda, NativeUdf, Share, SortOrder, TimesText, list,
 };
 pub use generate::Generator;
 pub use infer::{CsvInference, JsonInference};

@@ -21,6 +21,7 @@ mod leaves;
 mod limit;
 mod lower;
 mod metrics;
+mod native_calls;
 mod native_functions;
 mod parts;
 mod plan;
@@ -48,9 +49,10 @@ pub mod fuzzing {
     pub use crate::records::fuzzing::record_line;
 }
 
+pub use native_calls::{RowCall, TaskCalls, TaskCallsEntered};
 pub use native_functions::{
-    NativeAggregate, NativeCall, NativeFunction, NativeInput, NativeOutput, NativePartition,
-    NativeScalar,
+    NativeAggregate, NativeCall, NativeCallee, NativeFunction, NativeInput, NativeOutput,
+    NativePartition, NativeScalar,
 };
 pub use plan::{NativeStage, TaskPlan};
 pub use python::{ArrowResult, DataFramePickler, EncodedBatch};

@@ -2,15 +2,25 @@
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchReader, UInt32Array};
 use arrow::datatypes::{DataType as ArrowType, Field, Fields};
+use catalyst::NativeUdf;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;
 use javaser::arena::NodeId;
 
-/// Who might call a native function in place of one of Python.
+/// Which native function is called.
+#[derive(Debug, Clone, Copy)]
+pub enum NativeCallee<'a> {
+    /// The one that a `PythonFunction` stands for, a node of the stage's graph.
+    Python(NodeId),
+    /// One that the query names. There is no other that could be called in its place.
+    Library(&'a NativeUdf),
+}
+
+/// Who might call a native function.
 #[derive(Debug)]
 pub struct NativeCall<'a> {
-    /// The `PythonFunction`, a node of the stage's graph.
-    pub function: NodeId,
+    /// The function.
+    pub function: NativeCallee<'a>,
     /// Types of what it is given: arguments, or the columns of its input.
     pub arguments: &'a [Field],
     /// For what it keeps.

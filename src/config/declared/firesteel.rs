@@ -34,4 +34,14 @@ declarations! { Firesteel:
     /// Shared libraries whose native functions executors call in their own process: absolute paths, or names of added
     /// files. Functions of other libraries run in Python workers.
     FUNCTIONS: Property<List> = Property::new("spark.firesteel.functions", List, Is(""));
+
+    /// Of the driver, with its jar: files that `firesteel functions catalog` has written, whose functions SQL is to
+    /// know. Executors may load the libraries that they are of from among added files.
+    FUNCTIONS_CATALOG: Property<List> =
+        Property::new("spark.firesteel.functions.catalog", List, Is(""));
+
+    /// Where `libfiresteel.so` is on drivers and on plain executors that call functions of such files; on none of them
+    /// that has `FIRESTEEL_HOME` in its environment, or that runs the jar from where it was installed.
+    FUNCTIONS_HOST: Property<Text> = Property::new("spark.firesteel.functions.host", Text, Is(""))
+        .effect(Effect::Jvm("of drivers and plain executors"));
 }

@@ -14,16 +14,16 @@ use jni::strings::{JNIStr, JNIString};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, NativeMethod, jni_str};
 
-use super::Embedded;
 use super::partial::PartialBlock;
 use super::queue::{Event, EventKind};
+use super::{Embedded, functions};
 use crate::task::jvm::JvmBlock;
 
 /// Longest read of a stream in one call, in bytes; Spark's readers ask for 8 to 64 KiB.
 const STREAM_CHUNK: usize = 256 << 10;
 
 #[derive(Debug, thiserror::Error)]
-enum NativeError {
+pub(super) enum NativeError {
     #[error(transparent)]
     Jni(#[from] jni::errors::Error),
     #[error("{0}")]
@@ -33,7 +33,7 @@ enum NativeError {
 }
 
 /// Throws `RuntimeException(error text)` or `OutOfMemoryError`, without decoration: some texts are looked at by Spark.
-struct ThrowText;
+pub(super) struct ThrowText;
 
 impl<T: Default> ErrorPolicy<T, NativeError> for ThrowText {
     type Captures<'unowned_env_local: 'native_method, 'native_method> = ();
@@ -94,6 +94,7 @@ pub(super) fn register(env: &mut Env<'_>, class: &JClass<'_>) -> jni::errors::Re
     type B<'l> = JByteArray<'l>;
     type S<'l> = JString<'l>;
     let methods = methods! {
+        "bindFunctions" "(Ljava/lang/Class;)V" bind_functions as extern "system" fn(E<'static>, C<'static>, C<'static>);
         "arguments" "()[Ljava/lang/String;" arguments as extern "system" fn(E<'static>, C<'static>) -> JObjectArray<'static, JString<'static>>;
         "localDirs" "()[Ljava/lang/String;" local_dirs as extern "system" fn(E<'static>, C<'static>) -> JObjectArray<'static, JString<'static>>;
         "appConfig" "()[B" app_config as extern "system" fn(E<'static>, C<'static>) -> B<'static>;
@@ -124,9 +125,17 @@ pub(super) fn register(env: &mut Env<'_>, class: &JClass<'_>) -> jni::errors::Re
 
 /// # Safety
 /// `function` must have the signature that `sig` describes.
-unsafe fn row<'a>(name: &'a JNIStr, sig: &'a JNIStr, function: *mut c_void) -> NativeMethod<'a> {
+pub(super) unsafe fn row<'a>(
+    name: &'a JNIStr,
+    sig: &'a JNIStr,
+    function: *mut c_void,
+) -> NativeMethod<'a> {
     // SAFETY: promised by the caller.
     unsafe { NativeMethod::from_raw_parts(name, sig, function) }
+}
+
+extern "system" fn bind_functions<'l>(mut env: EnvUnowned<'l>, _: JClass<'l>, of: JClass<'l>) {
+    body(&mut env, |env, _| Ok(functions::register(env, &of)?));
 }
 
 extern "system" fn arguments<'l>(
@@ -473,7 +482,7 @@ fn length<N: Copy + TryInto<usize> + std::fmt::Display>(len: N) -> Result<usize,
 }
 
 /// A copy of a part of a Java array.
-fn bytes(
+pub(super) fn bytes(
     env: &Env<'_>,
     buf: &JByteArray<'_>,
     off: jint,

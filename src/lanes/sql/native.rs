@@ -1,10 +1,11 @@
-//! Functions of shared libraries that a stage calls in place of functions of Python.
+//! Functions of shared libraries that a stage calls: those that it names, and those that functions of Python stand for.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::datatypes::{DataType, Fields};
+use catalyst::NativeUdf;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;
 use exec::{
@@ -16,7 +17,8 @@ use rows::error::{RunError, bail_out};
 
 use crate::config::declared::{ANSI, SESSION_TIME_ZONE};
 use crate::native_functions::{
-    FunctionError, Instance, Kind, Libraries, Marker, OutputStream, TaskFacts, TaskMemory, widened,
+    Function, FunctionError, Instance, Kind, Libraries, Marker, OutputStream, TaskFacts,
+    TaskMemory, widened,
 };
 use crate::report::NativeFunctions;
 use crate::task::TaskContext;
@@ -29,6 +31,16 @@ pub(super) struct Natives {
     /// Reasons that the log has, why functions are Python's.
     logged: Mutex<BTreeSet<String>>,
 }
+
+/// What functions are told of the session.
+#[derive(Clone, Copy)]
+struct Session<'a> {
+    time_zone: &'a str,
+    ansi: bool,
+}
+
+/// A function that was looked up, or why there is none.
+type Found = std::result::Result<Arc<Function>, String>;
 
 /// Time zone of sessions that have none, which no function with timestamps is called in.
 const NO_ZONE: &str = "UTC";
@@ -67,19 +79,67 @@ impl Natives {
         context: &TaskContext,
         default_ansi: bool,
     ) -> Result<Option<NativeFunction>> {
-        let left = |why: String| {
-            self.leave(marker, &why);
-            Ok(None)
-        };
-        let function = match self.libraries.function(marker, &context.files_dir) {
-            Ok(function) => function,
-            Err(why) => return left(why),
-        };
+        let function = self.libraries.function(marker, &context.files_dir);
         let ansi = context.local_property(ANSI.key);
         let zone = context.local_property(SESSION_TIME_ZONE.key);
-        let facts = TaskFacts {
-            time_zone: zone.unwrap_or(NO_ZONE).to_owned(),
+        let session = Session {
+            time_zone: zone.unwrap_or(NO_ZONE),
             ansi: ansi.map_or(default_ansi, |value| value.eq_ignore_ascii_case("true")),
+        };
+        match self.bind(function, marker, call, (context, session))? {
+            Ok(function) => Ok(function),
+            Err(why) => {
+                self.leave(marker, &why);
+                Ok(None)
+            }
+        }
+    }
+
+    /// A function that the query names, bound for a task.
+    ///
+    /// # Errors
+    /// Bail-out: it is not here, or binding it failed. The JVM calls the same library, or says why it cannot.
+    pub(super) fn named(
+        &self,
+        of: &NativeUdf,
+        call: NativeCall<'_>,
+        context: &TaskContext,
+    ) -> Result<NativeFunction> {
+        let marker = Marker {
+            function: of.function.clone(),
+            library: of.library.clone(),
+            module: of.module.clone(),
+            signature: of.signature,
+            version: of.version.clone(),
+        };
+        let function = self.libraries.named(&marker, &context.files_dir);
+        let session = Session {
+            time_zone: &of.time_zone,
+            ansi: of.ansi,
+        };
+        let bound = self.bind(function, &marker, call, (context, session))?;
+        let bound = bound.map_err(|why| bail_out(format!("native function {of}: {why}")))?;
+        bound.ok_or_else(|| bail_out(format!("native function {of}: of another kind")))
+    }
+
+    /// A function that was looked up, bound for a task; or why it is not called.
+    ///
+    /// # Errors
+    /// Binding it failed.
+    fn bind(
+        &self,
+        function: Found,
+        marker: &Marker,
+        call: NativeCall<'_>,
+        (context, session): (&TaskContext, Session<'_>),
+    ) -> Result<std::result::Result<Option<NativeFunction>, String>> {
+        let function = match function {
+            Ok(function) => function,
+            Err(why) => return Ok(Err(why)),
+        };
+        let facts = TaskFacts {
+            time_zone: session.time_zone.to_owned(),
+            ansi: session.ansi,
             stage_id: context.stage_id,
             partition_id: context.partition_id,
             attempt_number: context.attempt_number,
@@ -91,7 +151,7 @@ impl Natives {
             (function.kind == Kind::Partition).then(|| call.arguments.iter().cloned().collect());
         let instance = Instance::bind(&function, marker.signature, input.as_ref(), facts);
         let instance = match instance {
-            Err(FunctionError::NotApplicable(why)) => return left(why),
+            Err(FunctionError::NotApplicable(why)) => return Ok(Err(why)),
             instance => instance.map_err(failed)?,
         };
         let given = call.arguments.iter().map(|field| field.data_type());
@@ -100,7 +160,7 @@ impl Natives {
             _ => fits(&instance, given.cloned().collect()),
         };
         if let Err(why) = fits {
-            return left(format!("{}: {why}", title(marker)));
+            return Ok(Err(format!("{}: {why}", title(marker))));
         }
         self.counts.lock().called(&title(marker), 1, 0);
         let counted = Counted {
@@ -108,13 +168,13 @@ impl Natives {
             counts: Arc::clone(&self.counts),
         };
         let bound = Bound { instance, counted };
-        Ok(match function.kind {
+        Ok(Ok(match function.kind {
             Kind::Scalar => Some(NativeFunction::Scalar(Box::new(bound))),
             Kind::Aggregate => Some(NativeFunction::Aggregate(Box::new(bound))),
             Kind::Partition => partition(bound),
             // Spark calls these in operators that are not native.
             Kind::Table => None,
-        })
+        }))
     }
 }
 

@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use catalyst::{Broadcast, LeafId, LeafInput, OperatorKind, TaskInputs};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryPool;
-use exec::TaskPlan;
+use exec::{TaskCalls, TaskPlan};
 use futures_util::StreamExt;
 use javaser::arena::NodeId;
 use wire::messages::Accumulator;
@@ -96,11 +96,15 @@ impl SqlPartition {
         let surroundings = engine
             .task(context.task_attempt_id, Arc::clone(&memory) as _)
             .map_err(of_run)?;
+        let calls = TaskCalls::new(Arc::clone(&sources) as _, Arc::clone(&memory) as _);
+        let entered = calls.enter();
         let batches = plan.root.execute(0, surroundings).map_err(of_run)?;
+        drop(entered);
         Ok(TaskRows {
             stage: Arc::clone(&self.stage),
             plan,
             batches: Some(batches),
+            calls,
             memory,
             sources,
             context: Arc::clone(context),
@@ -123,6 +127,8 @@ pub(super) struct TaskRows {
     plan: TaskPlan,
     /// Until no more are wanted.
     batches: Option<SendableRecordBatchStream>,
+    /// Functions of shared libraries that its expressions call.
+    pub(super) calls: TaskCalls,
     memory: Arc<TaskPool<TaskMemory>>,
     sources: Arc<TaskSources>,
     pub(super) context: Arc<TaskContext>,
@@ -152,6 +158,7 @@ impl TaskRows {
             return Ok(None);
         };
         // Other than most executors this one may run within itself: rows may come from Python, and Python's from rows.
+        let _entered = self.calls.enter();
         let batch = pollster::block_on(batches.next());
         batch.transpose().map_err(of_run)
     }

@@ -43,6 +43,8 @@ impl SqlPlan {
         let rules = plan.rules.as_ref();
         let mut rows = self.partition.start(Some(context.partition_id), context)?;
         let native = &plan.stage.native;
+        // Keys of a shuffle are expressions, too.
+        let _entered = rows.calls.enter();
         let mut sink = plan.output.sink(native, rules, shared, &rows, context)?;
         while sink.wants_more() {
             let Some(batch) = rows.next()? else {

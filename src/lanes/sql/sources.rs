@@ -16,9 +16,9 @@ use catalyst::{
 };
 use datafusion_common::Result;
 use exec::{
-    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, MakeRows, NativeCall, NativeFunction,
-    PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared, SimpleCall, SimpleFunction,
-    Sources,
+    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, MakeRows, NativeCall, NativeCallee,
+    NativeFunction, PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared, SimpleCall,
+    SimpleFunction, Sources,
 };
 use javaser::arena::NodeId;
 use parking_lot::Mutex;
@@ -323,12 +323,19 @@ impl Sources for TaskSources {
     }
 
     fn native_function(&self, call: NativeCall<'_>) -> Result<Option<NativeFunction>> {
-        let Some(marker) = self.stage.python.native(call.function) else {
+        let natives = &self.lane.natives;
+        let node = match call.function {
+            NativeCallee::Python(node) => node,
+            NativeCallee::Library(function) => {
+                return natives.named(function, call, &self.context).map(Some);
+            }
+        };
+        let Some(marker) = self.stage.python.native(node) else {
             return Ok(None);
         };
         // Spark's default since 4.0.
         let ansi = self.lane.parts.spark >= (4, 0);
-        self.lane.natives.bound(marker, call, &self.context, ansi)
+        natives.bound(marker, call, &self.context, ansi)
     }
 
     fn simple_functions(&self, asked: &[SimpleCall<'_>]) -> Result<Vec<Option<SimpleFunction>>> {

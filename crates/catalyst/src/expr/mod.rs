@@ -9,6 +9,7 @@ mod function;
 mod interval;
 mod json;
 mod lambda;
+mod native;
 mod nested;
 mod read;
 mod signature;
@@ -28,6 +29,7 @@ pub use draw::{Draw, FileFact, Share};
 pub use function::Function;
 pub use interval::{IntervalField, IntervalFields};
 pub use lambda::{HigherOrder, Lambda};
+pub use native::NativeUdf;
 pub(crate) use read::{eval_mode, expr_id, read_attribute, read_attributes, read_sort_orders};
 
 /// An `ExprId`: what tells attributes apart.
@@ -176,6 +178,13 @@ pub enum ExprKind {
         /// Time zone of the session, where the function needs one.
         time_zone: Option<TimeZone>,
     },
+    /// A function of a shared library.
+    Native {
+        /// The function.
+        function: Box<NativeUdf>,
+        /// Its arguments.
+        args: Vec<Expr>,
+    },
     /// A function of its arguments and of lambdas.
     HigherOrder {
         /// The function.
@@ -229,9 +238,9 @@ macro_rules! gathered {
                 all.push(value);
                 all.extend(list.$iter());
             }
-            ExprKind::CreateNamedStruct(args) | ExprKind::Call { args, .. } => {
-                all.extend(args.$iter())
-            }
+            ExprKind::CreateNamedStruct(args)
+            | ExprKind::Call { args, .. }
+            | ExprKind::Native { args, .. } => all.extend(args.$iter()),
             ExprKind::HigherOrder { args, captured, .. } => {
                 all.extend(args.$iter());
                 all.extend(captured.$iter());

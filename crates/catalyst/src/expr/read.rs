@@ -7,7 +7,7 @@ use super::call::{call, function};
 use super::function::spec;
 use super::{
     Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, attempt, draw, interval,
-    json, lambda, nested, text,
+    json, lambda, native, nested, text,
 };
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
@@ -72,6 +72,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "objects.StaticInvoke" => text::static_invoke(reader, object),
         "TypeOf" => text::type_of(reader, object),
         "TryEval" => attempt::caught(reader, object),
+        "ApplyFunctionExpression" => native::applied(reader, object),
         "Empty2Null" => crate::write::empty_to_null(reader, object),
         "CheckOverflowInTableInsert" => checked_cast(reader, object),
         name => match spec(name) {

@@ -86,4 +86,7 @@ fn a_field_that_a_class_has_gained_is_refused() {
     assert_eq!(error.to_string(), "And without right");
     let error = nested("ScalaUDF", &["function"], 1).unwrap_err();
     assert_eq!(error.to_string(), "ScalaUDF");
+    // Of a catalog that is not ours.
+    let error = nested("ApplyFunctionExpression", &["function"], 1).unwrap_err();
+    assert_eq!(error.to_string(), "ApplyFunctionExpression");
 }

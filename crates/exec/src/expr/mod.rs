@@ -55,10 +55,12 @@ use datafusion_physical_expr::expressions::{Column, Literal as PhysicalLiteral, 
 use catalyst::DataType;
 use catalyst::Literal;
 use catalyst::Unsupported;
-use catalyst::{Attribute, Expr, ExprKind, Function};
+use catalyst::{Attribute, Expr, ExprKind, Function, NativeUdf};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 use rows::types::{column_name, schema_of};
+
+use crate::native_calls::LibraryCall;
 
 pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, functions_in};
 pub(crate) use hash::is_hashed;
@@ -229,6 +231,7 @@ impl<'a> Lowering<'a> {
                 };
                 nested::lambda::lower(&parts, inputs)
             }
+            ExprKind::Native { function, args } => self.native(function, args, &expr.data_type),
             ExprKind::Call {
                 function,
                 args,
@@ -236,6 +239,25 @@ impl<'a> Lowering<'a> {
                 time_zone,
             } => self.call(*function, args, *mode, time_zone.as_ref(), expr),
         }
+    }
+
+    /// A function of a shared library.
+    fn native(&self, function: &NativeUdf, args: &[Expr], of: &DataType) -> Lowered {
+        let types = args.iter().map(|arg| arg.data_type.clone());
+        let call = LibraryCall::new(function, types.collect(), of)?;
+        let args = self.all(args)?;
+        let to = of.to_arrow()?;
+        let name = function.to_string();
+        Ok(kernel::Kernel::lenient(
+            name,
+            args,
+            to,
+            move |args, rows| {
+                let columns = args.iter().map(|arg| arg.column(rows));
+                let columns = columns.collect::<datafusion_common::Result<Vec<_>>>()?;
+                call.evaluate(&columns, rows)
+            },
+        ))
     }
 
     /// `CASE`: only the branch that is taken is evaluated.

@@ -22,7 +22,7 @@ use crate::expr::from_text::TimeTypes;
 ///
 /// # Errors
 /// Values of the type do not go to Python natively.
-pub(super) fn type_for_python(
+pub(crate) fn type_for_python(
     of: &DataType,
     time_zone: &Arc<str>,
 ) -> std::result::Result<ArrowType, Unsupported> {
@@ -92,7 +92,7 @@ fn other() -> DataFusionError {
 /// # Errors
 /// Bail-out: it is of yet another type, or has nulls where its type has none, decimals of too many digits, or too many
 /// bytes.
-pub(super) fn converted(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
+pub(crate) fn converted(column: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     Ok(match to {
         ArrowType::Utf8 | ArrowType::Binary | ArrowType::Utf8View | ArrowType::BinaryView => {
             cast(column, to)?

@@ -47,6 +47,7 @@ use futures::stream::StreamExt as _;
 
 pub(super) use self::aggregate::aggregate_python;
 pub use self::arrow_result::{ArrowResult, EncodedBatch};
+pub(super) use self::conversion::{converted, type_for_python};
 pub(super) use self::groups::map_groups;
 pub(super) use self::map::map_in_batch;
 pub(super) use self::objects::pickled_scan;

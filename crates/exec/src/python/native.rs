@@ -14,7 +14,7 @@ use rows::types::ToArrow as _;
 use super::conversion::{converted, type_for_python};
 use super::evaluation::argument;
 use super::stream::known_zone;
-use crate::native_functions::{NativeCall, NativeFunction, NativeScalar};
+use crate::native_functions::{NativeCall, NativeCallee, NativeFunction, NativeScalar};
 use crate::sources::{PythonCallee, Sources};
 
 /// A column of results: of functions of which each takes what the one before it gives.
@@ -90,7 +90,7 @@ impl Candidates<'_> {
             };
             let given: Vec<Field> = given.into_iter().map(argument_of).collect();
             let call = NativeCall {
-                function: *node,
+                function: NativeCallee::Python(*node),
                 arguments: &given,
                 memory: MemoryConsumer::new("NativeFunction").register(pool),
             };

@@ -16,7 +16,7 @@ use super::conversion::{converted, type_for_python};
 use super::frames::wait_for_next;
 use super::group_frames::Beginnings;
 use crate::groups::{GroupKeys, runs, same_keys};
-use crate::native_functions::{NativeAggregate, NativeCall, NativeFunction};
+use crate::native_functions::{NativeAggregate, NativeCall, NativeCallee, NativeFunction};
 use crate::project::evaluate;
 use crate::sources::Sources;
 
@@ -82,7 +82,7 @@ impl GroupFunctions {
             let given = given.collect::<Option<Vec<_>>>();
             let given = given.ok_or_else(|| bail_out("an argument that is missing"))?;
             let call = NativeCall {
-                function: *node,
+                function: NativeCallee::Python(*node),
                 arguments: &given,
                 memory: MemoryConsumer::new("NativeFunction").register(pool),
             };

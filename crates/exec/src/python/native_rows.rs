@@ -14,7 +14,9 @@ use rows::types::ToArrow as _;
 
 use super::conversion::{converted, type_for_python};
 use super::frames::wait_for_next;
-use crate::native_functions::{NativeCall, NativeFunction, NativeOutput, NativePartition};
+use crate::native_functions::{
+    NativeCall, NativeCallee, NativeFunction, NativeOutput, NativePartition,
+};
 use crate::sources::Sources;
 
 /// A function that was bound to the columns of an input.
@@ -42,7 +44,7 @@ impl NativeMap {
         let fields = fields.map(|field| Ok(Field::new(&field.name, of(&field.data_type)?, true)));
         let fields = fields.collect::<Result<Vec<_>>>()?;
         let call = NativeCall {
-            function: map.function,
+            function: NativeCallee::Python(map.function),
             arguments: &fields,
             memory,
         };

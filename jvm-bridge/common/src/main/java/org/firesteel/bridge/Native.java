@@ -11,6 +11,9 @@ public final class Native {
   /** Queue of {@link #nextEvent}: reading and storing blocks, in any order. */
   static final int BLOCKS = 1;
 
+  /** Binds the native methods of {@code org.firesteel.NativeCalls}, a class of the job's own jars. */
+  public static native void bindFunctions(Class<?> calls);
+
   /** The backend's class name, then the arguments of its main method. */
   static native String[] arguments();
 

@@ -1,0 +1,103 @@
+//! Scalar functions that are called for one `UnsafeRow` at a time: from JVMs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType as ArrowType;
+use catalyst::DataType;
+use datafusion_common::{DataFusionError, Result};
+use exec::{NativeScalar, RowCall};
+use rows::error::{RunError, bail_out};
+
+use super::host::{TaskFacts, TaskMemory};
+use super::instance::Instance;
+use super::libraries::function_of;
+use super::library::{Function, Kind};
+use super::marker::Marker;
+use super::spark_types::spark_type;
+
+/// A scalar function, bound for a task.
+#[derive(Debug)]
+pub struct RowFunction(RowCall);
+
+/// Memory that nobody counts here: it is the JVM's to have room for it.
+#[derive(Debug)]
+pub struct UncountedMemory;
+
+impl TaskMemory for UncountedMemory {
+    fn reserve(&self, _: usize) -> bool {
+        true
+    }
+
+    fn release(&self, _: usize) {}
+}
+
+impl RowFunction {
+    /// Binds the function of a library's file to the types of its signature.
+    ///
+    /// # Errors
+    /// The file has no such function, or it does not take them.
+    pub fn bind(
+        path: &Path,
+        marker: &Marker,
+        facts: TaskFacts,
+    ) -> std::result::Result<Self, String> {
+        let function = function_of(path, marker)?;
+        if function.kind != Kind::Scalar {
+            return Err(format!("{} is no scalar function", function.title));
+        }
+        let zone = facts.time_zone.clone();
+        let instance = Instance::bind(&function, marker.signature, None, facts);
+        let instance = instance.map_err(|why| why.to_string())?;
+        let (arguments, result) = types_of(&function, marker.signature, &zone)?;
+        let call = RowCall::new(&arguments, &result, &zone, Box::new(Scalar(instance)));
+        call.map(Self).map_err(words)
+    }
+
+    /// The result for the bytes of a row: a row of one column, or none if it is null.
+    ///
+    /// # Errors
+    /// The function fails, or the row is another.
+    pub fn call(&mut self, row: &[u8]) -> std::result::Result<Option<Vec<u8>>, String> {
+        self.0.call(row).map_err(words)
+    }
+}
+
+/// Spark's types of what a function that is none of a partition takes and gives.
+///
+/// # Errors
+/// It has no such signature.
+pub fn types_of(
+    function: &Arc<Function>,
+    signature: usize,
+    zone: &str,
+) -> std::result::Result<(Vec<DataType>, DataType), String> {
+    let odd = || format!("{} has odd types", function.title);
+    let signature = function.signatures.get(signature).ok_or_else(odd)?;
+    let of = |text| {
+        let types = functions::types::types(text, zone).map_err(|why| why.to_string())?;
+        let types: Option<Vec<_>> = types.iter().map(spark_type).collect();
+        types.ok_or_else(odd)
+    };
+    let result = of(&signature.result)?.into_iter().next();
+    Ok((of(&signature.arguments)?, result.ok_or_else(odd)?))
+}
+
+/// What an error says to users.
+fn words(error: DataFusionError) -> String {
+    RunError::of(error).to_string()
+}
+
+struct Scalar(Instance);
+
+impl NativeScalar for Scalar {
+    fn result(&self) -> &ArrowType {
+        self.0.result()
+    }
+
+    fn execute(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        let results = self.0.execute(arguments, rows);
+        results.map_err(|why| bail_out(why.to_string()))
+    }
+}
