@@ -13,6 +13,7 @@ mod nested;
 mod read;
 mod signature;
 mod text;
+mod times;
 
 use javatime::TimeZone;
 
