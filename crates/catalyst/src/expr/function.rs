@@ -599,6 +599,8 @@ functions! {
     TimeToMicros CHILD, NONE, Result::Long, Nullable::Any;
     /// A date and a time.
     MakeTimestampNTZ PAIR, NONE, Result::TimestampNtz, Nullable::Any;
+    /// Where the interval begins that a timestamp is in: of their length, the timestamp, and where one of them begins.
+    TimeBucket Args::Fields(&["bucketSize", "ts", "originTs"]), NONE, Result::Arg(1), Nullable::Any, zoned true;
     /// Number of elements of a text that is an array of JSON.
     LengthOfJsonArray CHILD, NONE, Result::Integer, Nullable::Always;
     /// Names in a text that is an object of JSON.

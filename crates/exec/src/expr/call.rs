@@ -226,6 +226,7 @@ impl Lowering<'_> {
             | F::PreciseTimestampConversion => {
                 super::moments::lower(function, mode, &types(args)?, &to, zone, self.all(args)?)
             }
+            F::TimeBucket => super::time_bucket::lower(&types(args)?, &to, zone, self.all(args)?),
             _ if super::times::knows(function) => {
                 super::times::lower(function, mode, &types(args)?, expr, self.all(args)?)
             }

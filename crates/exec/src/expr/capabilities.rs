@@ -344,6 +344,10 @@ fn mixed() -> Vec<Vec<DataType>> {
         vec![T::String, T::String, T::String, T::Integer],
         vec![T::Double, T::Double, T::Double, T::Long],
         vec![T::String, T::Time(6), T::Time(6)],
+        vec![T::DayTimeInterval, T::Timestamp, T::Timestamp],
+        vec![T::YearMonthInterval, T::Timestamp, T::Timestamp],
+        vec![T::DayTimeInterval, T::TimestampNtz, T::TimestampNtz],
+        vec![T::YearMonthInterval, T::TimestampNtz, T::TimestampNtz],
         vec![
             T::Integer,
             T::Integer,
