@@ -54,6 +54,9 @@ const LEFT: [&str; 9] = [
 fn job(work: &Path, more: Option<&str>) -> Vec<String> {
     let modules = ["sql_random.py", "sql_windows.py"];
     let mut job = job_with(&modules, "sql_times.py", work);
+    // What fails would fail again.
+    let once = ["--conf", "spark.task.maxFailures=1"].map(str::to_owned);
+    job.splice(0..0, once);
     let result = job.pop();
     job.push(work.join("scratch").display().to_string());
     job.extend(result);

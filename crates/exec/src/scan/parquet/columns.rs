@@ -67,6 +67,7 @@ pub(super) struct Columns {
     columns: Vec<Column>,
 }
 
+/// Those of a day.
 const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
 /// A column that is wanted.
@@ -406,5 +407,30 @@ pub(super) fn read_as(of: &Type, own: &ArrowType, wanted: &DataType) -> Option<A
         (ArrowType::Utf8 | ArrowType::Binary, DataType::String) => Some(ArrowType::Utf8View),
         (ArrowType::Binary, DataType::Binary) => Some(ArrowType::BinaryView),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Time64MicrosecondArray, Time64NanosecondArray};
+
+    #[test]
+    fn times_are_in_a_day_and_have_the_digits_of_their_type() {
+        let micros = |micros: Vec<Option<i64>>, precision| {
+            let array: ArrayRef = Arc::new(Time64MicrosecondArray::from(micros));
+            let found = times(&array, precision).ok()?;
+            let found = found.as_primitive::<Time64NanosecondType>();
+            Some(found.iter().collect::<Vec<_>>())
+        };
+        let last = 86_399_999_999;
+        let found = Some(vec![Some(last * 1000), None, Some(0)]);
+        assert_eq!(micros(vec![Some(last), None, Some(0)], 6), found);
+        assert_eq!(micros(vec![Some(last)], 5), None);
+        assert_eq!(micros(vec![Some(last + 1)], 6), None);
+        assert_eq!(micros(vec![Some(-1)], 6), None);
+        assert_eq!(micros(vec![Some(i64::MAX)], 6), None);
+        let nanos: ArrayRef = Arc::new(Time64NanosecondArray::from(vec![1]));
+        assert!(times(&nanos, 9).is_ok() && times(&nanos, 8).is_err());
     }
 }
