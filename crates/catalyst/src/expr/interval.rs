@@ -73,7 +73,7 @@ pub(super) fn made_by(reader: &Reader<'_>, expr: Object<'_>) -> Result<IntervalF
         | "NamedLambdaVariable"
         | "Literal"
         | "Cast"
-        | "objects.StaticInvoke" => of_type(expr.object("dataType")?),
+        | "StaticInvoke" => of_type(expr.object("dataType")?),
         "Alias" | "KnownNotNull" | "KnownNullable" | "TryEval" | "UnaryMinus" | "UnaryPositive"
         | "Abs" => same_as(expr.object("child")?),
         // Analysis makes both sides and all branches the same.

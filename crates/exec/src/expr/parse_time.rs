@@ -418,6 +418,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn times_of_a_day_have_an_hour() {
+        let of = |pattern, text| Format::of_time(pattern)?.read(text);
+        assert_eq!(
+            of("HH:mm:ss.SSSSSS", "01:02:03.000004"),
+            Some(3_723_000_004)
+        );
+        assert_eq!(of("h.m a", "12.5 PM"), Some(43_500_000_000));
+        assert_eq!(of("H", "7"), Some(25_200_000_000));
+        for pattern in [
+            "mm:ss", "hh:mm", "HH a", "HH:ss", "yyyy HH", "HH:mm X", "HH H", "",
+        ] {
+            assert!(Format::of_time(pattern).is_none(), "{pattern}");
+        }
+    }
+
+    #[test]
     fn only_texts_of_the_patterns_width_are_read() {
         let of = |pattern, text| Format::new(pattern).unwrap().read(text);
         let day = 20_000 * DAY;
