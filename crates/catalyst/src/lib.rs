@@ -90,7 +90,9 @@ pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};
 pub use stage::{CollectResult, Output, Settings, Stage};
 pub use table_python::{TableForm, TablePython};
-pub use types::{DataType, Decimal, MAX_LONG_DIGITS, MAX_PRECISION, StructField};
+pub use types::{
+    DataType, Decimal, MAX_LONG_DIGITS, MAX_PRECISION, MAX_TIME_PRECISION, StructField,
+};
 pub use window::{Bound, Frame, FrameUnit, RankLike, WindowExpression, WindowFunction, integer};
 pub use window_python::{FrameFunction, WindowPython, WindowUdf};
 pub use write::{CsvWrite, FileWrite, PartitionColumn, WrittenFormat};

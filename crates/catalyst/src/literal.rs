@@ -23,7 +23,7 @@ pub enum Literal {
     Short(i16),
     /// Of `IntegerType`, `DateType` (days) and `YearMonthIntervalType` (months).
     Integer(i32),
-    /// Of `LongType` and, in microseconds, of timestamps and `DayTimeIntervalType`.
+    /// Of `LongType` and, in microseconds, of timestamps and `DayTimeIntervalType`; in nanoseconds, of `TimeType`.
     Long(i64),
     /// Of `FloatType`.
     Float(f32),
@@ -80,7 +80,8 @@ impl Literal {
             DataType::Long
             | DataType::Timestamp
             | DataType::TimestampNtz
-            | DataType::DayTimeInterval => Self::Long(int()?),
+            | DataType::DayTimeInterval
+            | DataType::Time(_) => Self::Long(int()?),
             DataType::Float => {
                 let number = graph.double(value).ok_or_else(wrong)?;
                 // A float widened: nothing is lost on the way back.

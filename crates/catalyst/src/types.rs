@@ -44,6 +44,8 @@ pub enum DataType {
     YearMonthInterval,
     /// `DayTimeIntervalType`: microseconds.
     DayTimeInterval,
+    /// `TimeType`: nanoseconds of a day. Its digits behind the seconds, at most [`MAX_TIME_PRECISION`], bind no value.
+    Time(u8),
     /// `ArrayType`
     Array {
         /// Type of the elements.
@@ -78,6 +80,9 @@ pub const MAX_PRECISION: u8 = 38;
 
 /// Most digits of a decimal that are kept in a `long`, `Decimal.MAX_LONG_DIGITS`.
 pub const MAX_LONG_DIGITS: u8 = 18;
+
+/// Most digits behind the seconds of a time, `TimeType.MAX_PRECISION` of Spark 4.3.
+pub const MAX_TIME_PRECISION: u8 = 9;
 
 /// Types without parameters, by the names of Spark's singletons.
 static OBJECTS: [(&str, DataType); 14] = [
@@ -154,6 +159,7 @@ impl DataType {
                 | Self::Date
                 | Self::Timestamp
                 | Self::TimestampNtz
+                | Self::Time(_)
         )
     }
 
@@ -233,6 +239,12 @@ impl DataType {
             // No singletons: they have a first and a last field.
             "YearMonthIntervalType" => Self::YearMonthInterval,
             "DayTimeIntervalType" => Self::DayTimeInterval,
+            "TimeType" => Self::Time(
+                u8::try_from(object.int("precision")?)
+                    .ok()
+                    .filter(|precision| *precision <= MAX_TIME_PRECISION)
+                    .ok_or_else(|| object.missing("precision"))?,
+            ),
             "ArrayType" => Self::Array {
                 element: inner("elementType")?,
                 contains_null: object.bool("containsNull")?,
@@ -302,6 +314,7 @@ impl fmt::Display for DataType {
             Self::CalendarInterval => f.write_str("interval"),
             Self::YearMonthInterval => f.write_str("interval year to month"),
             Self::DayTimeInterval => f.write_str("interval day to second"),
+            Self::Time(precision) => write!(f, "time({precision})"),
             Self::Array { element, .. } => write!(f, "array<{element}>"),
             Self::Map { key, value, .. } => write!(f, "map<{key},{value}>"),
             Self::Struct(fields) => {

@@ -111,7 +111,8 @@ impl Values {
             DataType::Long
             | DataType::Timestamp
             | DataType::TimestampNtz
-            | DataType::DayTimeInterval => Literal::Long(long),
+            | DataType::DayTimeInterval
+            | DataType::Time(_) => Literal::Long(long),
             DataType::Float => Literal::Float(f32::from_le_bytes([a, b, c, d])),
             DataType::Double => Literal::Double(f64::from_le_bytes(slot)),
             DataType::Decimal(decimal) if decimal.precision <= MAX_LONG_DIGITS => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
-    TimestampMicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType,
 };
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, BooleanBufferBuilder, NullArray,
@@ -266,6 +266,9 @@ fn gather(data_type: &DataType, array: &dyn Array, rows: &[u32], out: &mut Vec<i
         }
         DataType::DayTimeInterval => {
             primitive::<DurationMicrosecondType>(array, rows, out, |value| value);
+        }
+        DataType::Time(_) => {
+            primitive::<Time64NanosecondType>(array, rows, out, |value| value);
         }
         DataType::Float => {
             primitive::<Float32Type>(array, rows, out, |value| value.to_bits().into());
@@ -548,6 +551,10 @@ fn array_of_numbers(
             let array = PrimitiveArray::<DurationMicrosecondType>::new(values.into(), nulls);
             Arc::new(array)
         }
+        DataType::Time(_) => Arc::new(PrimitiveArray::<Time64NanosecondType>::new(
+            values.into(),
+            nulls,
+        )),
         DataType::Timestamp | DataType::TimestampNtz => {
             let array = PrimitiveArray::<TimestampMicrosecondType>::new(values.into(), nulls);
             return of_type(data_type, array);

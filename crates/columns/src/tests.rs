@@ -6,7 +6,7 @@ use arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
     DurationMicrosecondArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
     Int64Array, IntervalYearMonthArray, NullArray, RecordBatch, RecordBatchOptions,
-    StringViewArray, TimestampMicrosecondArray, UInt32Array,
+    StringViewArray, Time64NanosecondArray, TimestampMicrosecondArray, UInt32Array,
 };
 use arrow::compute::take;
 use bytes::Bytes;
@@ -42,6 +42,7 @@ fn all_types() -> Vec<DataType> {
         DataType::TimestampNtz,
         DataType::YearMonthInterval,
         DataType::DayTimeInterval,
+        DataType::Time(6),
     ]
 }
 
@@ -105,6 +106,7 @@ fn array(of: &DataType, numbers: &[Option<i64>]) -> ArrayRef {
         ),
         DataType::TimestampNtz => Arc::new(numbers.collect::<TimestampMicrosecondArray>()),
         DataType::YearMonthInterval => Arc::new(nulls.collect::<IntervalYearMonthArray>()),
+        DataType::Time(_) => Arc::new(numbers.collect::<Time64NanosecondArray>()),
         _ => Arc::new(numbers.collect::<DurationMicrosecondArray>()),
     }
 }

@@ -1,6 +1,6 @@
 //! The types that columns of frames may have.
 
-use catalyst::{DataType, Decimal, MAX_LONG_DIGITS};
+use catalyst::{DataType, Decimal, MAX_LONG_DIGITS, MAX_TIME_PRECISION};
 
 use crate::input::{Damaged, Input, Result};
 
@@ -49,6 +49,7 @@ impl Values {
 }
 
 const DECIMAL: u8 = 8;
+const TIME: u8 = 16;
 
 /// Types without parameters and their codes.
 const CODES: [(u8, DataType); 15] = [
@@ -74,6 +75,9 @@ fn code(data_type: &DataType) -> Option<u8> {
     if let DataType::Decimal(Decimal { precision, scale }) = data_type {
         return is_size(*precision, *scale).then_some(DECIMAL);
     }
+    if let DataType::Time(precision) = data_type {
+        return (*precision <= MAX_TIME_PRECISION).then_some(TIME);
+    }
     let mut known = CODES.iter();
     known.find_map(|(code, of)| (of == data_type).then_some(*code))
 }
@@ -91,11 +95,20 @@ pub(crate) fn put_type(data_type: &DataType, out: &mut Vec<u8>) {
         out.push(*precision);
         out.push(*scale as u8);
     }
+    if let DataType::Time(precision) = data_type {
+        out.push(*precision);
+    }
 }
 
 /// Reads a type.
 pub(crate) fn read_type(input: &mut Input<'_>) -> Result<DataType> {
     let code = input.byte()?;
+    if code == TIME {
+        return match input.byte()? {
+            precision @ ..=MAX_TIME_PRECISION => Ok(DataType::Time(precision)),
+            _ => Err(Damaged("a time of unknown precision")),
+        };
+    }
     if code != DECIMAL {
         let of = CODES.iter().find(|(known, _)| *known == code);
         return of
@@ -118,6 +131,7 @@ mod tests {
         let decimal = |precision, scale| DataType::Decimal(Decimal { precision, scale });
         let mut types: Vec<_> = CODES.into_iter().map(|(_, of)| of).collect();
         types.extend([decimal(18, 2), decimal(38, 38), decimal(1, 0)]);
+        types.extend([DataType::Time(0), DataType::Time(9)]);
         for data_type in &types {
             let mut bytes = Vec::new();
             put_type(data_type, &mut bytes);
@@ -126,7 +140,16 @@ mod tests {
         assert!(ColumnTypes::new(&types).is_some());
         types.push(DataType::CalendarInterval);
         assert!(ColumnTypes::new(&types).is_none());
-        for bytes in [&[99][..], &[8, 39, 0], &[8, 0, 0], &[8, 5, 6], &[8, 5]] {
+        let bad = [
+            &[99][..],
+            &[8, 39, 0],
+            &[8, 0, 0],
+            &[8, 5, 6],
+            &[8, 5],
+            &[16],
+            &[16, 10],
+        ];
+        for bytes in bad {
             assert!(read_type(&mut Input(bytes)).is_err(), "{bytes:?}");
         }
     }

@@ -79,6 +79,7 @@ fn leaves() -> Vec<Typed> {
             DataType::DayTimeInterval,
             long().prop_map(Literal::Long).boxed(),
         ),
+        (DataType::Time(6), long().prop_map(Literal::Long).boxed()),
         (
             DataType::Double,
             doubles().prop_map(Literal::Double).boxed(),

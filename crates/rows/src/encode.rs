@@ -5,7 +5,7 @@ mod elements;
 use arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
-    TimestampMicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType,
 };
 use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray, RecordBatch};
 use arrow::datatypes::{ByteViewType, DataType as ArrowType};
@@ -424,6 +424,9 @@ fn write(
                 }
                 ArrowType::Duration(_) => {
                     rows.write_primitive::<DurationMicrosecondType>(|v| v as u64);
+                }
+                ArrowType::Time64(_) => {
+                    rows.write_primitive::<Time64NanosecondType>(|v| v as u64);
                 }
                 _ => rows.write_primitive::<Int64Type>(|v| v as u64),
             },

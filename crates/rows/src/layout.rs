@@ -21,7 +21,7 @@ pub(crate) enum Slot {
     Short,
     /// Also days and months.
     Integer,
-    /// Also microseconds.
+    /// Also microseconds, and nanoseconds of a day.
     Long,
     Float,
     Double,
@@ -75,7 +75,8 @@ impl Column {
             DataType::Long
             | DataType::Timestamp
             | DataType::TimestampNtz
-            | DataType::DayTimeInterval => Slot::Long,
+            | DataType::DayTimeInterval
+            | DataType::Time(_) => Slot::Long,
             DataType::Float => Slot::Float,
             DataType::Double => Slot::Double,
             DataType::Decimal(Decimal { precision, .. }) if *precision <= MAX_LONG_DIGITS => {

@@ -6,7 +6,7 @@ use arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
     DurationMicrosecondArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
     Int64Array, IntervalYearMonthArray, ListArray, MapArray, NullArray, StringViewArray,
-    StructArray, TimestampMicrosecondArray,
+    StructArray, Time64NanosecondArray, TimestampMicrosecondArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType as ArrowType;
@@ -53,6 +53,7 @@ pub fn array_of(data_type: &DataType, values: Vec<&Literal>) -> Result<ArrayRef>
             Arc::new(values.with_timezone_opt(zone))
         }
         DataType::DayTimeInterval => Arc::new(DurationMicrosecondArray::from(collect!(Long))),
+        DataType::Time(_) => Arc::new(Time64NanosecondArray::from(collect!(Long))),
         DataType::Float => Arc::new(Float32Array::from(collect!(Float))),
         DataType::Double => Arc::new(Float64Array::from(collect!(Double))),
         DataType::Decimal(_) => {

@@ -3,7 +3,7 @@
 use arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
-    TimestampMicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType,
 };
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array};
 use arrow::compute::take;
@@ -52,6 +52,7 @@ pub fn is_hashed(data_type: &ArrowType) -> bool {
         | ArrowType::Date32
         | ArrowType::Timestamp(TimeUnit::Microsecond, _)
         | ArrowType::Duration(TimeUnit::Microsecond)
+        | ArrowType::Time64(TimeUnit::Nanosecond)
         | ArrowType::Interval(IntervalUnit::YearMonth) => true,
         ArrowType::Struct(fields) => fields.iter().all(|field| is_hashed(field.data_type())),
         ArrowType::List(element) => is_hashed(element.data_type()),
@@ -83,6 +84,9 @@ fn fold(column: &dyn Array, hashes: &mut [u32]) -> Result<()> {
         }
         ArrowType::Duration(TimeUnit::Microsecond) => {
             longs::<DurationMicrosecondType>(column, hashes, |v| v as u64);
+        }
+        ArrowType::Time64(TimeUnit::Nanosecond) => {
+            longs::<Time64NanosecondType>(column, hashes, |v| v as u64);
         }
         ArrowType::Float32 => ints::<Float32Type>(column, hashes, float_bits),
         ArrowType::Float64 => longs::<Float64Type>(column, hashes, double_bits),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
-    TimestampMicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType,
 };
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::DataType as ArrowType;
@@ -165,6 +165,9 @@ fn values(column: &Column, array: &ArrayRef, rows: Range<usize>, slots: &mut Wor
         }
         (Slot::Long, ArrowType::Duration(_)) => {
             all::<DurationMicrosecondType>(array, rows, slots, |v| v as u64);
+        }
+        (Slot::Long, ArrowType::Time64(_)) => {
+            all::<Time64NanosecondType>(array, rows, slots, |v| v as u64);
         }
         (Slot::Long, _) => all::<Int64Type>(array, rows, slots, |v| v as u64),
         (Slot::Float, _) => all::<Float32Type>(array, rows, slots, |v| u64::from(v.to_bits())),

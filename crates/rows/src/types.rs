@@ -47,6 +47,7 @@ impl ToArrow for DataType {
             Self::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),
             Self::YearMonthInterval => ArrowType::Interval(IntervalUnit::YearMonth),
             Self::DayTimeInterval => ArrowType::Duration(TimeUnit::Microsecond),
+            Self::Time(_) => ArrowType::Time64(TimeUnit::Nanosecond),
             Self::Struct(fields) if !fields.is_empty() => ArrowType::Struct(struct_fields(fields)?),
             Self::Array { element, .. } => ArrowType::List(list_field(element.to_arrow()?)),
             Self::Map { key, value, .. } => {

@@ -59,7 +59,8 @@ fn errors(function: Function) -> Option<Errors> {
         | F::MultiplyYMInterval
         | F::MultiplyDTInterval
         | F::DivideYMInterval
-        | F::DivideDTInterval => Errors::Try,
+        | F::DivideDTInterval
+        | F::ToTime => Errors::Try,
         F::Unhex => Errors::Legacy,
         // Ints of Java, and bytes of a character set that may not have all characters: that is left to Spark.
         F::DateAdd | F::DateSub | F::Encode => Errors::None,

@@ -2,7 +2,9 @@
 
 use super::arithmetic::{decimal_result, integral, rounded};
 use super::read::{data_type, eval_mode, zone};
-use super::signature::{Args, Context, Nullable, Result as ResultType, SECONDS, Spec, texts};
+use super::signature::{
+    Args, Context, Nullable, Result as ResultType, SECONDS, SECONDS_OF_DAY, Spec, TIME, texts,
+};
 use super::{EvalMode, Expr, ExprKind, Function, interval, nested, text};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
@@ -249,6 +251,9 @@ fn result_type(
         ResultType::Timestamp => DataType::Timestamp,
         ResultType::DayTimeInterval => DataType::DayTimeInterval,
         ResultType::Seconds => SECONDS,
+        ResultType::SecondsOfDay => SECONDS_OF_DAY,
+        ResultType::Time => TIME,
+        ResultType::TimestampNtz => DataType::TimestampNtz,
         ResultType::Arg(index) => arg(index)?.data_type.clone(),
         ResultType::YearMonthInterval => DataType::YearMonthInterval,
         ResultType::Texts => texts(),

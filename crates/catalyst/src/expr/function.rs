@@ -2,7 +2,9 @@
 
 use super::arithmetic::integral;
 use super::nested;
-use super::signature::{Args, Context, Nullable, Result, SECONDS, Spec, texts};
+use super::signature::{
+    Args, Context, Nullable, Result, SECONDS, SECONDS_OF_DAY, Spec, TIME, texts,
+};
 use super::{IntervalField, IntervalFields};
 use crate::types::DataType;
 
@@ -126,6 +128,9 @@ impl Function {
             Result::YearMonthInterval => Some(DataType::YearMonthInterval),
             Result::Texts => Some(texts()),
             Result::Seconds => Some(SECONDS),
+            Result::SecondsOfDay => Some(SECONDS_OF_DAY),
+            Result::Time => Some(TIME),
+            Result::TimestampNtz => Some(DataType::TimestampNtz),
             Result::Arg(place) => args.get(place).cloned(),
             Result::Arithmetic | Result::Rounded => args.first().cloned(),
             Result::Integral => args.first().map(integral),
@@ -560,6 +565,42 @@ functions! {
     ExtractANSIIntervalMinutes CHILD, NONE, Result::Byte, Nullable::Any;
     /// Seconds of an interval beside its minutes, with their fraction.
     ExtractANSIIntervalSeconds CHILD, NONE, Result::Seconds, Nullable::Any;
+    /// Hour of a time.
+    HoursOfTime CHILD, NONE, Result::Integer, Nullable::Any;
+    /// Minute of a time.
+    MinutesOfTime CHILD, NONE, Result::Integer, Nullable::Any;
+    /// Second of a time.
+    SecondsOfTime CHILD, NONE, Result::Integer, Nullable::Any;
+    /// Seconds of the minute of a time with their fraction, of so many digits as a second argument says.
+    SecondsOfTimeWithFraction PAIR, NONE, Result::Seconds, Nullable::Any;
+    /// A time of three numbers, the last with a fraction.
+    MakeTime Args::Fields(&["hours", "minutes", "secsAndMicros"]), NONE, Result::Time, Nullable::Any;
+    /// A text as a time: by a pattern, or as casts read it, with so many digits behind the seconds.
+    ToTime Args::Fields(&["str", "format"]), NONE, Result::Time, Nullable::Any;
+    /// An interval later on the same day.
+    TimeAddInterval Args::Fields(&["time", "interval"]), NONE, Result::Arg(0), Nullable::Any;
+    /// From the second time to the first.
+    SubtractTimes PAIR, NONE, Result::DayTimeInterval, Nullable::Any;
+    /// Whole units from the second to the third; the first is the unit as a text.
+    TimeDiff Args::Fields(&["unit", "start", "end"]), NONE, Result::Long, Nullable::Any;
+    /// The start of a unit, whose name is the first argument.
+    TimeTrunc Args::Fields(&["unit", "time"]), NONE, Result::Arg(1), Nullable::Any;
+    /// The time so many seconds after midnight.
+    TimeFromSeconds CHILD, NONE, Result::Time, Nullable::Any;
+    /// The time so many milliseconds after midnight.
+    TimeFromMillis CHILD, NONE, Result::Time, Nullable::Any;
+    /// The time so many microseconds after midnight.
+    TimeFromMicros CHILD, NONE, Result::Time, Nullable::Any;
+    /// Seconds after midnight, with their microseconds.
+    TimeToSeconds CHILD, NONE, Result::SecondsOfDay, Nullable::Any;
+    /// Milliseconds after midnight.
+    TimeToMillis CHILD, NONE, Result::Long, Nullable::Any;
+    /// Microseconds after midnight.
+    TimeToMicros CHILD, NONE, Result::Long, Nullable::Any;
+    /// A date and a time.
+    MakeTimestampNTZ PAIR, NONE, Result::TimestampNtz, Nullable::Any;
+    /// Where the interval begins that a timestamp is in: of their length, the timestamp, and where one of them begins.
+    TimeBucket Args::Fields(&["bucketSize", "ts", "originTs"]), NONE, Result::Arg(1), Nullable::Any, zoned true;
     /// Number of elements of a text that is an array of JSON.
     LengthOfJsonArray CHILD, NONE, Result::Integer, Nullable::Always;
     /// Names in a text that is an object of JSON.

@@ -68,9 +68,12 @@ pub(super) fn made_by(reader: &Reader<'_>, expr: Object<'_>) -> Result<IntervalF
     let all = |first, last| Ok(IntervalFields { first, last });
     let same_as = |child| reader.nested(|| made_by(reader, child));
     match expr.name() {
-        "AttributeReference" | "BoundReference" | "NamedLambdaVariable" | "Literal" | "Cast" => {
-            of_type(expr.object("dataType")?)
-        }
+        "AttributeReference"
+        | "BoundReference"
+        | "NamedLambdaVariable"
+        | "Literal"
+        | "Cast"
+        | "StaticInvoke" => of_type(expr.object("dataType")?),
         "Alias" | "KnownNotNull" | "KnownNullable" | "TryEval" | "UnaryMinus" | "UnaryPositive"
         | "Abs" => same_as(expr.object("child")?),
         // Analysis makes both sides and all branches the same.

@@ -2,7 +2,7 @@
 
 use javatime::TimeZone;
 
-use super::{Expr, ExprKind, text};
+use super::{Expr, ExprKind, text, times};
 use crate::error::{Result, Unsupported};
 use crate::object::{Object, Reader};
 use crate::scan::{JsonForm, Malformed};
@@ -159,12 +159,13 @@ pub(super) fn invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     let target = object.object("targetObject")?;
     let literal = target.name() == "Literal";
     let evaluator = literal.then(|| target.object("value")).transpose()?;
-    let Some(evaluator) =
-        evaluator.filter(|_| object.text("functionName").is_ok_and(|of| of == "evaluate"))
-    else {
+    let method = object.text("functionName")?;
+    let Some(evaluator) = evaluator.filter(|_| method == "evaluate" || method == "parse") else {
         return Err(Unsupported::Class("Invoke".to_owned()));
     };
     match evaluator.name() {
+        "ToTimeParser" if method == "parse" => return times::to_time(reader, object, evaluator),
+        _ if method == "parse" => return Err(Unsupported::Class("Invoke".to_owned())),
         "StructsToJsonEvaluator" => {}
         "ParseUrlEvaluator" => return text::parse_url(reader, object, evaluator),
         name => return Err(Unsupported::of_use(format!("Invoke of {name}"))),

@@ -14,6 +14,7 @@ mod nested;
 mod read;
 mod signature;
 mod text;
+mod times;
 
 use javatime::TimeZone;
 

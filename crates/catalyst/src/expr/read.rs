@@ -345,6 +345,15 @@ fn cast_of(reader: &Reader<'_>, object: Object<'_>, child: Expr) -> Result<Expr>
     if let Some(interval) = interval::cast(reader, object, &child, &to)? {
         return Ok(interval);
     }
+    if let (DataType::String, DataType::Time(precision)) = (&child.data_type, &to)
+        && *precision != 6
+        && reader.settings.spark < (4, 3)
+    {
+        // It has more digits than its type.
+        return Err(Unsupported::of_use(format!(
+            "a cast from string to {to} of Spark before 4.3"
+        )));
+    }
     let mode = eval_mode(object)?;
     let may_fail = match (&child.data_type, &to) {
         (DataType::String, to) => !matches!(to, DataType::String | DataType::Binary),
@@ -352,7 +361,7 @@ fn cast_of(reader: &Reader<'_>, object: Object<'_>, child: Expr) -> Result<Expr>
             to.decimal().is_some() || from.decimal().is_some() || {
                 matches!(
                     from,
-                    DataType::Float | DataType::Double | DataType::Timestamp
+                    DataType::Float | DataType::Double | DataType::Timestamp | DataType::Time(_)
                 )
             }
         }

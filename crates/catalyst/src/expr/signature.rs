@@ -47,6 +47,11 @@ pub(super) enum Result {
     Texts,
     /// Seconds of a minute with their microseconds.
     Seconds,
+    /// Seconds of a day with their microseconds.
+    SecondsOfDay,
+    /// A time with microseconds.
+    Time,
+    TimestampNtz,
     /// As that argument.
     Arg(usize),
     /// A field `dataType`.
@@ -116,6 +121,15 @@ pub(super) const SECONDS: DataType = DataType::Decimal(Decimal {
     precision: 8,
     scale: 6,
 });
+
+/// Type of [`Result::SecondsOfDay`].
+pub(super) const SECONDS_OF_DAY: DataType = DataType::Decimal(Decimal {
+    precision: 14,
+    scale: 6,
+});
+
+/// Type of [`Result::Time`].
+pub(super) const TIME: DataType = DataType::Time(6);
 
 /// Type of [`Result::Texts`].
 pub(super) fn texts() -> DataType {

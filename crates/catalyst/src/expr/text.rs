@@ -1,7 +1,7 @@
 //! What classes have beside their arguments as arguments, and calls of Java's methods.
 
 use super::call::call;
-use super::{Expr, ExprKind, Function};
+use super::{Expr, ExprKind, Function, times};
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
 use crate::object::{Object, Reader, simple};
@@ -146,6 +146,9 @@ pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<E
     };
     let args = Expr::read_all(reader, object.elements("arguments")?)?;
     let data_type = DataType::read(reader, object.value("dataType")?)?;
+    if name == "util.DateTimeUtils" {
+        return times::call_of(&method, args, data_type).ok_or_else(unknown);
+    }
     let function = method_of(name, &method, &args).ok_or_else(unknown)?;
     // The rest says how, and only one way is known.
     let count = match function {

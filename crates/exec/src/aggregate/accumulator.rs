@@ -217,6 +217,7 @@ impl Factory {
                 | DataType::TimestampNtz
                 | DataType::YearMonthInterval
                 | DataType::DayTimeInterval
+                | DataType::Time(_)
                 | DataType::String
                 | DataType::Binary,
             ) => vec![self.input.clone()],

@@ -1,4 +1,4 @@
-//! `min` and `max` of numbers, dates, timestamps and intervals. Buffer: the value.
+//! `min` and `max` of numbers, dates, times, timestamps and intervals. Buffer: the value.
 
 use std::cmp::Ordering;
 use std::mem::take;
@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow::datatypes::{
     DataType as ArrowType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
-    TimestampMicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType,
 };
 use datafusion_common::Result;
 
@@ -69,6 +69,7 @@ pub(super) fn min_max(of: &DataType, min: bool) -> Result<Box<dyn Accumulator>> 
         }
         DataType::YearMonthInterval => MinMax::<IntervalYearMonthType>::boxed(data_type, min),
         DataType::DayTimeInterval => MinMax::<DurationMicrosecondType>::boxed(data_type, min),
+        DataType::Time(_) => MinMax::<Time64NanosecondType>::boxed(data_type, min),
         _ => return Err(bail_out(format!("the least {of}"))),
     })
 }

@@ -21,6 +21,7 @@ pub(super) fn is_hashed(of: &ArrowType) -> bool {
             | ArrowType::Int64
             | ArrowType::Date32
             | ArrowType::Timestamp(..)
+            | ArrowType::Time64(_)
             | ArrowType::Utf8View
     )
 }
@@ -48,7 +49,7 @@ pub(super) fn hashes(values: &ArrayRef, scala: ScalaVersion) -> Result<Vec<i32>>
             let ints = cast(values, &ArrowType::Int32)?;
             ints.as_primitive::<Int32Type>().values().to_vec()
         }
-        ArrowType::Int64 | ArrowType::Timestamp(..) => {
+        ArrowType::Int64 | ArrowType::Timestamp(..) | ArrowType::Time64(_) => {
             let longs = cast(values, &ArrowType::Int64)?;
             let longs = longs.as_primitive::<Int64Type>().values();
             longs.iter().map(|value| long(*value)).collect()

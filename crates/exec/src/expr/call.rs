@@ -226,6 +226,10 @@ impl Lowering<'_> {
             | F::PreciseTimestampConversion => {
                 super::moments::lower(function, mode, &types(args)?, &to, zone, self.all(args)?)
             }
+            F::TimeBucket => super::time_bucket::lower(&types(args)?, &to, zone, self.all(args)?),
+            _ if super::times::knows(function) => {
+                super::times::lower(function, mode, &types(args)?, expr, self.all(args)?)
+            }
             F::DateFormatClass => super::date_format::lower(&types(args)?, zone, self.all(args)?),
             F::Hex | F::Bin => super::digits::lower(function, &types(args)?, self.all(args)?),
             F::XxHash64 { seed } => super::hash::xxhash64(seed, &types(args)?, self.all(args)?),

@@ -58,6 +58,7 @@ pub(crate) fn types() -> Vec<DataType> {
         DataType::TimestampNtz,
         DataType::YearMonthInterval,
         DataType::DayTimeInterval,
+        DataType::Time(6),
     ]
 }
 
@@ -68,10 +69,11 @@ fn decimal() -> DataType {
     })
 }
 
-/// The name of a type; decimals have one for all.
+/// The name of a type; decimals have one for all, and so have times.
 pub(crate) fn name(of: &DataType) -> String {
     match of {
         DataType::Decimal(_) => "decimal".to_owned(),
+        DataType::Time(_) => "time".to_owned(),
         other => other.to_string(),
     }
 }
@@ -221,7 +223,10 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
         F::AtLeastNNonNulls => first == Some(&DataType::Integer),
         // Of what is an array.
         F::KnownNotContainsNull => matches!(first, Some(DataType::Array { .. })),
-        F::TimestampAdd | F::TimestampDiff => first == Some(&DataType::String),
+        F::TimestampAdd | F::TimestampDiff | F::TimeDiff | F::TimeTrunc => {
+            first == Some(&DataType::String)
+        }
+        F::ToTime | F::SecondsOfTimeWithFraction => args.get(1) == Some(&DataType::Integer),
         F::StringSplit => *args == [DataType::String, DataType::String, DataType::Integer],
         // Whatever the values are.
         F::CreateMap => args.get(1) == Some(&DataType::Integer),
@@ -244,6 +249,10 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
         Function::DateFormatClass => vec![(1, text("yyyy"), DataType::String)],
         Function::TimestampAdd | Function::TimestampDiff => {
             vec![(0, text("YEAR"), DataType::String)]
+        }
+        Function::TimeDiff | Function::TimeTrunc => vec![(0, text("HOUR"), DataType::String)],
+        Function::ToTime | Function::SecondsOfTimeWithFraction => {
+            vec![(1, Literal::Integer(6), DataType::Integer)]
         }
         Function::FromUnixTime
         | Function::UnixTimestamp
@@ -334,6 +343,19 @@ fn mixed() -> Vec<Vec<DataType>> {
         vec![T::String, T::String, T::Integer, T::Integer],
         vec![T::String, T::String, T::String, T::Integer],
         vec![T::Double, T::Double, T::Double, T::Long],
+        vec![T::String, T::Time(6), T::Time(6)],
+        vec![T::DayTimeInterval, T::Timestamp, T::Timestamp],
+        vec![T::YearMonthInterval, T::Timestamp, T::Timestamp],
+        vec![T::DayTimeInterval, T::TimestampNtz, T::TimestampNtz],
+        vec![T::YearMonthInterval, T::TimestampNtz, T::TimestampNtz],
+        vec![
+            T::Integer,
+            T::Integer,
+            T::Decimal(Decimal {
+                precision: 16,
+                scale: 6,
+            }),
+        ],
     ];
     for time in [T::Timestamp, T::TimestampNtz] {
         found.push(vec![time.clone(), time.clone(), T::Boolean]);

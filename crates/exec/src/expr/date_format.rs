@@ -4,11 +4,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arrow::array::StringViewBuilder;
-use arrow::datatypes::DataType as ArrowType;
+use arrow::array::{PrimitiveArray, StringViewBuilder};
+use arrow::datatypes::{DataType as ArrowType, Time64NanosecondType, TimeUnit};
 use datafusion_common::ScalarValue;
 use datafusion_physical_expr::PhysicalExpr;
 
+use super::cast::time_of_day::{NO_TIME, valid};
 use super::datetime::{Micros, nothing};
 use super::kernel::{Kernel, nth};
 use super::known;
@@ -135,8 +136,10 @@ pub(super) fn lower(
     zone: Option<&TimeZone>,
     args: Vec<Arc<dyn PhysicalExpr>>,
 ) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
-    let [ArrowType::Timestamp(_, local), ArrowType::Utf8View] = types else {
-        return Err(Unsupported::of_use("date_format of another type"));
+    let (has_zone, is_time) = match types {
+        [ArrowType::Timestamp(_, local), ArrowType::Utf8View] => (local.is_some(), false),
+        [ArrowType::Time64(TimeUnit::Nanosecond), ArrowType::Utf8View] => (false, true),
+        _ => return Err(Unsupported::of_use("date_format of another type")),
     };
     let pattern = match args.get(1).and_then(known) {
         Some(ScalarValue::Utf8View(Some(pattern))) => pattern.clone(),
@@ -144,20 +147,23 @@ pub(super) fn lower(
         _ => return Err(Unsupported::of_use("a variable format of dates")),
     };
     let pieces = pieces(&pattern)
+        .filter(|pieces| !is_time || pieces.iter().all(is_of_time))
         .ok_or_else(|| Unsupported::of_use(format!("the date format {pattern}")))?;
     let id = zone.map_or("-", TimeZone::id);
     let name = format!("DateFormatClass[{id}]");
-    let zone = if local.is_none() {
-        Zone::UTC
-    } else {
-        zone_of(zone)?
+    let zone = match has_zone {
+        true => zone_of(zone)?,
+        false => Zone::UTC,
     };
     Ok(Kernel::strict(
         name,
         args,
         ArrowType::Utf8View,
         move |args, _| {
-            let array = nth(args, 0)?.primitive::<Micros>()?;
+            let array = match is_time {
+                true => &micros_of(nth(args, 0)?.primitive::<Time64NanosecondType>()?)?,
+                false => nth(args, 0)?.primitive::<Micros>()?,
+            };
             let mut builder = StringViewBuilder::with_capacity(array.len());
             let mut text = String::new();
             for micros in array {
@@ -175,6 +181,27 @@ pub(super) fn lower(
             Ok(Arc::new(builder.finish()))
         },
     ))
+}
+
+/// Whether times of a day have it, in microseconds.
+fn is_of_time(piece: &Piece) -> bool {
+    match piece {
+        Piece::Number(letter, _) => b"HkKhms".contains(letter),
+        Piece::Fraction(digits) => *digits <= 6,
+        Piece::Name(letter, _) => *letter == b'a',
+        Piece::Literal(_) => true,
+        Piece::Offset(..) => false,
+    }
+}
+
+/// Times of a day on the first day of all.
+fn micros_of(
+    times: &PrimitiveArray<Time64NanosecondType>,
+) -> datafusion_common::Result<PrimitiveArray<Micros>> {
+    times.try_unary(|nanos| {
+        let nanos = valid(nanos).ok_or_else(|| bail_out(NO_TIME))?;
+        Ok::<_, datafusion_common::DataFusionError>(nanos / 1000)
+    })
 }
 
 /// Writes a local time, which is so many microseconds ahead of UTC. `None` if the year has not four digits.

@@ -173,7 +173,7 @@ pub(super) fn beyond<T>(micros: i128) -> Outcome<T> {
 }
 
 /// Days are days of the calendar, what is less is time that passes.
-fn add_duration(zone: &Zone, instant: i64, duration: i64) -> Option<i64> {
+pub(super) fn add_duration(zone: &Zone, instant: i64, duration: i64) -> Option<i64> {
     let (days, rest) = (duration / DAY, duration % DAY);
     later(zone, instant, |local| local.checked_add(days * DAY))?.checked_add(rest)
 }

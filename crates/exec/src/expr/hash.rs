@@ -8,7 +8,7 @@ use arrow::array::{
 use arrow::datatypes::{
     DataType as ArrowType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
-    TimestampMicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType,
 };
 use datafusion_common::Result as RunResult;
 use datafusion_physical_expr::PhysicalExpr;
@@ -203,6 +203,7 @@ fn fold(arg: &Arg, hashes: &mut [u64]) -> RunResult<()> {
         ArrowType::Int64 => words::<Int64Type, 8>(arg, hashes, long),
         ArrowType::Timestamp(..) => words::<TimestampMicrosecondType, 8>(arg, hashes, long),
         ArrowType::Duration(_) => words::<DurationMicrosecondType, 8>(arg, hashes, long),
+        ArrowType::Time64(_) => words::<Time64NanosecondType, 8>(arg, hashes, long),
         ArrowType::Float32 => {
             words::<Float32Type, 4>(arg, hashes, |v| float_bits(v).to_le_bytes());
         }

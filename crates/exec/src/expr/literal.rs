@@ -38,6 +38,7 @@ pub fn scalar(value: &Literal, of: &DataType) -> Result<ScalarValue, Unsupported
             ScalarValue::TimestampMicrosecond(Some(*v), None)
         }
         (Literal::Long(v), DataType::DayTimeInterval) => ScalarValue::DurationMicrosecond(Some(*v)),
+        (Literal::Long(v), DataType::Time(_)) => ScalarValue::Time64Nanosecond(Some(*v)),
         (Literal::Float(v), DataType::Float) => ScalarValue::Float32(Some(*v)),
         (Literal::Double(v), DataType::Double) => ScalarValue::Float64(Some(*v)),
         (Literal::Decimal(v), DataType::Decimal(Decimal { precision, scale })) => {

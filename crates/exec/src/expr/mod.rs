@@ -39,6 +39,8 @@ mod search;
 pub(crate) mod sketches;
 mod spans;
 mod strings;
+mod time_bucket;
+mod times;
 mod to_number;
 mod urls;
 pub(crate) mod value_text;

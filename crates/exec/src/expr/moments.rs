@@ -198,7 +198,7 @@ fn tried<B: ArrowPrimitiveType, O: ArrowPrimitiveType>(
 }
 
 /// A time so many months later on the calendar.
-fn add_months(zone: &Zone, start: i64, months: i32) -> Option<i64> {
+pub(super) fn add_months(zone: &Zone, start: i64, months: i32) -> Option<i64> {
     later(zone, start, |local| {
         let (days, of_day) = split(local);
         let date = Civil::of_days(days).plus_months(months)?;

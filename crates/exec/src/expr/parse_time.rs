@@ -129,7 +129,37 @@ impl Format {
         Self::of(pieces(pattern)?)
     }
 
+    /// Of times of a day, which have an hour. `None` for patterns that are not read.
+    pub(super) fn of_time(pattern: &str) -> Option<Self> {
+        let (format, letters) = Self::with_letters(pieces(pattern)?)?;
+        let has = |letter: u8| letters.contains(&letter);
+        let whole = has(b'H') != (has(b'h') && has(b'a'))
+            && has(b'h') == has(b'a')
+            && !letters.iter().any(|letter| b"yMdX".contains(letter))
+            && (!has(b's') || has(b'm'))
+            && (!has(b'S') || has(b's'));
+        whole.then_some(format)
+    }
+
     fn of(pieces: Vec<Piece>) -> Option<Self> {
+        let (format, letters) = Self::with_letters(pieces)?;
+        // What a text says twice must not differ. A time without its larger parts has rules of its own.
+        let has = |letter: u8| letters.contains(&letter);
+        let has_hour = has(b'H') || has(b'h');
+        let whole = has(b'y')
+            && (!has(b'd') || has(b'M'))
+            && !(has(b'H') && has(b'h'))
+            && has(b'h') == has(b'a')
+            && (!has_hour || has(b'd'))
+            && (!has(b'm') || has_hour)
+            && (!has(b's') || has(b'm'))
+            && (!has(b'S') || has(b's'))
+            && (!has(b'X') || has(b'd'));
+        whole.then_some(format)
+    }
+
+    /// With the letters of what it says, each of them once.
+    fn with_letters(pieces: Vec<Piece>) -> Option<(Self, Vec<u8>)> {
         let mut letters = Vec::new();
         for (at, piece) in pieces.iter().enumerate() {
             let last = at.checked_sub(1).and_then(|at| pieces.get(at));
@@ -164,19 +194,7 @@ impl Format {
         let mut once = letters.clone();
         once.sort_unstable();
         once.dedup();
-        // What a text says twice must not differ. A time without its larger parts has rules of its own.
-        let has = |letter: u8| letters.contains(&letter);
-        let has_hour = has(b'H') || has(b'h');
-        let whole = has(b'y')
-            && (!has(b'd') || has(b'M'))
-            && !(has(b'H') && has(b'h'))
-            && has(b'h') == has(b'a')
-            && (!has_hour || has(b'd'))
-            && (!has(b'm') || has_hour)
-            && (!has(b's') || has(b'm'))
-            && (!has(b'S') || has(b's'))
-            && (!has(b'X') || has(b'd'));
-        (whole && once.len() == letters.len()).then_some(Self(pieces))
+        (once.len() == letters.len()).then_some((Self(pieces), letters))
     }
 
     /// Whether texts say how far they are ahead of UTC.
@@ -398,6 +416,22 @@ fn to_seconds(op: Function, id: &str, zone: Zone, args: Args) -> Lowered {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_a_day_have_an_hour() {
+        let of = |pattern, text| Format::of_time(pattern)?.read(text);
+        assert_eq!(
+            of("HH:mm:ss.SSSSSS", "01:02:03.000004"),
+            Some(3_723_000_004)
+        );
+        assert_eq!(of("h.m a", "12.5 PM"), Some(43_500_000_000));
+        assert_eq!(of("H", "7"), Some(25_200_000_000));
+        for pattern in [
+            "mm:ss", "hh:mm", "HH a", "HH:ss", "yyyy HH", "HH:mm X", "HH H", "",
+        ] {
+            assert!(Format::of_time(pattern).is_none(), "{pattern}");
+        }
+    }
 
     #[test]
     fn only_texts_of_the_patterns_width_are_read() {

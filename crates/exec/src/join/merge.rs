@@ -65,6 +65,7 @@ impl Merge {
                     | DataType::Binary
                     | DataType::Timestamp
                     | DataType::TimestampNtz
+                    | DataType::Time(_)
             ),
         };
         if let Some(key) = join.left_keys.iter().find(|key| !comparable(key)) {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow::array::types::{
     Date32Type, DurationMicrosecondType, Float32Type, Float64Type, IntervalYearMonthType,
-    TimestampMicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType,
 };
 use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeBinaryBuilder, Int32Array, Int64Array, ListArray, MapArray,
-    PrimitiveArray, StructArray, TimestampMillisecondArray,
+    PrimitiveArray, StructArray, Time64MicrosecondArray, TimestampMillisecondArray,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{ArrowPrimitiveType, DataType as ArrowType, FieldRef};
+use arrow::datatypes::{ArrowPrimitiveType, DataType as ArrowType, FieldRef, TimeUnit};
 use datafusion_common::Result;
 use rows::error::bail_out;
 
@@ -129,6 +129,12 @@ fn leaf(array: &ArrayRef, to: &ArrowType, calendar: Calendar) -> Result<ArrayRef
                 micros.nulls().cloned(),
             ))
         }
+        // What is less than a microsecond is cut off.
+        ArrowType::Time64(_) if matches!(to, ArrowType::Time64(TimeUnit::Microsecond)) => {
+            let nanos = array.as_primitive::<Time64NanosecondType>();
+            let micros: Time64MicrosecondArray = nanos.unary(|nanos| nanos.div_euclid(1000));
+            Arc::new(micros)
+        }
         ArrowType::Timestamp(_, Some(_)) => {
             let micros = array.as_primitive::<TimestampMicrosecondType>();
             let int96 = matches!(to, ArrowType::FixedSizeBinary(_));
@@ -141,7 +147,7 @@ fn leaf(array: &ArrayRef, to: &ArrowType, calendar: Calendar) -> Result<ArrayRef
             }
             match to {
                 ArrowType::FixedSizeBinary(_) => int96_of(micros)?,
-                ArrowType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, _) => {
+                ArrowType::Timestamp(TimeUnit::Millisecond, _) => {
                     let millis: TimestampMillisecondArray =
                         micros.unary(|micros| micros.div_euclid(1000));
                     Arc::new(millis.with_timezone("UTC"))

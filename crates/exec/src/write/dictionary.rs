@@ -7,7 +7,8 @@ use std::collections::HashSet;
 
 use arrow::array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    Int64Type, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType,
 };
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, TimeUnit};
@@ -62,6 +63,12 @@ impl<'a> Sizes<'a> {
             }
             DataType::Timestamp(TimeUnit::Millisecond, _) => {
                 self.add_numbers::<TimestampMillisecondType>(array, 8, i128::from);
+            }
+            DataType::Time64(TimeUnit::Microsecond) => {
+                self.add_numbers::<Time64MicrosecondType>(array, 8, i128::from);
+            }
+            DataType::Time64(TimeUnit::Nanosecond) => {
+                self.add_numbers::<Time64NanosecondType>(array, 8, i128::from);
             }
             DataType::Utf8View => {
                 let values = array.as_string_view().iter().flatten();

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use arrow::array::types::{
     Date32Type, DurationMicrosecondType, Float64Type, Int32Type, IntervalYearMonthType,
-    TimestampMicrosecondType,
+    Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
 };
 use arrow::array::{
     Array, ArrayRef, AsArray, Float64Array, Int32Array, PrimitiveArray, RecordBatch, StructArray,
@@ -14,7 +14,7 @@ use datafusion_execution::memory_pool::{
     GreedyMemoryPool, MemoryConsumer, MemoryPool, UnboundedMemoryPool,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::Type as Physical;
+use parquet::basic::{LogicalType, TimeUnit, Type as Physical};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::printer::print_schema;
 use rows::error::RunError;
@@ -264,6 +264,27 @@ fn intervals_are_plain_numbers() {
     assert_eq!(
         footer(&file).row_group(0).column(0).column_type(),
         Physical::INT64
+    );
+}
+
+#[test]
+fn times_have_the_digits_of_their_type() {
+    let nanos = || numbers::<Time64NanosecondType>(vec![Some(1_234_567), None]);
+    let micros = one(DataType::Time(6), true, nanos()).unwrap();
+    let column = footer(&micros).row_group(0).column(0).clone();
+    let unit = |unit| Some(LogicalType::time(false, unit));
+    assert_eq!(
+        column.column_descr().logical_type_ref().cloned(),
+        unit(TimeUnit::MICROS)
+    );
+    let found = read(&micros);
+    let found = found[0].column(0).as_primitive::<Time64MicrosecondType>();
+    assert_eq!(found.iter().collect::<Vec<_>>(), [Some(1234), None]);
+    let nanos = one(DataType::Time(9), true, nanos()).unwrap();
+    let column = footer(&nanos).row_group(0).column(0).clone();
+    assert_eq!(
+        column.column_descr().logical_type_ref().cloned(),
+        unit(TimeUnit::NANOS)
     );
 }
 

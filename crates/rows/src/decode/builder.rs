@@ -6,7 +6,7 @@ use arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
     DurationMicrosecondArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
     Int64Array, IntervalYearMonthArray, NullArray, StringViewArray, StructArray,
-    TimestampMicrosecondArray,
+    Time64NanosecondArray, TimestampMicrosecondArray,
 };
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType as ArrowType, IntervalUnit, TimeUnit};
@@ -218,6 +218,9 @@ impl<'c> Values<'c> {
                 ),
                 ArrowType::Duration(TimeUnit::Microsecond) => {
                     Arc::new(DurationMicrosecondArray::new(values.into(), nulls))
+                }
+                ArrowType::Time64(TimeUnit::Nanosecond) => {
+                    Arc::new(Time64NanosecondArray::new(values.into(), nulls))
                 }
                 _ => return Err(wrong()),
             },

@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
-    TimestampMicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType,
 };
 use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray};
 use arrow::datatypes::{ByteViewType, DataType as ArrowType};
@@ -241,6 +241,9 @@ impl Elements<'_> {
                 }
                 ArrowType::Duration(_) => {
                     self.primitives::<DurationMicrosecondType, 8>(values, i64::to_le_bytes);
+                }
+                ArrowType::Time64(_) => {
+                    self.primitives::<Time64NanosecondType, 8>(values, i64::to_le_bytes);
                 }
                 _ => self.primitives::<Int64Type, 8>(values, i64::to_le_bytes),
             },

@@ -2,7 +2,7 @@
 
 use arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType,
 };
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
@@ -365,6 +365,7 @@ fn numbers(keys: &ArrayRef) -> Option<Vec<i64>> {
         ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
             all::<TimestampMicrosecondType>(keys, |key| key)
         }
+        ArrowType::Time64(TimeUnit::Nanosecond) => all::<Time64NanosecondType>(keys, |key| key),
         // At most 18 digits.
         ArrowType::Decimal128(precision, _) if *precision <= MAX_LONG_DIGITS => {
             all::<Decimal128Type>(keys, |key| key as i64)

@@ -7,6 +7,7 @@ pub(super) mod parse;
 mod parts;
 pub(super) mod text;
 pub(super) mod time;
+pub(super) mod time_of_day;
 pub(super) mod timestamp;
 
 use std::sync::Arc;
@@ -113,6 +114,12 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
             | T::Double
             | T::Decimal(_),
         ) => Ok(nulls(casting, to_arrow)),
+        (T::Time(_) | T::Timestamp | T::TimestampNtz, T::Time(precision)) => {
+            time_of_day::lower(casting, *precision)
+        }
+        (T::Time(_), T::Byte | T::Short | T::Integer | T::Long | T::Decimal(_)) => {
+            time_of_day::lower_to_number(casting)
+        }
         (T::String, T::Binary) => parse::to_binary(casting),
         (T::String, _) => parse::lower(casting),
         (_, T::String) => text::lower(casting),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow::array::{ArrowPrimitiveType, BooleanArray, PrimitiveArray, StringViewArray};
 use arrow::datatypes::{
     DataType as ArrowType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Int16Type, Int32Type, Int64Type, Time64NanosecondType, TimestampMicrosecondType,
 };
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::{Casting, timestamp};
+use super::{Casting, time_of_day, timestamp};
 use crate::expr::arithmetic::otherwise;
 use crate::expr::java::{parse_decimal, parse_double, parse_integer, trim_all};
 use crate::expr::kernel::{Kernel, Otherwise, single};
@@ -116,6 +116,10 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
             })
         }
         T::TimestampNtz => primitive::<TimestampMicrosecondType>(casting, timestamp::parse_local),
+        T::Time(precision) => {
+            let digits = *precision;
+            primitive::<Time64NanosecondType>(casting, move |text| time_of_day::parse(text, digits))
+        }
         _ => Err(casting.refuse()),
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arrow::array::{ArrowPrimitiveType, StringViewBuilder};
 use arrow::datatypes::{
     DataType as ArrowType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Int16Type, Int32Type, Int64Type, Time64NanosecondType, TimestampMicrosecondType,
 };
 use datafusion_common::Result as RunResult;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::Casting;
+use super::{Casting, time_of_day};
 use crate::expr::java::JavaDouble;
 use crate::expr::kernel::{Kernel, single};
 use catalyst::DataType;
@@ -106,6 +106,7 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
                 timestamp(micros, &zone, text)
             })
         }
+        T::Time(_) => primitive::<Time64NanosecondType>(casting, time_of_day::write),
         T::TimestampNtz => primitive::<TimestampMicrosecondType>(casting, |micros, text| {
             timestamp(micros, &Zone::UTC, text)
         }),

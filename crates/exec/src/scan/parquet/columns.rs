@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
-    DataType as ArrowType, Date32Type, Field, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
+    DataType as ArrowType, Date32Type, Field, Schema, SchemaRef, Time64MicrosecondType,
+    Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion_common::Result;
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
@@ -44,7 +45,8 @@ fn check_type(of: &DataType) -> std::result::Result<(), Unsupported> {
         | DataType::Timestamp
         | DataType::TimestampNtz
         | DataType::YearMonthInterval
-        | DataType::DayTimeInterval => Ok(()),
+        | DataType::DayTimeInterval
+        | DataType::Time(_) => Ok(()),
         DataType::Array { element, .. } => check_type(element),
         DataType::Map { key, value, .. } => {
             check_type(key)?;
@@ -64,6 +66,9 @@ pub(super) struct Columns {
     pub(super) mask: ProjectionMask,
     columns: Vec<Column>,
 }
+
+/// Those of a day.
+const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
 /// A column that is wanted.
 #[derive(Debug)]
@@ -93,6 +98,8 @@ pub(super) struct Leaf {
     data_type: ArrowType,
     /// Values before this one may be of another calendar.
     oldest: Option<i64>,
+    /// Of times: digits behind the seconds.
+    precision: Option<u8>,
 }
 
 impl Leaf {
@@ -105,11 +112,18 @@ impl Leaf {
                 DataType::Timestamp | DataType::TimestampNtz if check_old => Some(MODERN_MICROS),
                 _ => None,
             },
+            precision: match of {
+                DataType::Time(precision) => Some(*precision),
+                _ => None,
+            },
         })
     }
 
     /// What was read, with the type that it is to have.
     pub(super) fn arranged(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        if let Some(precision) = self.precision {
+            return times(array, precision);
+        }
         let array = if array.data_type() == &self.data_type {
             Arc::clone(array)
         } else {
@@ -277,6 +291,35 @@ fn is_older(array: &ArrayRef, oldest: i64) -> bool {
     }
 }
 
+/// Times of a day in nanoseconds. Those with more digits than their type has are cut by some versions of Spark only.
+fn times(array: &ArrayRef, precision: u8) -> Result<ArrayRef> {
+    let (values, nulls, unit) = match array.data_type() {
+        ArrowType::Time64(TimeUnit::Microsecond) => {
+            let micros = array.as_primitive::<Time64MicrosecondType>();
+            (micros.values(), micros.nulls(), 1000)
+        }
+        ArrowType::Time64(TimeUnit::Nanosecond) => {
+            let nanos = array.as_primitive::<Time64NanosecondType>();
+            (nanos.values(), nanos.nulls(), 1)
+        }
+        other => return Err(bail_out(format!("times in {other}"))),
+    };
+    let day = NANOS_PER_DAY / unit;
+    let last_digit = 10_i64.pow(9_u32.saturating_sub(precision.into()));
+    let nanos = values.iter().enumerate().map(|(row, value)| {
+        if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            return Some(0);
+        }
+        // Of what is in a day, nanoseconds do not overflow.
+        let nanos = (0..day).contains(value).then(|| value * unit)?;
+        (nanos % last_digit == 0).then_some(nanos)
+    });
+    let nanos: Option<Vec<i64>> = nanos.collect();
+    let nanos = nanos.ok_or_else(|| bail_out("a time that is none of its type"))?;
+    let times = PrimitiveArray::<Time64NanosecondType>::try_new(nanos.into(), nulls.cloned())?;
+    Ok(Arc::new(times))
+}
+
 /// Whether old dates and timestamps of a file have to be looked at: as `DataSourceUtils.datetimeRebaseSpec`.
 fn may_be_of_another_calendar(file: &FileMetaData, options: &ParquetOptions) -> bool {
     match written(file, "version") {
@@ -358,8 +401,36 @@ pub(super) fn read_as(of: &Type, own: &ArrowType, wanted: &DataType) -> Option<A
         {
             as_it_is()
         }
+        (ArrowType::Time64(TimeUnit::Microsecond), DataType::Time(_)) => as_it_is(),
+        // Spark before 4.3 takes any time for one in microseconds.
+        (ArrowType::Time64(TimeUnit::Nanosecond), DataType::Time(7..)) => as_it_is(),
         (ArrowType::Utf8 | ArrowType::Binary, DataType::String) => Some(ArrowType::Utf8View),
         (ArrowType::Binary, DataType::Binary) => Some(ArrowType::BinaryView),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Time64MicrosecondArray, Time64NanosecondArray};
+
+    #[test]
+    fn times_are_in_a_day_and_have_the_digits_of_their_type() {
+        let micros = |micros: Vec<Option<i64>>, precision| {
+            let array: ArrayRef = Arc::new(Time64MicrosecondArray::from(micros));
+            let found = times(&array, precision).ok()?;
+            let found = found.as_primitive::<Time64NanosecondType>();
+            Some(found.iter().collect::<Vec<_>>())
+        };
+        let last = 86_399_999_999;
+        let found = Some(vec![Some(last * 1000), None, Some(0)]);
+        assert_eq!(micros(vec![Some(last), None, Some(0)], 6), found);
+        assert_eq!(micros(vec![Some(last)], 5), None);
+        assert_eq!(micros(vec![Some(last + 1)], 6), None);
+        assert_eq!(micros(vec![Some(-1)], 6), None);
+        assert_eq!(micros(vec![Some(i64::MAX)], 6), None);
+        let nanos: ArrayRef = Arc::new(Time64NanosecondArray::from(vec![1]));
+        assert!(times(&nanos, 9).is_ok() && times(&nanos, 8).is_err());
     }
 }
