@@ -5,6 +5,7 @@ mod json;
 mod parquet;
 mod records;
 mod text;
+mod variant;
 
 use std::fmt;
 
@@ -32,6 +33,7 @@ pub(crate) use records::{
 };
 pub use records::{Malformed, PushedFilter, RecordOptions, RecordTimes};
 pub use text::TextOptions;
+pub use variant::VariantPart;
 
 /// Formats of files that are read: their names, and Spark's classes that read them.
 pub const FILE_FORMATS: [(&str, &str); 4] = [
@@ -140,6 +142,8 @@ pub struct FileSourceScan {
     pub leaf: LeafId,
     /// Columns to read from the files, the first of the output.
     pub required_schema: Vec<StructField>,
+    /// What is read in the place of variants: for each column of the files, the fields of the struct that it is then.
+    pub variant_parts: Vec<Option<Vec<VariantPart>>>,
     /// Columns that the partitions' paths have, the last of the output.
     pub partition_schema: Vec<StructField>,
     /// What the driver chose partitions by. Nothing is left to do; those that are not known here are left out.
@@ -169,8 +173,10 @@ pub(crate) fn read(
         return Err(Unsupported::Class(operator.name().to_owned()));
     }
     let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
-    let required_schema = read_fields(reader, operator.object("requiredSchema")?)?;
-    let scan = unfiltered(leaf, rdd, required_schema, partition_schema, format)?;
+    let schema = operator.object("requiredSchema")?;
+    let required_schema = read_fields(reader, schema)?;
+    let mut scan = unfiltered(leaf, rdd, required_schema, partition_schema, format)?;
+    scan.variant_parts = variant::parts(reader, schema)?;
     let output = read_attributes(reader, operator.elements("output")?)?;
     if output.len() != scan.required_schema.len() + scan.partition_schema.len() {
         return Err(Unsupported::of_use("a scan of other columns"));
@@ -203,12 +209,15 @@ pub(crate) fn read_rows(
     rdd: Object<'_>,
 ) -> Result<FoundScan> {
     let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
-    let mut required_schema = read_fields(reader, rdd.object("readSchema")?)?;
+    let schema = rdd.object("readSchema")?;
+    let mut required_schema = read_fields(reader, schema)?;
     if !required_schema.ends_with(&partition_schema) {
         return Err(Unsupported::of_use("a scan of other columns"));
     }
     required_schema.truncate(required_schema.len().saturating_sub(partition_schema.len()));
-    let scan = unfiltered(leaf, rdd, required_schema, partition_schema, format)?;
+    let mut scan = unfiltered(leaf, rdd, required_schema, partition_schema, format)?;
+    // Of all columns, those of the partitions' paths among them.
+    scan.variant_parts = variant::parts(reader, schema)?;
     let output = output.unwrap_or_else(|| {
         let fields = scan.required_schema.iter().chain(&scan.partition_schema);
         // Nothing refers to them. Ids of Spark's are not negative.
@@ -246,6 +255,7 @@ fn unfiltered(
     Ok(FileSourceScan {
         leaf,
         required_schema,
+        variant_parts: Vec::new(),
         partition_schema,
         partition_filters: Vec::new(),
         data_filters: Vec::new(),

@@ -58,6 +58,7 @@ pub(crate) fn types() -> Vec<DataType> {
         DataType::TimestampNtz,
         DataType::YearMonthInterval,
         DataType::DayTimeInterval,
+        DataType::Variant,
     ]
 }
 
@@ -221,6 +222,8 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
         F::AtLeastNNonNulls => first == Some(&DataType::Integer),
         // Of what is an array.
         F::KnownNotContainsNull => matches!(first, Some(DataType::Array { .. })),
+        F::ParseJson => *args == [DataType::String, DataType::Boolean, DataType::Boolean, DataType::Boolean],
+        F::VariantGet => *args == [DataType::Variant, DataType::String],
         F::TimestampAdd | F::TimestampDiff => first == Some(&DataType::String),
         F::StringSplit => *args == [DataType::String, DataType::String, DataType::Integer],
         // Whatever the values are.
@@ -250,6 +253,10 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
         | Function::ToUnixTimestamp
         | Function::GetTimestamp => vec![(1, text("yyyy"), DataType::String)],
         Function::Encode | Function::StringDecode => vec![(1, text("UTF-8"), DataType::String)],
+        Function::ParseJson => (1..4)
+            .map(|at| (at, Literal::Boolean(true), DataType::Boolean))
+            .collect(),
+        Function::VariantGet => vec![(1, text("$.a"), DataType::String)],
         Function::FormatString => vec![(0, text("%s"), DataType::String)],
         Function::ToNumber | Function::TryToNumber => vec![(1, text("99.9"), DataType::String)],
         Function::StringToMap => vec![
@@ -277,7 +284,10 @@ fn takes_parts(function: Function) -> bool {
     super::nested::takes_collections(function)
         || matches!(
             function,
-            Function::Concat | Function::Reverse | Function::KnownNotContainsNull
+            Function::Concat
+                | Function::Reverse
+                | Function::KnownNotContainsNull
+                | Function::ToVariantObject
         )
 }
 
@@ -334,6 +344,7 @@ fn mixed() -> Vec<Vec<DataType>> {
         vec![T::String, T::String, T::Integer, T::Integer],
         vec![T::String, T::String, T::String, T::Integer],
         vec![T::Double, T::Double, T::Double, T::Long],
+        vec![T::String, T::Boolean, T::Boolean, T::Boolean],
     ];
     for time in [T::Timestamp, T::TimestampNtz] {
         found.push(vec![time.clone(), time.clone(), T::Boolean]);

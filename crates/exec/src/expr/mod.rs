@@ -42,6 +42,7 @@ mod strings;
 mod to_number;
 mod urls;
 pub(crate) mod value_text;
+pub(crate) mod variant;
 mod zone;
 
 use std::sync::Arc;

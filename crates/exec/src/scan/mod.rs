@@ -24,6 +24,7 @@ use futures::StreamExt;
 use super::draws::file_facts;
 use super::exec::{OperatorExec, from_fn};
 use super::expr::lower;
+use super::expr::variant::VariantParts;
 use super::lower::{Demand, Lowered, Result, leaf_input, places};
 use super::metrics::INPUT_BATCHES;
 use super::sources::Sources;
@@ -87,6 +88,8 @@ struct Scan {
     partition_columns: Vec<(usize, DataType)>,
     /// What is put out behind those.
     facts: Vec<FileFact>,
+    /// Columns of variants of which only parts are put out, by their places.
+    variants: Vec<(usize, VariantParts)>,
 }
 
 /// A part of a file.
@@ -118,6 +121,7 @@ pub(super) fn scan(
     let (kept, mut output) = places(output, demand);
     let kept = kept.unwrap_or_else(|| (0..output.len()).collect());
     let mut fields = Vec::new();
+    let mut variants = Vec::new();
     let mut partition_columns = Vec::new();
     for (place, column) in kept.into_iter().zip(&output) {
         let own = scan.required_schema.len();
@@ -131,16 +135,29 @@ pub(super) fn scan(
             return Err(Unsupported::of_use("a scan of other types"));
         }
         match of_path {
-            None => fields.push(field.clone()),
+            None => {
+                let mut field = field.clone();
+                if let Some(Some(parts)) = scan.variant_parts.get(place) {
+                    let parts = VariantParts::new(parts, &field.data_type)?;
+                    variants.push((fields.len(), parts));
+                    field.data_type = DataType::Variant;
+                }
+                fields.push(field);
+            }
             Some(place) => partition_columns.push((place, field.data_type.clone())),
         }
     }
     let facts: Vec<FileFact> = file_facts(demand).collect();
     output.extend(facts.iter().map(|fact| fact.attribute()));
+    let is_parquet = matches!(scan.format, FileFormat::Parquet(_));
+    if !variants.is_empty() && !is_parquet {
+        return Err(Unsupported::of_use("parts of variants in other files"));
+    }
     let wanted = Wanted {
         fields,
         output: &output,
-        filter,
+        // It is of the parts.
+        filter: filter.filter(|_| variants.is_empty()),
         file_name: &file_name,
     };
     let format: Box<dyn FormatScan> = match &scan.format {
@@ -161,6 +178,7 @@ pub(super) fn scan(
         format,
         partition_columns,
         facts,
+        variants,
     });
     let schema = rows::types::schema_of(&output)?;
     Lowered::new(
@@ -251,6 +269,11 @@ impl Parts {
             if let Some((reader, part)) = &mut self.open {
                 if let Some(mut columns) = reader.next()? {
                     let rows = columns.rows;
+                    for (place, parts) in &self.scan.variants {
+                        if let Some(array) = columns.arrays.get_mut(*place) {
+                            *array = parts.of(array)?;
+                        }
+                    }
                     columns.arrays.extend(constants(&part.constants, rows)?);
                     // Rows that a filter left out early count as rows of the scan.
                     self.baseline.record_output(reader.take_rows());

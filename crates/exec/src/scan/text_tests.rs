@@ -41,6 +41,7 @@ fn scan(fields: &[DataType], options: TextOptions) -> Operator {
     let scan = FileSourceScan {
         leaf: 0,
         required_schema: fields(own),
+        variant_parts: Vec::new(),
         partition_schema: fields(of_path),
         partition_filters: Vec::new(),
         data_filters: Vec::new(),

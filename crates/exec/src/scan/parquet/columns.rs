@@ -44,7 +44,8 @@ fn check_type(of: &DataType) -> std::result::Result<(), Unsupported> {
         | DataType::Timestamp
         | DataType::TimestampNtz
         | DataType::YearMonthInterval
-        | DataType::DayTimeInterval => Ok(()),
+        | DataType::DayTimeInterval
+        | DataType::Variant => Ok(()),
         DataType::Array { element, .. } => check_type(element),
         DataType::Map { key, value, .. } => {
             check_type(key)?;
@@ -131,7 +132,7 @@ impl Leaf {
 fn is_nested(of: &DataType) -> bool {
     matches!(
         of,
-        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_)
+        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_) | DataType::Variant
     )
 }
 
