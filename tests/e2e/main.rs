@@ -58,6 +58,7 @@ mod sql_schemas;
 mod sql_simple;
 mod sql_steps;
 mod sql_tables;
+mod sql_variants;
 mod sql_windows;
 mod sql_writes;
 mod standalone;
