@@ -1,5 +1,5 @@
-//! Variants, next to plain Spark: made of JSON and of values, read at paths as every type, passed on in rows, and out of
-//! Parquet files.
+//! Variants, next to plain Spark: made of JSON and of values, read at paths as every type, passed on in rows, and read
+//! from Parquet files.
 
 use std::path::Path;
 
@@ -95,4 +95,7 @@ fn generated(version: &'static str) {
 }
 
 each_version!(variants_equal_plain_spark, super::variants);
-each_version!(variants_of_generated_code_equal_plain_spark, super::generated);
+each_version!(
+    variants_of_generated_code_equal_plain_spark,
+    super::generated
+);

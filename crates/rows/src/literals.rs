@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
     DurationMicrosecondArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
-    Int64Array, IntervalYearMonthArray, LargeBinaryArray, ListArray, MapArray, NullArray, StringViewArray,
-    StructArray, TimestampMicrosecondArray,
+    Int64Array, IntervalYearMonthArray, LargeBinaryArray, ListArray, MapArray, NullArray,
+    StringViewArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType as ArrowType;

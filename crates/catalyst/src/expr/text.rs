@@ -222,8 +222,7 @@ fn method_of(class: &str, method: &str, args: &[Expr]) -> Option<Function> {
         (
             "expressions.variant.VariantExpressionEvalUtils",
             "parseJson",
-            [T::String, T::Boolean, T::Boolean]
-            | [T::String, T::Boolean, T::Boolean, T::Boolean],
+            [T::String, T::Boolean, T::Boolean] | [T::String, T::Boolean, T::Boolean, T::Boolean],
         ) => Function::ParseJson,
         ("expressions.variant.VariantExpressionEvalUtils", "isVariantNull", [T::Variant]) => {
             Function::IsVariantNull

@@ -38,7 +38,8 @@ pub(super) fn parts(
             false => no_parts(reader, of).map(|()| None),
             true => {
                 let all: Option<Vec<_>> = found.into_iter().collect();
-                let all = all.ok_or_else(|| Unsupported::of_use("parts of variants in a struct"))?;
+                let all =
+                    all.ok_or_else(|| Unsupported::of_use("parts of variants in a struct"))?;
                 Ok(Some(all))
             }
         }
@@ -71,7 +72,11 @@ fn part(reader: &Reader<'_>, field: Value) -> Result<Option<VariantPart>> {
             Some("failOnError") => fails = graph.bool(value),
             Some("timeZoneId") => zone = graph.str(value),
             // Others say that errors are not to end the task.
-            _ => return Err(Unsupported::of_use("parts of variants with another setting")),
+            _ => {
+                return Err(Unsupported::of_use(
+                    "parts of variants with another setting",
+                ));
+            }
         }
     }
     Ok(Some(VariantPart {

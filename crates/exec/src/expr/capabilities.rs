@@ -222,7 +222,15 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
         F::AtLeastNNonNulls => first == Some(&DataType::Integer),
         // Of what is an array.
         F::KnownNotContainsNull => matches!(first, Some(DataType::Array { .. })),
-        F::ParseJson => *args == [DataType::String, DataType::Boolean, DataType::Boolean, DataType::Boolean],
+        F::ParseJson => {
+            *args
+                == [
+                    DataType::String,
+                    DataType::Boolean,
+                    DataType::Boolean,
+                    DataType::Boolean,
+                ]
+        }
         F::VariantGet => *args == [DataType::Variant, DataType::String],
         F::TimestampAdd | F::TimestampDiff => first == Some(&DataType::String),
         F::StringSplit => *args == [DataType::String, DataType::String, DataType::Integer],

@@ -49,10 +49,7 @@ impl JsonWriter {
     pub(crate) fn new(form: &JsonText, of: &DataType) -> Result<Self, Unsupported> {
         let known = matches!(
             of,
-            DataType::Struct(_)
-                | DataType::Array { .. }
-                | DataType::Map { .. }
-                | DataType::Variant
+            DataType::Struct(_) | DataType::Array { .. } | DataType::Map { .. } | DataType::Variant
         );
         if !known {
             return Err(Unsupported::of_use(format!("to_json of type {of}")));

@@ -182,7 +182,9 @@ fn array_type(
 ) -> std::result::Result<ArrowType, Unsupported> {
     Ok(match of {
         DataType::Null | DataType::Variant => {
-            return Err(Unsupported::of_use(format!("a write of a column of type {of}")));
+            return Err(Unsupported::of_use(format!(
+                "a write of a column of type {of}"
+            )));
         }
         DataType::YearMonthInterval => ArrowType::Int32,
         DataType::DayTimeInterval => ArrowType::Int64,

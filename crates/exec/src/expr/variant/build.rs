@@ -99,7 +99,11 @@ impl Builder {
     }
 
     pub(super) fn boolean(&mut self, value: bool) {
-        let of = if value { primitive::TRUE } else { primitive::FALSE };
+        let of = if value {
+            primitive::TRUE
+        } else {
+            primitive::FALSE
+        };
         self.primitive(of, &[]);
     }
 

@@ -254,12 +254,10 @@ impl Caster {
                 sorted.json.push(text);
                 return Ok((JSON, sorted.json.len() - 1));
             }
-            (Value::Long(seconds), DataType::Timestamp) => {
-                match seconds.checked_mul(SECOND) {
-                    Some(micros) => (DataType::Timestamp, Value::Timestamp(micros)),
-                    None => return self.invalid().map(|()| NULL),
-                }
-            }
+            (Value::Long(seconds), DataType::Timestamp) => match seconds.checked_mul(SECOND) {
+                Some(micros) => (DataType::Timestamp, Value::Timestamp(micros)),
+                None => return self.invalid().map(|()| NULL),
+            },
             (Value::Decimal(seconds), DataType::Timestamp) => match micros(seconds) {
                 Some(micros) => (DataType::Timestamp, Value::Timestamp(micros)),
                 None => return self.invalid().map(|()| NULL),

@@ -148,7 +148,10 @@ pub(super) struct Array<'a> {
 fn unsigned(bytes: &[u8], at: usize, width: usize) -> Read<usize> {
     let end = at.checked_add(width).ok_or(Malformed)?;
     let of = bytes.get(at..end).ok_or(Malformed)?;
-    let number = of.iter().rev().fold(0_u64, |n, byte| n << 8 | u64::from(*byte));
+    let number = of
+        .iter()
+        .rev()
+        .fold(0_u64, |n, byte| n << 8 | u64::from(*byte));
     let number = i32::try_from(number).map_err(|_| Malformed)?;
     usize::try_from(number).map_err(|_| Malformed)
 }
@@ -196,7 +199,9 @@ impl<'a> Variant<'a> {
         let texts = place(1, names + 2, width)?;
         let offset = |id: usize| unsigned(self.metadata, place(1, id + 1, width)?, width);
         let (start, end) = (offset(id)?, offset(id + 1)?);
-        let name = self.metadata.get(place(texts, start, 1)?..place(texts, end, 1)?);
+        let name = self
+            .metadata
+            .get(place(texts, start, 1)?..place(texts, end, 1)?);
         std::str::from_utf8(name.ok_or(Malformed)?).map_err(|_| Malformed)
     }
 
@@ -305,7 +310,8 @@ impl<'a> Variant<'a> {
             (basic::SHORT_TEXT, length) => 1 + usize::from(length),
             (basic::OBJECT, of) => {
                 let object = self.object(of)?;
-                object.data - self.at + self.last(object.offsets, object.size, object.offset_width)?
+                object.data - self.at
+                    + self.last(object.offsets, object.size, object.offset_width)?
             }
             (basic::ARRAY, of) => {
                 let array = self.elements(of)?;

@@ -40,8 +40,13 @@ pub fn read(bytes: &[u8]) {
         unicode: true,
     };
     if let Ok(made) = parse(json, rules, &mut Builder::default()) {
-        let read = Variant::new(&made).and_then(|variant| schema::write(variant, &mut String::new()));
-        assert_ne!(read, Err(Malformed), "a variant that was made cannot be read");
+        let read =
+            Variant::new(&made).and_then(|variant| schema::write(variant, &mut String::new()));
+        assert_ne!(
+            read,
+            Err(Malformed),
+            "a variant that was made cannot be read"
+        );
     }
 }
 

@@ -80,19 +80,18 @@ fn plain(
         T::Binary => return Some(builder.binary(array.as_binary_view_opt()?.value(row))),
         T::Variant => {
             let variant = Variant::new(array.as_binary_opt::<i64>()?.value(row));
-            return Some(variant.map_err(Fault::from).and_then(|of| builder.variant(of)));
+            return Some(
+                variant
+                    .map_err(Fault::from)
+                    .and_then(|of| builder.variant(of)),
+            );
         }
         _ => return None,
     }
     Some(Ok(()))
 }
 
-fn parts(
-    of: &DataType,
-    array: &ArrayRef,
-    row: usize,
-    builder: &mut Builder,
-) -> Result<(), Fault> {
+fn parts(of: &DataType, array: &ArrayRef, row: usize, builder: &mut Builder) -> Result<(), Fault> {
     let start = builder.position();
     match of {
         DataType::Array { element, .. } => {

@@ -42,9 +42,9 @@ use super::kernel::{Arg, Kernel, nth, single};
 use super::{Lowered, Lowering};
 
 pub(crate) use self::format::Variant;
-pub(crate) use self::parts::VariantParts;
 #[cfg(fuzzing)]
 pub use self::fuzzing::read;
+pub(crate) use self::parts::VariantParts;
 pub(crate) use self::text::write as write_json;
 
 /// Most bytes of the parts of a batch's variants.
@@ -109,11 +109,7 @@ impl Lowering<'_> {
     }
 }
 
-fn parse_json(
-    child: Arc<dyn PhysicalExpr>,
-    rules: Rules,
-    fails: bool,
-) -> Arc<dyn PhysicalExpr> {
+fn parse_json(child: Arc<dyn PhysicalExpr>, rules: Rules, fails: bool) -> Arc<dyn PhysicalExpr> {
     let name = format!("ParseJson[{rules:?} {fails}]");
     let to = ArrowType::LargeBinary;
     Kernel::strict(name, vec![child], to, move |args, rows| {
@@ -148,31 +144,31 @@ fn get(
 ) -> Lowered {
     let name = format!("VariantGet[{steps:?} {caster:?}]");
     let arrow = to.to_arrow()?;
-    Ok(Kernel::strict(name, vec![child], arrow, move |args, rows| {
-        let arg = nth(args, 0)?;
-        let variants = arg.variants()?;
-        let found = (0..rows).map(|row| {
-            let at = arg.at(row);
-            match variants.is_null(at) {
-                true => Ok(None),
-                false => path::find(Variant::new(variants.value(at))?, &steps),
-            }
-        });
-        let found = found.collect::<Result<Vec<_>, Malformed>>()?;
-        caster.cast(&found)
-    }))
+    Ok(Kernel::strict(
+        name,
+        vec![child],
+        arrow,
+        move |args, rows| {
+            let arg = nth(args, 0)?;
+            let variants = arg.variants()?;
+            let found = (0..rows).map(|row| {
+                let at = arg.at(row);
+                match variants.is_null(at) {
+                    true => Ok(None),
+                    false => path::find(Variant::new(variants.value(at))?, &steps),
+                }
+            });
+            let found = found.collect::<Result<Vec<_>, Malformed>>()?;
+            caster.cast(&found)
+        },
+    ))
 }
 
 /// `Cast` from a variant.
 pub(super) fn cast_from(casting: &Casting<'_>) -> Lowered {
     let fails = casting.mode != EvalMode::Try;
     let caster = Caster::new(casting.to, fails, casting.zone)?;
-    get(
-        Arc::clone(&casting.child),
-        Vec::new(),
-        caster,
-        casting.to,
-    )
+    get(Arc::clone(&casting.child), Vec::new(), caster, casting.to)
 }
 
 /// `Cast` to a variant, and `to_variant_object`.

@@ -60,7 +60,9 @@ impl VariantParts {
     pub(crate) fn of(&self, variants: &ArrayRef) -> Result<ArrayRef> {
         let binary = variants.as_binary_opt::<i64>();
         let binary = binary.ok_or_else(|| bail_out("variants of another type"))?;
-        let all = binary.iter().map(|bytes| bytes.map(Variant::new).transpose());
+        let all = binary
+            .iter()
+            .map(|bytes| bytes.map(Variant::new).transpose());
         let all = all.collect::<std::result::Result<Vec<_>, Malformed>>()?;
         let columns = self.parts.iter().map(|part| match part {
             Part::Whole => Ok(Arc::clone(variants)),

@@ -154,7 +154,10 @@ impl<'a> Schema<'a> {
 fn wider<'a>(left: (u8, u8), right: (u8, u8)) -> Schema<'a> {
     let scale = left.1.max(right.1);
     // Of neither there are more digits behind the point than there are.
-    let before = left.0.saturating_sub(left.1).max(right.0.saturating_sub(right.1));
+    let before = left
+        .0
+        .saturating_sub(left.1)
+        .max(right.0.saturating_sub(right.1));
     match before + scale {
         precision @ ..=38 => Schema::Decimal(precision, scale),
         _ => Schema::Double,
@@ -167,7 +170,8 @@ fn all<'a>(
     others: Vec<(&'a str, Schema<'a>)>,
 ) -> Read<Vec<(&'a str, Schema<'a>)>> {
     // Where the session does not look at the case of letters, such names are one to it.
-    let alike = |(a, b): (&(&str, _), &(&str, _))| a.0 == b.0 || a.0.to_lowercase() != b.0.to_lowercase();
+    let alike =
+        |(a, b): (&(&str, _), &(&str, _))| a.0 == b.0 || a.0.to_lowercase() != b.0.to_lowercase();
     if fields.len() == others.len() && !fields.iter().zip(&others).all(alike) {
         return Err(Malformed);
     }

@@ -65,7 +65,10 @@ fn texts_come_back() {
         assert_eq!(json_of(&made(json).unwrap()), json);
     }
     // The last one counts, and its names stay.
-    assert_eq!(json_of(&made("{\"a\":1,\"b\":2,\"a\":[3]}").unwrap()), "{\"a\":[3],\"b\":2}");
+    assert_eq!(
+        json_of(&made("{\"a\":1,\"b\":2,\"a\":[3]}").unwrap()),
+        "{\"a\":[3],\"b\":2}"
+    );
     let many: Vec<_> = (0..300).map(|n| format!("\"k{n:03}\":{n}")).collect();
     let many = format!("{{{}}}", many.join(","));
     assert_eq!(json_of(&made(&many).unwrap()), many);
@@ -79,13 +82,50 @@ fn texts_come_back() {
 #[test]
 fn what_jackson_reads_is_known() {
     // What stands behind a value does not count.
-    for json in ["1 x", "[1]]", "{} garbage", "true]", "null ", "true:", "\"a\"b", " \n1\t"] {
+    for json in [
+        "1 x",
+        "[1]]",
+        "{} garbage",
+        "true]",
+        "null ",
+        "true:",
+        "\"a\"b",
+        " \n1\t",
+    ] {
         assert!(made(json).is_ok(), "{json}");
     }
     for json in [
-        "", " ", "1x", "1,2", "01", "-", "+1", ".5", "1.", "1e", "nul", "truex", "true1", "NaN", "'a'",
-        "[1,]", "[,1]", "[1 2]", "{a:1}", "{\"a\":1,}", "{\"a\"}", "\"a\tb\"", "\"\\x\"", "\"\\u12g4\"",
-        "\"abc", "\"\\ud83d\"", "\"\\ude00\"", "{\"\\ud83d\":1}", "/**/1", "\u{a0}1", "\u{1}",
+        "",
+        " ",
+        "1x",
+        "1,2",
+        "01",
+        "-",
+        "+1",
+        ".5",
+        "1.",
+        "1e",
+        "nul",
+        "truex",
+        "true1",
+        "NaN",
+        "'a'",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "{a:1}",
+        "{\"a\":1,}",
+        "{\"a\"}",
+        "\"a\tb\"",
+        "\"\\x\"",
+        "\"\\u12g4\"",
+        "\"abc",
+        "\"\\ud83d\"",
+        "\"\\ude00\"",
+        "{\"\\ud83d\":1}",
+        "/**/1",
+        "\u{a0}1",
+        "\u{1}",
     ] {
         assert_eq!(made(json), Err(Fault::None), "{json}");
     }
@@ -99,7 +139,10 @@ fn what_jackson_reads_is_known() {
         unicode: false,
     };
     let half = |json| parse(json, halves, &mut Builder::default());
-    assert_eq!(json_of(&half("\"\\ud83d\\ud83d\\ude00x\\udc00\"").unwrap()), "\"?😀x?\"");
+    assert_eq!(
+        json_of(&half("\"\\ud83d\\ud83d\\ude00x\\udc00\"").unwrap()),
+        "\"?😀x?\""
+    );
     assert_eq!(half("{\"\\ud83d\":1}"), Err(Fault::Unknown));
     assert_eq!(half("{\"\\ud83d\":x}"), Err(Fault::None));
     assert_eq!(half("{\"a\":1,\"a\":2}"), Err(Fault::None));
@@ -118,7 +161,10 @@ fn types_are_those_of_all_elements() {
         ("[1,2.5]", "ARRAY<DECIMAL(21,1)>"),
         ("[1,\"a\"]", "ARRAY<VARIANT>"),
         ("[0.1,1e5]", "ARRAY<DOUBLE>"),
-        ("[null,{\"b\":1},{\"a c\":[true]}]", "ARRAY<OBJECT<`a c`: ARRAY<BOOLEAN>, b: BIGINT>>"),
+        (
+            "[null,{\"b\":1},{\"a c\":[true]}]",
+            "ARRAY<OBJECT<`a c`: ARRAY<BOOLEAN>, b: BIGINT>>",
+        ),
         ("100.00", "DECIMAL(3,0)"),
         ("0.001", "DECIMAL(3,3)"),
     ] {
@@ -138,7 +184,16 @@ fn cast(json: &[&str], to: &DataType, fails: bool) -> datafusion_common::Result<
 
 #[test]
 fn values_are_cast_by_their_types() {
-    let texts = ["1", "\"2\"", "3.9", "null", "true", "[4]", "\"x\"", "99999999999"];
+    let texts = [
+        "1",
+        "\"2\"",
+        "3.9",
+        "null",
+        "true",
+        "[4]",
+        "\"x\"",
+        "99999999999",
+    ];
     let ints = cast(&texts, &DataType::Integer, false).unwrap();
     let ints: Vec<_> = ints.as_primitive::<Int32Type>().iter().collect();
     let expected = [Some(1), Some(2), Some(3), None, Some(1), None, None, None];
@@ -152,7 +207,10 @@ fn values_are_cast_by_their_types() {
     };
     let found = cast(&["[1,\"a\",null]", "[]", "1"], &lists, false).unwrap();
     let found = found.as_list::<i32>();
-    assert_eq!((found.value_offsets(), found.null_count()), (&[0, 3, 3, 3][..], 1));
+    assert_eq!(
+        (found.value_offsets(), found.null_count()),
+        (&[0, 3, 3, 3][..], 1)
+    );
     let values: Vec<_> = found.values().as_primitive::<Int64Type>().iter().collect();
     assert_eq!(values, [Some(1), None, None]);
 }
@@ -174,7 +232,11 @@ fn variants_are_made_of_columns() {
 
 #[test]
 fn parts_have_the_names_of_all() {
-    let variants = [made("{\"b\":1,\"a\":[2]}").unwrap(), made("[1,\"x\"]").unwrap(), made("1").unwrap()];
+    let variants = [
+        made("{\"b\":1,\"a\":[2]}").unwrap(),
+        made("[1,\"x\"]").unwrap(),
+        made("1").unwrap(),
+    ];
     let column: ArrayRef = Arc::new(LargeBinaryArray::from_iter_values(&variants));
     let (counts, columns) = exploded(&column).unwrap();
     assert_eq!(counts, [2, 2, 0]);
@@ -185,15 +247,30 @@ fn parts_have_the_names_of_all() {
 
 #[test]
 fn what_is_no_variant_is_refused() {
-    for bytes in [&b""[..], b"\0\0\0", b"\xff\xff\xff\xff\0", b"\x02\0\0\0\0", b"\x01\0\0\0\0\x02\0\0"] {
+    for bytes in [
+        &b""[..],
+        b"\0\0\0",
+        b"\xff\xff\xff\xff\0",
+        b"\x02\0\0\0\0",
+        b"\x01\0\0\0\0\x02\0\0",
+    ] {
         assert!(Variant::new(bytes).is_err());
     }
     // An object whose names are not there, texts that end early or are no texts, and objects within themselves.
     let metadata = [1, 0, 0];
-    for value in [&[2, 1, 0, 0, 1, 0][..], &[9, 97], &[5, 0xff], &[0x40, 255, 255, 255, 127], &[3, 1, 0, 4]] {
+    for value in [
+        &[2, 1, 0, 0, 1, 0][..],
+        &[9, 97],
+        &[5, 0xff],
+        &[0x40, 255, 255, 255, 127],
+        &[3, 1, 0, 4],
+    ] {
         let bytes = catalyst::variant_bytes(value, &metadata).unwrap();
         let variant = Variant::new(&bytes).unwrap();
-        assert!(text::write(variant, &Zone::UTC, &mut String::new()).is_err(), "{value:?}");
+        assert!(
+            text::write(variant, &Zone::UTC, &mut String::new()).is_err(),
+            "{value:?}"
+        );
     }
     let endless = catalyst::variant_bytes(&[3, 1, 0, 0, 3, 1, 0], &metadata).unwrap();
     let _ = schema::write(Variant::new(&endless).unwrap(), &mut String::new());
