@@ -43,12 +43,18 @@ fn arguments(work: &Path) -> Vec<String> {
     arguments
 }
 
-/// Why tasks of the job are delegated: making its tables.
-const NOT_NATIVE: [&str; 2] = ["a write of a column of type ", "RDDScanExec"];
+/// Why tasks of the job are delegated: making its tables, and a function.
+const NOT_NATIVE: [&str; 4] = [
+    "a write of a column of type ",
+    "a write with org.apache.spark.sql.parquet.variant.shredding.",
+    "RDDScanExec",
+    "ToVariantObject",
+];
 
 /// Why tasks are bailed out of.
-const REASONS: [&str; 12] = [
-    // Wanted.
+const REASONS: [&str; 13] = [
+    // Wanted: the first is of names that differ in case only.
+    "a malformed variant",
     "a variant of another type",
     "variants of another form",
     "text that may be no JSON for a variant",

@@ -97,7 +97,7 @@ impl Literal {
                     let bytes = graph.byte_array(object.value(name)?);
                     bytes.ok_or_else(|| object.missing(name))
                 };
-                let bytes = variant_bytes(&part("value")?, &part("metadata")?);
+                let bytes = variant_bytes(part("value")?, part("metadata")?);
                 Self::Binary(bytes.ok_or_else(wrong)?)
             }
             DataType::CalendarInterval => {

@@ -99,11 +99,6 @@ impl Lowering<'_> {
             }
             (Function::IsVariantNull, DataType::Variant, []) => Ok(is_variant_null(child()?)),
             (Function::SchemaOfVariant, DataType::Variant, []) => Ok(schema_of(child()?)),
-            (
-                Function::ToVariantObject,
-                DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_),
-                [],
-            ) => to_variant(of, child()?),
             _ => Err(refuse()),
         }
     }
@@ -171,7 +166,7 @@ pub(super) fn cast_from(casting: &Casting<'_>) -> Lowered {
     get(Arc::clone(&casting.child), Vec::new(), caster, casting.to)
 }
 
-/// `Cast` to a variant, and `to_variant_object`.
+/// `Cast` to a variant.
 pub(super) fn to_variant(of: &DataType, child: Arc<dyn PhysicalExpr>) -> Lowered {
     make::check(of)?;
     let name = format!("ToVariant[{of}]");
