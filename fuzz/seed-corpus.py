@@ -370,6 +370,16 @@ def record_lines():
         seed("record_line", line.encode())
 
 
+def variants():
+    """Values of all kinds as rows have them, and texts of JSON."""
+    names = bytes([1, 2, 0, 1, 2]) + b"ba"
+    values = [[0], [0x0C, 1], [0x10, 127, 255], [0x20, 2, 150, 0, 0, 0], [0x2C, 1, 0, 0, 0], [0x30, *range(8)], [0x38, 0, 0, 192, 127], [0x3C, 1, 0, 0, 0, 255], [0x40, 1, 0, 0, 0, 97], [9, 97, 98], [3, 2, 0, 2, 3, 12, 1, 0], [2, 2, 1, 0, 2, 0, 4, 12, 1, 12, 2], [0x50, *range(16)]]
+    for value in values:
+        seed("variants", struct.pack("<i", len(value)) + bytes(value) + names)
+    for text in ['{"a":[1,2.5e3,"x\\u00e4",null,true],"b":{"a":-0.10}}', '[{"b":1},{"b":99999999999999999999}]', '"\\ud83d\\ude00" x']:
+        seed("variants", text.encode())
+
+
 def cached_batches():
     forms = {"kryo-3.5.9-fixed": 0, "kryo-3.5.9-least": 1, "kryo-4.3.0-fixed": 2, "kryo-4.3.0-variable": 3}
     for block in (fuzz.parent / "crates/rows/src/cached/fixtures").glob("*.bin"):
@@ -629,6 +639,7 @@ record_lines()
 kryo_rows()
 row_objects()
 cached_batches()
+variants()
 parquet()
 time_zones()
 archives()

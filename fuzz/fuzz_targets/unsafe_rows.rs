@@ -39,6 +39,7 @@ static TYPES: LazyLock<Vec<DataType>> = LazyLock::new(|| {
         decimal(38, 0),
         String,
         Binary,
+        Variant,
         Date,
         Timestamp,
         TimestampNtz,

@@ -61,6 +61,7 @@ mod sql_simple;
 mod sql_steps;
 mod sql_tables;
 mod sql_times;
+mod sql_variants;
 mod sql_windows;
 mod sql_writes;
 mod standalone;

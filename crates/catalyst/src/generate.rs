@@ -39,6 +39,8 @@ pub enum Generator {
         /// The names.
         names: Vec<Expr>,
     },
+    /// `VariantExplode`: places, names and values of what a variant has.
+    VariantExplode(Expr),
     /// `ReplicateRows`: the same values again and again.
     ReplicateRows {
         /// How often.
@@ -91,6 +93,10 @@ impl Generator {
                     names: all.collect(),
                 }
             }
+            "VariantExplode" => {
+                object.only(&["child"])?;
+                Self::VariantExplode(child()?)
+            }
             "ReplicateRows" => {
                 object.only(&["children", "numColumns"])?;
                 let mut values = children()?.into_iter();
@@ -106,7 +112,9 @@ impl Generator {
     /// What it is made of.
     pub fn args(&self) -> Vec<&Expr> {
         match self {
-            Self::Explode { child, .. } | Self::Inline(child) => vec![child],
+            Self::Explode { child, .. } | Self::Inline(child) | Self::VariantExplode(child) => {
+                vec![child]
+            }
             Self::Stack { values, .. } => values.iter().collect(),
             Self::ReplicateRows {
                 count: first,
@@ -150,6 +158,10 @@ impl Generator {
                 first.map(|value| value.data_type.clone()).collect()
             }
             Self::JsonTuple { names, .. } => vec![DataType::String; names.len()],
+            Self::VariantExplode(child) if child.data_type == DataType::Variant => {
+                vec![DataType::Integer, DataType::String, DataType::Variant]
+            }
+            Self::VariantExplode(_) => return Err(wrong()),
             Self::ReplicateRows { values, .. } => {
                 values.iter().map(|value| value.data_type.clone()).collect()
             }
@@ -165,6 +177,7 @@ impl fmt::Display for Generator {
                 write!(f, "{name}({child})")
             }
             Self::Inline(child) => write!(f, "Inline({child})"),
+            Self::VariantExplode(child) => write!(f, "VariantExplode({child})"),
             Self::Stack { rows, values } => write!(f, "Stack[{rows}]({})", list(values)),
             Self::JsonTuple { json, names } => write!(f, "JsonTuple({json}; {})", list(names)),
             Self::ReplicateRows { count, values } => {

@@ -72,7 +72,7 @@ pub use infer::{CsvInference, JsonInference};
 pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
 pub use join::{BuildSide, EquiJoin, JoinType};
 pub use listing::Listing;
-pub use literal::{Literal, literals_of_row};
+pub use literal::{Literal, literals_of_row, variant_bytes};
 pub use map_groups::{GroupUdf, GroupedInput, MapGroups};
 pub use map_in_batch::{MapInBatch, MapUdf};
 pub use metrics::Metric;
@@ -84,7 +84,7 @@ pub use python::{ArrowSession, ArrowUdf, PythonArgument, PythonForm, PythonUdf};
 pub use scan::{
     CsvOptions, CsvSyntax, FILE_FORMATS, FileFormat, FileMetadata, FileSourceScan, JsonForm,
     JsonOptions, Malformed, ParquetOptions, PushedFilter, ROW_INDEX, RecordOptions, RecordTimes,
-    TextOptions,
+    TextOptions, VariantPart,
 };
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};

@@ -33,7 +33,7 @@ pub enum Literal {
     Decimal(i128),
     /// Of `StringType`. Spark does not promise that this is UTF-8.
     String(Vec<u8>),
-    /// Of `BinaryType`.
+    /// Of `BinaryType`, and of `VariantType` as [`variant_bytes`] has it.
     Binary(Vec<u8>),
     /// Of `CalendarIntervalType`.
     Interval {
@@ -92,6 +92,15 @@ impl Literal {
             DataType::Decimal(decimal) => Self::Decimal(read_decimal(object()?, decimal.scale)?),
             DataType::String => Self::String(read_utf8(object()?)?),
             DataType::Binary => Self::Binary(graph.byte_array(value).ok_or_else(wrong)?.to_vec()),
+            DataType::Variant => {
+                let object = object()?;
+                let part = |name| {
+                    let bytes = graph.byte_array(object.value(name)?);
+                    bytes.ok_or_else(|| object.missing(name))
+                };
+                let bytes = variant_bytes(part("value")?, part("metadata")?);
+                Self::Binary(bytes.ok_or_else(wrong)?)
+            }
             DataType::CalendarInterval => {
                 let object = object()?;
                 Self::Interval {
@@ -113,6 +122,14 @@ impl Literal {
             }
         })
     }
+}
+
+/// A variant as rows have it: the length of the value, the value, the metadata. `None` if it is too long.
+#[must_use]
+pub fn variant_bytes(value: &[u8], metadata: &[u8]) -> Option<Vec<u8>> {
+    let length = i32::try_from(value.len()).ok()?.to_le_bytes();
+    i32::try_from(value.len() + metadata.len() + length.len()).ok()?;
+    Some([&length, value, metadata].concat())
 }
 
 /// Fields of an `InternalRow`: an `UnsafeRow` or a `GenericInternalRow`.

@@ -46,6 +46,8 @@ pub enum DataType {
     DayTimeInterval,
     /// `TimeType`: nanoseconds of a day. Its digits behind the seconds, at most [`MAX_TIME_PRECISION`], bind no value.
     Time(u8),
+    /// `VariantType`: a value of any type, as two binaries. None can be compared.
+    Variant,
     /// `ArrayType`
     Array {
         /// Type of the elements.
@@ -85,7 +87,7 @@ pub const MAX_LONG_DIGITS: u8 = 18;
 pub const MAX_TIME_PRECISION: u8 = 9;
 
 /// Types without parameters, by the names of Spark's singletons.
-static OBJECTS: [(&str, DataType); 14] = [
+static OBJECTS: [(&str, DataType); 15] = [
     ("NullType", DataType::Null),
     ("BooleanType", DataType::Boolean),
     ("ByteType", DataType::Byte),
@@ -100,6 +102,7 @@ static OBJECTS: [(&str, DataType); 14] = [
     ("TimestampType", DataType::Timestamp),
     ("TimestampNTZType", DataType::TimestampNtz),
     ("CalendarIntervalType", DataType::CalendarInterval),
+    ("VariantType", DataType::Variant),
 ];
 
 impl Decimal {
@@ -161,6 +164,18 @@ impl DataType {
                 | Self::TimestampNtz
                 | Self::Time(_)
         )
+    }
+
+    /// Whether it is that of variants, or has some in its parts.
+    #[must_use]
+    pub fn has_variants(&self) -> bool {
+        match self {
+            Self::Variant => true,
+            Self::Array { element, .. } => element.has_variants(),
+            Self::Map { key, value, .. } => key.has_variants() || value.has_variants(),
+            Self::Struct(fields) => fields.iter().any(|field| field.data_type.has_variants()),
+            _ => false,
+        }
     }
 
     /// The decimal that it is.
@@ -315,6 +330,7 @@ impl fmt::Display for DataType {
             Self::YearMonthInterval => f.write_str("interval year to month"),
             Self::DayTimeInterval => f.write_str("interval day to second"),
             Self::Time(precision) => write!(f, "time({precision})"),
+            Self::Variant => f.write_str("variant"),
             Self::Array { element, .. } => write!(f, "array<{element}>"),
             Self::Map { key, value, .. } => write!(f, "map<{key},{value}>"),
             Self::Struct(fields) => {

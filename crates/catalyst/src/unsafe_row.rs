@@ -119,7 +119,7 @@ impl Values {
                 Literal::Decimal(long.into())
             }
             DataType::Decimal(_) => Literal::Decimal(big_endian(variable()?)?),
-            DataType::String | DataType::Binary => {
+            DataType::String | DataType::Binary | DataType::Variant => {
                 let bytes = variable()?;
                 self.take(bytes.len())?;
                 match data_type {

@@ -11,6 +11,7 @@ use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::exec::{Pipe, Start, batch_of, pipe};
+use super::expr::variant::exploded;
 use super::expr::{field, json_tuple, lower};
 use super::lower::{Demand, Lowered, Lowering, Result, needed};
 use super::project::evaluate;
@@ -34,6 +35,8 @@ enum Way {
     Explode,
     /// Fields of the structs of an array.
     Inline,
+    /// Places, names and values of what a variant has.
+    Variant,
     /// So many rows of the arguments.
     Stack(usize),
     /// The arguments behind the first, as often as that says.
@@ -128,6 +131,7 @@ impl Way {
         Ok(match generator {
             Generator::Explode { position, .. } => (Self::Explode, *position),
             Generator::Inline(_) => (Self::Inline, false),
+            Generator::VariantExplode(_) => (Self::Variant, false),
             Generator::Stack { rows, values } => {
                 stack_types(*rows, values)?;
                 (Self::Stack(*rows), false)
@@ -193,6 +197,21 @@ impl Plan {
         match self.way {
             Way::Explode | Way::Inline => elements(&args, matches!(self.way, Way::Inline)),
             Way::Stack(rows) => stacked(&args, rows, batch.num_rows()),
+            Way::Variant => {
+                let variants = args.first().ok_or_else(wrong)?;
+                let (counts, columns) = exploded(variants)?;
+                let mut next = 0_u32;
+                let rows = counts.into_iter().map(|count| {
+                    let first = next;
+                    next = next.checked_add(count).ok_or_else(wrong)?;
+                    Ok((first, count))
+                });
+                Ok(Made {
+                    rows: rows.collect::<DataFusionResult<_>>()?,
+                    same: false,
+                    columns,
+                })
+            }
             Way::Replicate => replicated(&args),
             Way::JsonTuple => {
                 let (json, names) = args.split_first().ok_or_else(wrong)?;

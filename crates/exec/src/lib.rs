@@ -45,6 +45,7 @@ pub use exchange::{
 #[cfg(fuzzing)]
 pub mod fuzzing {
     pub use crate::aggregate::fuzzing::aggregation_buffers;
+    pub use crate::expr::variant::read as variant;
     pub use crate::python::fuzzing::{python_results, python_stream};
     pub use crate::records::fuzzing::record_line;
 }

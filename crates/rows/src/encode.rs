@@ -7,7 +7,9 @@ use arrow::array::types::{
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType,
     Time64NanosecondType, TimestampMicrosecondType,
 };
-use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray, RecordBatch};
+use arrow::array::{
+    Array, ArrayAccessor, ArrayRef, AsArray, GenericByteViewArray, LargeBinaryArray, RecordBatch,
+};
 use arrow::datatypes::{ByteViewType, DataType as ArrowType};
 use datafusion_common::Result;
 
@@ -341,6 +343,12 @@ fn add_sizes(
             }
             Slot::String => add_lengths(array.as_string_view(), sources, sizes),
             Slot::Binary => add_lengths(array.as_binary_view(), sources, sizes),
+            Slot::Variant => {
+                let variants = array.as_binary::<i64>();
+                for (size, row) in sizes.iter_mut().zip(sources) {
+                    *size = size.saturating_add(variant_length(variants, *row as usize));
+                }
+            }
             Slot::Struct(fields) => {
                 let of = array.as_struct();
                 let fixed = u32::try_from(fixed_bytes(fields.len()))
@@ -379,6 +387,15 @@ fn length<T: ByteViewType + ?Sized>(array: &GenericByteViewArray<T>, row: u32) -
     }
     // The low half of a view's low word.
     array.views().get(row).map_or(0, |view| *view as u32)
+}
+
+/// Bytes that a variant takes behind the slots; none if it is null.
+fn variant_length(variants: &LargeBinaryArray, row: usize) -> u32 {
+    let length = match variants.is_valid(row) {
+        true => variants.value(row).len(),
+        false => 0,
+    };
+    u32::try_from(length.next_multiple_of(8)).unwrap_or(u32::MAX)
 }
 
 /// Writes some rows. `starts` says where they start in `out`, `cursors` where in each row there is room behind the
@@ -437,6 +454,7 @@ fn write(
             Slot::WideDecimal { always_16 } => rows.write_wide_decimals(*always_16, cursors),
             Slot::String => rows.write_bytes(array.as_string_view(), cursors),
             Slot::Binary => rows.write_bytes(array.as_binary_view(), cursors),
+            Slot::Variant => rows.write_bytes(array.as_binary::<i64>(), cursors),
             Slot::Struct(fields) => rows.write_structs(fields, cursors)?,
             Slot::Array(_) | Slot::Map(_) => write_arrays(column, &mut rows, cursors)?,
         }
@@ -506,17 +524,17 @@ impl Rows<'_> {
         self.write_slots(|row| values.get(row).map_or(0, |value| bits(*value)));
     }
 
-    fn write_bytes<T: ByteViewType + ?Sized>(
-        &mut self,
-        values: &GenericByteViewArray<T>,
-        cursors: &mut [u32],
-    ) {
+    fn write_bytes<V>(&mut self, values: V, cursors: &mut [u32])
+    where
+        V: ArrayAccessor<Item: AsRef<[u8]>>,
+    {
         for ((row, start), cursor) in self.sources.iter().zip(self.starts).zip(cursors) {
             let row = *row as usize;
             if values.is_null(row) {
                 continue;
             }
-            let value: &[u8] = values.value(row).as_ref();
+            let value = values.value(row);
+            let value = value.as_ref();
             // Rows were measured: they are of at most 2 GiB.
             let length = value.len() as u32;
             put(self.out, start + self.slot, &place(*cursor, length));

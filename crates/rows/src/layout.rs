@@ -36,6 +36,8 @@ pub(crate) enum Slot {
     String,
     /// Place of bytes.
     Binary,
+    /// Place of a variant.
+    Variant,
     /// Place of a row.
     Struct(Box<[Column]>),
     /// Place of an array.
@@ -85,6 +87,7 @@ impl Column {
             DataType::Decimal(_) => Slot::WideDecimal { always_16: true },
             DataType::String => Slot::String,
             DataType::Binary => Slot::Binary,
+            DataType::Variant => Slot::Variant,
             // Types nest only as deep as they were read.
             DataType::Struct(fields) => {
                 Slot::Struct(Self::all(fields.iter().map(|field| &field.data_type))?)

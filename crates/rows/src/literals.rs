@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
     DurationMicrosecondArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
-    Int64Array, IntervalYearMonthArray, ListArray, MapArray, NullArray, StringViewArray,
-    StructArray, Time64NanosecondArray, TimestampMicrosecondArray,
+    Int64Array, IntervalYearMonthArray, LargeBinaryArray, ListArray, MapArray, NullArray,
+    StringViewArray, StructArray, Time64NanosecondArray, TimestampMicrosecondArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType as ArrowType;
@@ -69,6 +69,7 @@ pub fn array_of(data_type: &DataType, values: Vec<&Literal>) -> Result<ArrayRef>
             Arc::new(StringViewArray::from_iter(text))
         }
         DataType::Binary => Arc::new(BinaryViewArray::from_iter(collect!(Binary))),
+        DataType::Variant => Arc::new(LargeBinaryArray::from_iter(collect!(Binary))),
         DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_) => {
             return nested(data_type, &values);
         }

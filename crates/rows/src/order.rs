@@ -23,6 +23,8 @@ pub fn is_ordered(of: &ArrowType) -> bool {
     match of {
         // Of nothing but nulls Spark compares none.
         ArrowType::Null => false,
+        // A variant.
+        ArrowType::LargeBinary => false,
         ArrowType::List(element) => is_ordered(element.data_type()),
         ArrowType::Struct(fields) => {
             !fields.is_empty() && fields.iter().all(|field| is_ordered(field.data_type()))

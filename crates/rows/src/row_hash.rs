@@ -49,6 +49,7 @@ impl RowHasher {
                 Slot::WideDecimal { .. }
                 | Slot::String
                 | Slot::Binary
+                | Slot::Variant
                 | Slot::Struct(_)
                 | Slot::Array(_)
                 | Slot::Map(_) => return None,

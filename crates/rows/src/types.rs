@@ -42,6 +42,8 @@ impl ToArrow for DataType {
             }
             Self::String => ArrowType::Utf8View,
             Self::Binary => ArrowType::BinaryView,
+            // As it is in rows. No other columns have this type of Arrow's: what does not know variants refuses them.
+            Self::Variant => ArrowType::LargeBinary,
             Self::Date => ArrowType::Date32,
             Self::Timestamp => timestamp(),
             Self::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),

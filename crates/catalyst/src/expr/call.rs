@@ -256,9 +256,11 @@ fn result_type(
         ResultType::TimestampNtz => DataType::TimestampNtz,
         ResultType::Arg(index) => arg(index)?.data_type.clone(),
         ResultType::YearMonthInterval => DataType::YearMonthInterval,
+        ResultType::Variant => DataType::Variant,
         ResultType::Texts => texts(),
         ResultType::Field => data_type(reader, object)?,
         ResultType::Target => DataType::read(reader, object.value("toType")?)?,
+        ResultType::Wanted => DataType::read(reader, object.value("targetType")?)?,
         ResultType::Arithmetic => {
             let (left, right) = (&arg(0)?.data_type, &arg(1)?.data_type);
             match (left.decimal(), right.decimal()) {

@@ -126,6 +126,7 @@ impl Function {
             Result::Timestamp => Some(DataType::Timestamp),
             Result::DayTimeInterval => Some(DataType::DayTimeInterval),
             Result::YearMonthInterval => Some(DataType::YearMonthInterval),
+            Result::Variant => Some(DataType::Variant),
             Result::Texts => Some(texts()),
             Result::Seconds => Some(SECONDS),
             Result::SecondsOfDay => Some(SECONDS_OF_DAY),
@@ -143,7 +144,11 @@ impl Function {
             | Result::Keys
             | Result::Values
             | Result::Entries => nested::result_of(result, args),
-            Result::Field | Result::Target | Result::MakeDecimal | Result::ByFormat => None,
+            Result::Field
+            | Result::Target
+            | Result::Wanted
+            | Result::MakeDecimal
+            | Result::ByFormat => None,
         }
     }
 }
@@ -697,6 +702,18 @@ functions! {
     SplitPart Args::Fields(&["str", "delimiter", "partNum"]), NONE, Result::String, Nullable::Any;
     /// An array of what arrays have.
     Flatten CHILD, NONE, Result::Element, Nullable::Always;
+
+    /// A variant of a text of JSON; whether a name may be there again, whether it fails, and whether texts have to be
+    /// Unicode. Calls of Java's method have all of these.
+    ParseJson Args::Fields(&["child", "repeated", "fails", "unicode"]), NONE, Result::Variant, Nullable::Always;
+    /// What a variant has at a path, as a value of a type.
+    VariantGet Args::Fields(&["child", "path"]), Context::Fails("failOnError"), Result::Wanted, Nullable::Always, zoned true, ignored &["targetType", "dataType", "castArgs", "parsedPath"];
+    /// Whether it is the null of JSON.
+    IsVariantNull CHILD, NONE, Result::Boolean, Nullable::Never;
+    /// The type of a variant, as text.
+    SchemaOfVariant CHILD, NONE, Result::String, Nullable::Any;
+    /// A variant of an array, a map or a struct.
+    ToVariantObject CHILD, NONE, Result::Variant, Nullable::Any;
 
     /// About how many different values a sketch is of.
     HllSketchEstimate CHILD, NONE, Result::Long, Nullable::Any;

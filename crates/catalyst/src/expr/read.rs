@@ -75,7 +75,7 @@ fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
         "ApplyFunctionExpression" => native::applied(reader, object),
         "Empty2Null" => crate::write::empty_to_null(reader, object),
         "CheckOverflowInTableInsert" => checked_cast(reader, object),
-        name => match spec(name) {
+        name => match spec(name.strip_prefix("variant.").unwrap_or(name)) {
             Some(spec) => function(reader, object, spec),
             None => lambda::named(reader, object)
                 .or_else(|| draw::named(reader, object))
@@ -367,7 +367,10 @@ fn cast_of(reader: &Reader<'_>, object: Object<'_>, child: Expr) -> Result<Expr>
         }
     };
     Ok(Expr {
-        nullable: child.nullable || (mode != EvalMode::Ansi && may_fail) || mode == EvalMode::Try,
+        nullable: child.nullable
+            || child.data_type == DataType::Variant
+            || (mode != EvalMode::Ansi && may_fail)
+            || mode == EvalMode::Try,
         data_type: to,
         kind: ExprKind::Cast {
             child: Box::new(child),

@@ -43,6 +43,7 @@ pub(super) enum Result {
     Timestamp,
     DayTimeInterval,
     YearMonthInterval,
+    Variant,
     /// An array of texts.
     Texts,
     /// Seconds of a minute with their microseconds.
@@ -58,6 +59,8 @@ pub(super) enum Result {
     Field,
     /// A field `toType`.
     Target,
+    /// A field `targetType`.
+    Wanted,
     /// The argument's type, or of decimals what the operation makes of them.
     Arithmetic,
     /// Rounding.

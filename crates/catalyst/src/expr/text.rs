@@ -144,17 +144,21 @@ pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<E
         "org.apache.spark.unsafe.types.ByteArray" => "ByteArray",
         class => class.strip_prefix(package).ok_or_else(unknown)?,
     };
-    let args = Expr::read_all(reader, object.elements("arguments")?)?;
+    let mut args = Expr::read_all(reader, object.elements("arguments")?)?;
     let data_type = DataType::read(reader, object.value("dataType")?)?;
     if name == "util.DateTimeUtils" {
         return times::call_of(&method, args, data_type).ok_or_else(unknown);
     }
     let function = method_of(name, &method, &args).ok_or_else(unknown)?;
+    if function == Function::ParseJson && args.len() == 3 {
+        // Before 4.2 texts may be anything.
+        args.push(constant(Literal::Boolean(false), DataType::Boolean));
+    }
     // The rest says how, and only one way is known.
     let count = match function {
         Function::UrlEncode | Function::UrlDecode | Function::LengthOfJsonArray => 1,
         Function::StringLPad | Function::StringRPad => 3,
-        Function::Encode | Function::StringDecode => 4,
+        Function::Encode | Function::StringDecode | Function::ParseJson => 4,
         _ => 2,
     };
     let args: Vec<_> = args.into_iter().take(count).collect();
@@ -172,8 +176,14 @@ pub(super) fn static_invoke(reader: &Reader<'_>, object: Object<'_>) -> Result<E
     let mut made = call(function, args, data_type);
     made.nullable |= matches!(
         function,
-        Function::UrlDecode | Function::LengthOfJsonArray | Function::JsonObjectKeys
+        Function::UrlDecode
+            | Function::LengthOfJsonArray
+            | Function::JsonObjectKeys
+            | Function::ParseJson
     );
+    if function == Function::IsVariantNull {
+        made.nullable = false;
+    }
     Ok(made)
 }
 
@@ -211,6 +221,17 @@ fn method_of(class: &str, method: &str, args: &[Expr]) -> Option<Function> {
         }
         ("expressions.json.JsonExpressionUtils", "jsonObjectKeys", [T::String]) => {
             Function::JsonObjectKeys
+        }
+        (
+            "expressions.variant.VariantExpressionEvalUtils",
+            "parseJson",
+            [T::String, T::Boolean, T::Boolean] | [T::String, T::Boolean, T::Boolean, T::Boolean],
+        ) => Function::ParseJson,
+        ("expressions.variant.VariantExpressionEvalUtils", "isVariantNull", [T::Variant]) => {
+            Function::IsVariantNull
+        }
+        ("expressions.variant.SchemaOfVariant", "schemaOfVariant", [T::Variant]) => {
+            Function::SchemaOfVariant
         }
         // Spark 3.5 names the encoding.
         ("expressions.UrlCodec", "encode", [T::String]) => Function::UrlEncode,

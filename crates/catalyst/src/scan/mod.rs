@@ -6,6 +6,7 @@ mod metadata;
 mod parquet;
 mod records;
 mod text;
+mod variant;
 
 use std::fmt;
 
@@ -34,6 +35,7 @@ pub(crate) use records::{
 };
 pub use records::{Malformed, PushedFilter, RecordOptions, RecordTimes};
 pub use text::TextOptions;
+pub use variant::VariantPart;
 
 /// Formats of files that are read: their names, and Spark's classes that read them.
 pub const FILE_FORMATS: [(&str, &str); 4] = [
@@ -143,6 +145,8 @@ pub struct FileSourceScan {
     /// Columns to read from the files, the first of the output. One of Parquet that is called [`ROW_INDEX`] is made by
     /// the reader.
     pub required_schema: Vec<StructField>,
+    /// What is read in the place of variants: for each column of the files, the fields of the struct that it is then.
+    pub variant_parts: Vec<Option<Vec<VariantPart>>>,
     /// Columns that the partitions' paths have, behind those.
     pub partition_schema: Vec<StructField>,
     /// Fields of `_metadata`, the last of the output.
@@ -174,14 +178,10 @@ pub(crate) fn read(
         return Err(Unsupported::Class(operator.name().to_owned()));
     }
     let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
-    let required_schema = read_fields(reader, operator.object("requiredSchema")?)?;
-    let (scan, _) = unfiltered(
-        reader,
-        leaf,
-        rdd,
-        [required_schema, partition_schema],
-        format,
-    )?;
+    let schema = operator.object("requiredSchema")?;
+    let schemas = [read_fields(reader, schema)?, partition_schema];
+    let (mut scan, _) = unfiltered(reader, leaf, rdd, schemas, format)?;
+    scan.variant_parts = variant::parts(reader, schema)?;
     let output = read_attributes(reader, operator.elements("output")?)?;
     let schemas = scan.required_schema.len() + scan.partition_schema.len();
     if output.len() != schemas + scan.metadata_columns.len() {
@@ -215,13 +215,16 @@ pub(crate) fn read_rows(
     rdd: Object<'_>,
 ) -> Result<FoundScan> {
     let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
-    let mut required_schema = read_fields(reader, rdd.object("readSchema")?)?;
+    let schema = rdd.object("readSchema")?;
+    let mut required_schema = read_fields(reader, schema)?;
     if !required_schema.ends_with(&partition_schema) {
         return Err(Unsupported::of_use("a scan of other columns"));
     }
     required_schema.truncate(required_schema.len().saturating_sub(partition_schema.len()));
     let schemas = [required_schema, partition_schema];
-    let (scan, metadata_columns) = unfiltered(reader, leaf, rdd, schemas, format)?;
+    let (mut scan, metadata_columns) = unfiltered(reader, leaf, rdd, schemas, format)?;
+    // Of all columns, those of the partitions' paths among them.
+    scan.variant_parts = variant::parts(reader, schema)?;
     let output = output.unwrap_or_else(|| {
         let fields = scan.required_schema.iter().chain(&scan.partition_schema);
         // Nothing refers to them. Ids of Spark's are not negative.
@@ -259,6 +262,7 @@ fn unfiltered(
     let scan = FileSourceScan {
         leaf,
         required_schema,
+        variant_parts: Vec::new(),
         partition_schema,
         metadata_columns,
         partition_filters: Vec::new(),

@@ -151,6 +151,9 @@ pub(super) fn aggregate(
     if grouping.iter().any(|key| has_maps(&key.data_type)) {
         return Err(Unsupported::of_use("a grouping by maps"));
     }
+    if grouping.iter().any(|key| key.data_type.has_variants()) {
+        return Err(Unsupported::of_use("a grouping by variants"));
+    }
     let mut distinct = Vec::new();
     let functions = aggregates.iter();
     let functions = functions.map(|aggregate| function(aggregate, input, &mut distinct));

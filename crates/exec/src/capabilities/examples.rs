@@ -76,6 +76,7 @@ pub(super) fn scan(of: &DataType) -> Option<Operator> {
     let scan = FileSourceScan {
         leaf: 0,
         required_schema: vec![field(of)],
+        variant_parts: Vec::new(),
         partition_schema: Vec::new(),
         metadata_columns: Vec::new(),
         partition_filters: Vec::new(),

@@ -332,6 +332,11 @@ impl Lowering<'_> {
             | F::TimestampDiff => {
                 super::spans::lower(function, mode, &types(args)?, &to, zone, self.all(args)?)
             }
+            F::ParseJson
+            | F::VariantGet
+            | F::IsVariantNull
+            | F::SchemaOfVariant
+            | F::ToVariantObject => self.variant(function, args, mode, zone, &expr.data_type),
             F::HllSketchEstimate | F::HllUnion => {
                 super::sketches::lower(function, &types(args)?, self.all(args)?)
             }

@@ -59,6 +59,7 @@ pub(crate) fn types() -> Vec<DataType> {
         DataType::YearMonthInterval,
         DataType::DayTimeInterval,
         DataType::Time(6),
+        DataType::Variant,
     ]
 }
 
@@ -227,6 +228,16 @@ fn is_sent(function: Function, args: &[DataType]) -> bool {
             first == Some(&DataType::String)
         }
         F::ToTime | F::SecondsOfTimeWithFraction => args.get(1) == Some(&DataType::Integer),
+        F::ParseJson => {
+            *args
+                == [
+                    DataType::String,
+                    DataType::Boolean,
+                    DataType::Boolean,
+                    DataType::Boolean,
+                ]
+        }
+        F::VariantGet => *args == [DataType::Variant, DataType::String],
         F::StringSplit => *args == [DataType::String, DataType::String, DataType::Integer],
         // Whatever the values are.
         F::CreateMap => args.get(1) == Some(&DataType::Integer),
@@ -259,6 +270,10 @@ fn constants(function: Function) -> Vec<(usize, Literal, DataType)> {
         | Function::ToUnixTimestamp
         | Function::GetTimestamp => vec![(1, text("yyyy"), DataType::String)],
         Function::Encode | Function::StringDecode => vec![(1, text("UTF-8"), DataType::String)],
+        Function::ParseJson => (1..4)
+            .map(|at| (at, Literal::Boolean(true), DataType::Boolean))
+            .collect(),
+        Function::VariantGet => vec![(1, text("$.a"), DataType::String)],
         Function::FormatString => vec![(0, text("%s"), DataType::String)],
         Function::ToNumber | Function::TryToNumber => vec![(1, text("99.9"), DataType::String)],
         Function::StringToMap => vec![
@@ -286,7 +301,10 @@ fn takes_parts(function: Function) -> bool {
     super::nested::takes_collections(function)
         || matches!(
             function,
-            Function::Concat | Function::Reverse | Function::KnownNotContainsNull
+            Function::Concat
+                | Function::Reverse
+                | Function::KnownNotContainsNull
+                | Function::ToVariantObject
         )
 }
 
@@ -356,6 +374,7 @@ fn mixed() -> Vec<Vec<DataType>> {
                 scale: 6,
             }),
         ],
+        vec![T::String, T::Boolean, T::Boolean, T::Boolean],
     ];
     for time in [T::Timestamp, T::TimestampNtz] {
         found.push(vec![time.clone(), time.clone(), T::Boolean]);

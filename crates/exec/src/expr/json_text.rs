@@ -6,15 +6,20 @@ use arrow::array::{Array as _, ArrayRef, AsArray as _};
 use arrow::datatypes::{Int32Type, Int64Type};
 use catalyst::{DataType, JsonText, StructField, Unsupported};
 use datafusion_common::Result as RunResult;
+use javatime::Zone;
 use rows::error::bail_out;
 
 use super::value_text::{Atom, TimeTexts};
+use super::variant::{Variant, write_json};
+use super::zone::zone_of;
 
 /// Writes values of a type.
 #[derive(Debug)]
 pub(crate) struct JsonWriter {
     of: Form,
     times: TimeTexts,
+    /// That of times in variants.
+    zone: Zone,
     ignore_nulls: bool,
 }
 
@@ -23,6 +28,7 @@ pub(crate) struct JsonWriter {
 enum Form {
     Null,
     Atom(Atom),
+    Variant,
     List(Box<Self>),
     Map(Key, Box<Self>),
     /// Fields with their names as they are written.
@@ -43,13 +49,17 @@ impl JsonWriter {
     pub(crate) fn new(form: &JsonText, of: &DataType) -> Result<Self, Unsupported> {
         let known = matches!(
             of,
-            DataType::Struct(_) | DataType::Array { .. } | DataType::Map { .. }
+            DataType::Struct(_) | DataType::Array { .. } | DataType::Map { .. } | DataType::Variant
         );
         if !known {
             return Err(Unsupported::of_use(format!("to_json of type {of}")));
         }
         Ok(Self {
             of: Form::new(of)?,
+            zone: match of.has_variants() {
+                true => zone_of(Some(&form.times.zone))?,
+                false => Zone::UTC,
+            },
             times: TimeTexts::new(&form.times, std::iter::once(of))?,
             ignore_nulls: form.ignore_nulls,
         })
@@ -107,6 +117,11 @@ impl JsonWriter {
         match form {
             Form::Null => out.push_str("null"),
             Form::Atom(atom) => self.atom(*atom, array, row, out)?,
+            Form::Variant => {
+                let variants = array.as_binary_opt::<i64>();
+                let variants = variants.ok_or_else(|| bail_out("a value of another type"))?;
+                write_json(Variant::new(variants.value(row))?, &self.zone, out)?;
+            }
             Form::List(element) => {
                 out.push('[');
                 let elements = array.as_list::<i32>().value(row);
@@ -175,6 +190,7 @@ impl Form {
     fn new(of: &DataType) -> Result<Self, Unsupported> {
         Ok(match of {
             DataType::Null => Self::Null,
+            DataType::Variant => Self::Variant,
             DataType::Array { element, .. } => Self::List(Box::new(Self::new(element)?)),
             DataType::Map { key, value, .. } => {
                 let key = match **key {

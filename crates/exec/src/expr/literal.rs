@@ -51,6 +51,7 @@ pub fn scalar(value: &Literal, of: &DataType) -> Result<ScalarValue, Unsupported
             ))
         }
         (Literal::Binary(v), DataType::Binary) => ScalarValue::BinaryView(Some(v.clone())),
+        (Literal::Binary(v), DataType::Variant) => ScalarValue::LargeBinary(Some(v.clone())),
         (Literal::Struct(_) | Literal::Array(_) | Literal::Map(_), _) => {
             ScalarValue::try_from_array(&array_of(of, vec![value])?, 0).map_err(|_| wrong())?
         }

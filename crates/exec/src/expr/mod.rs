@@ -44,6 +44,7 @@ mod times;
 mod to_number;
 mod urls;
 pub(crate) mod value_text;
+pub(crate) mod variant;
 mod zone;
 
 use std::sync::Arc;

@@ -367,6 +367,10 @@ fn comparable_keys(keys: Option<&EquiJoin>) -> Result<()> {
     if !all.all(is_one_of_bits) {
         return Err(Unsupported::of_use("a join by the bits of floats"));
     }
+    let mut all = keys.left_keys.iter().chain(&keys.right_keys);
+    if all.any(|key| key.data_type.has_variants()) {
+        return Err(Unsupported::of_use("a join by variants"));
+    }
     // Parts of keys may be null on one side only.
     for (left, right) in keys.left_keys.iter().zip(&keys.right_keys) {
         if left.data_type.to_arrow()? != right.data_type.to_arrow()? {

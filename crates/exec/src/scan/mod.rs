@@ -24,6 +24,7 @@ use futures::StreamExt;
 use super::draws::file_facts;
 use super::exec::{OperatorExec, from_fn};
 use super::expr::lower;
+use super::expr::variant::VariantParts;
 use super::lower::{Demand, Lowered, Result, leaf_input, places};
 use super::metrics::INPUT_BATCHES;
 use super::sources::Sources;
@@ -88,6 +89,8 @@ struct Scan {
     constants: Vec<Constant>,
     /// What is put out behind those.
     facts: Vec<FileFact>,
+    /// Columns of variants of which only parts are put out, by their places.
+    variants: Vec<(usize, VariantParts)>,
 }
 
 /// A column that is the same for all rows of a part of a file.
@@ -148,12 +151,18 @@ pub(super) fn scan(
     let (kept, mut output) = places(output, demand);
     let kept = kept.unwrap_or_else(|| (0..output.len()).collect());
     let mut fields = Vec::new();
-    let mut constants = Vec::new();
+    let (mut constants, mut variants) = (Vec::new(), Vec::new());
     let of_files = scan.required_schema.len();
     let of_paths = scan.partition_schema.len();
     for (place, column) in kept.into_iter().zip(&output) {
         let data_type = if let Some(field) = scan.required_schema.get(place) {
-            fields.push(field.clone());
+            let mut read = field.clone();
+            if let Some(Some(parts)) = scan.variant_parts.get(place) {
+                let parts = VariantParts::new(parts, &field.data_type)?;
+                variants.push((fields.len(), parts));
+                read.data_type = DataType::Variant;
+            }
+            fields.push(read);
             field.data_type.clone()
         } else if let Some(field) = scan.partition_schema.get(place - of_files) {
             constants.push(Constant::OfPath(place - of_files, field.data_type.clone()));
@@ -170,10 +179,15 @@ pub(super) fn scan(
     }
     let facts: Vec<FileFact> = file_facts(demand).collect();
     output.extend(facts.iter().map(|fact| fact.attribute()));
+    let is_parquet = matches!(scan.format, FileFormat::Parquet(_));
+    if !variants.is_empty() && !is_parquet {
+        return Err(Unsupported::of_use("parts of variants in other files"));
+    }
     let wanted = Wanted {
         fields,
         output: &output,
-        filter,
+        // It is of the parts.
+        filter: filter.filter(|_| variants.is_empty()),
         file_name: &file_name,
     };
     let format: Box<dyn FormatScan> = match &scan.format {
@@ -194,6 +208,7 @@ pub(super) fn scan(
         format,
         constants,
         facts,
+        variants,
     });
     let schema = rows::types::schema_of(&output)?;
     Lowered::new(
@@ -274,6 +289,11 @@ impl Parts {
             if let Some((reader, part)) = &mut self.open {
                 if let Some(mut columns) = reader.next()? {
                     let rows = columns.rows;
+                    for (place, parts) in &self.scan.variants {
+                        if let Some(array) = columns.arrays.get_mut(*place) {
+                            *array = parts.of(array)?;
+                        }
+                    }
                     columns.arrays.extend(constants(&part.constants, rows)?);
                     // Rows that a filter left out early count as rows of the scan.
                     self.baseline.record_output(reader.take_rows());

@@ -95,6 +95,7 @@ fn scan(fields: &[(&str, DataType)], case_sensitive: bool) -> Operator {
     let scan = FileSourceScan {
         leaf: 0,
         required_schema: required_schema.collect(),
+        variant_parts: Vec::new(),
         partition_schema: Vec::new(),
         metadata_columns: Vec::new(),
         partition_filters: Vec::new(),

@@ -41,6 +41,7 @@ fn scan(fields: &[DataType], options: TextOptions) -> Operator {
     let scan = FileSourceScan {
         leaf: 0,
         required_schema: fields(own),
+        variant_parts: Vec::new(),
         partition_schema: fields(of_path),
         metadata_columns: Vec::new(),
         partition_filters: Vec::new(),

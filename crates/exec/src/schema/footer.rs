@@ -117,6 +117,7 @@ fn simple(name: &str) -> Option<DataType> {
         "date" => DataType::Date,
         "timestamp" => DataType::Timestamp,
         "timestamp_ntz" => DataType::TimestampNtz,
+        "variant" => DataType::Variant,
         _ => return None,
     })
 }

@@ -193,7 +193,11 @@ fn array_type(
     timestamps: TimestampFormat,
 ) -> std::result::Result<ArrowType, Unsupported> {
     Ok(match of {
-        DataType::Null => return Err(Unsupported::of_use("a write of a column of type void")),
+        DataType::Null | DataType::Variant => {
+            return Err(Unsupported::of_use(format!(
+                "a write of a column of type {of}"
+            )));
+        }
         DataType::YearMonthInterval => ArrowType::Int32,
         DataType::DayTimeInterval => ArrowType::Int64,
         DataType::Time(precision) if !is_nanos(*precision) => {

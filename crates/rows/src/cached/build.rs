@@ -38,7 +38,10 @@ impl CachedBatchBuilder {
     ) -> std::result::Result<Self, Unsupported> {
         let max_rows = usize::try_from(max_rows).ok().filter(|rows| *rows > 0);
         Ok(Self {
-            columns: Column::all(types)?,
+            columns: types
+                .iter()
+                .map(super::column_of)
+                .collect::<std::result::Result<_, _>>()?,
             max_rows: max_rows.ok_or_else(|| Unsupported::of_use("cached batches of no rows"))?,
             compressed,
             rows: Vec::new(),

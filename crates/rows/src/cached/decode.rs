@@ -46,7 +46,7 @@ impl CachedBatchDecoder {
         let column = |place: &usize| {
             let missing = || Unsupported::of_use("a column that is not there");
             let data_type = types.get(*place).ok_or_else(missing)?;
-            let column = Column::of(data_type)?;
+            let column = super::column_of(data_type)?;
             let nested = match column.slot {
                 Slot::Struct(_) | Slot::Array(_) | Slot::Map(_) => {
                     Some(RowDecoder::new([data_type])?)

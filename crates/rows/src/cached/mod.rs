@@ -26,7 +26,7 @@ mod stream;
 mod tests;
 
 use bytes::Bytes;
-use catalyst::{DataType, Literal};
+use catalyst::{DataType, Literal, Unsupported};
 
 use crate::layout::{Column, Slot};
 
@@ -112,10 +112,19 @@ impl Layout {
             Slot::WideDecimal { .. }
             | Slot::String
             | Slot::Binary
+            | Slot::Variant
             | Slot::Struct(_)
             | Slot::Array(_)
             | Slot::Map(_) => Self::Variable,
         }
+    }
+}
+
+/// A column of a cached table; of variants none is known.
+fn column_of(data_type: &DataType) -> std::result::Result<Column, Unsupported> {
+    match data_type.has_variants() {
+        true => Err(Unsupported::of_use("a cached table with variants")),
+        false => Column::of(data_type),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
     DurationMicrosecondArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
-    Int64Array, IntervalYearMonthArray, NullArray, StringViewArray, StructArray,
+    Int64Array, IntervalYearMonthArray, LargeBinaryArray, NullArray, StringViewArray, StructArray,
     Time64NanosecondArray, TimestampMicrosecondArray,
 };
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
@@ -173,7 +173,7 @@ impl<'c> Values<'c> {
             Slot::Double => Self::Double(Vec::with_capacity(rows)),
             Slot::Decimal => Self::Decimal(Vec::with_capacity(rows)),
             Slot::WideDecimal { .. } => Self::WideDecimal(Vec::with_capacity(rows)),
-            Slot::String | Slot::Binary => Self::Views(Vec::with_capacity(rows)),
+            Slot::String | Slot::Binary | Slot::Variant => Self::Views(Vec::with_capacity(rows)),
             Slot::Struct(fields) => Self::Struct {
                 fields: fields
                     .iter()
@@ -273,6 +273,10 @@ fn finish_views(
         ArrowType::BinaryView => {
             let bytes = BinaryViewArray::try_new(views, buffers, nulls)?;
             Arc::new(if compact { bytes.gc() } else { bytes })
+        }
+        ArrowType::LargeBinary => {
+            let bytes = BinaryViewArray::try_new(views, buffers, nulls)?;
+            Arc::new(bytes.iter().collect::<LargeBinaryArray>())
         }
         _ => return Err(bail_out("a column of another type")),
     })

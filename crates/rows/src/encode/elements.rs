@@ -12,7 +12,7 @@ use arrow::datatypes::{ByteViewType, DataType as ArrowType};
 use datafusion_common::Result;
 
 use super::super::layout::{Column, Slot, fixed_bytes, header_bytes};
-use super::{Rows, add_sizes, big_integer, length, place, put, write};
+use super::{Rows, add_sizes, big_integer, length, place, put, variant_length, write};
 use crate::error::bail_out;
 
 /// Bytes of a map before its keys: their size.
@@ -98,6 +98,12 @@ fn array_size(column: &Column, values: &ArrayRef, range: Range<usize>) -> Result
         }
         Slot::String => size = size.saturating_add(lengths(values.as_string_view(), range)),
         Slot::Binary => size = size.saturating_add(lengths(values.as_binary_view(), range)),
+        Slot::Variant => {
+            let variants = values.as_binary::<i64>();
+            for index in range {
+                size = size.saturating_add(variant_length(variants, index));
+            }
+        }
         Slot::Struct(fields) => {
             let (_, sizes) = structs(fields, values, range)?;
             size = sizes.into_iter().fold(size, u32::saturating_add);
@@ -266,6 +272,10 @@ impl Elements<'_> {
             Slot::Binary => {
                 let binary = values.as_binary_view();
                 self.bytes(values, |index, put| put(binary.value(index)));
+            }
+            Slot::Variant => {
+                let variants = values.as_binary::<i64>();
+                self.bytes(values, |index, put| put(variants.value(index)));
             }
             Slot::Struct(fields) => self.structs(fields, values)?,
             Slot::Array(_) | Slot::Map(_) => {

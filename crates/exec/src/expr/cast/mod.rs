@@ -4,7 +4,7 @@ pub(super) mod decimal;
 pub(super) mod nested;
 pub(super) mod numeric;
 pub(super) mod parse;
-mod parts;
+pub(super) mod parts;
 pub(super) mod text;
 pub(super) mod time;
 pub(super) mod time_of_day;
@@ -17,6 +17,7 @@ use arrow::datatypes::DataType as ArrowType;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::kernel::{Kernel, single};
+use super::variant;
 use super::zone::zone_of;
 use catalyst::DataType;
 use catalyst::EvalMode;
@@ -97,11 +98,13 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
         | (T::Map { .. }, T::Map { .. }) => parts::lower(casting),
         (T::Struct(_) | T::Array { .. } | T::Map { .. }, _)
         | (_, T::Struct(_) | T::Array { .. } | T::Map { .. })
-            if *from != T::Null =>
+            if !matches!(from, T::Null | T::Variant) && *to != T::Variant =>
         {
             Err(casting.refuse())
         }
         (T::Null, _) => Ok(nulls(casting, to_arrow)),
+        (T::Variant, _) => variant::cast_from(casting),
+        (_, T::Variant) => variant::to_variant(from, Arc::clone(&casting.child)),
         // Hive has it so. ANSI does not allow it.
         (
             T::Date,

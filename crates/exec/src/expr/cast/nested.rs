@@ -13,6 +13,7 @@ use datafusion_physical_expr::expressions::Column;
 
 use super::{Casting, text};
 use crate::expr::kernel::{Kernel, single};
+use crate::expr::variant::value_text;
 use catalyst::DataType;
 use catalyst::EvalMode;
 use catalyst::Unsupported;
@@ -53,6 +54,12 @@ impl Writer {
             }
             // `ToPrettyString` shows bytes as a setting of the session says.
             T::Binary if casting.pretty => return Err(casting.refuse()),
+            T::Variant => {
+                let child = Arc::new(Column::new("value", 0));
+                let field = Field::new("value", from.to_arrow()?, true);
+                let schema = Arc::new(Schema::new(vec![field]));
+                Self::Scalar(value_text(child), schema)
+            }
             scalar => {
                 let field = Field::new("value", scalar.to_arrow()?, true);
                 let child = Arc::new(Column::new("value", 0));

@@ -21,13 +21,17 @@ use rows::types::ToArrow as _;
 
 /// A cast of the only column of a batch.
 #[derive(Debug)]
-struct Part {
+pub(in crate::expr) struct Part {
     cast: Arc<dyn PhysicalExpr>,
     schema: SchemaRef,
 }
 
 impl Part {
-    fn new(from: &DataType, to: &DataType, casting: &Casting<'_>) -> Result<Self, Unsupported> {
+    pub(in crate::expr) fn new(
+        from: &DataType,
+        to: &DataType,
+        casting: &Casting<'_>,
+    ) -> Result<Self, Unsupported> {
         let cast = super::lower(&Casting {
             from,
             to,
@@ -41,7 +45,7 @@ impl Part {
         })
     }
 
-    fn of(&self, values: &ArrayRef) -> RunResult<ArrayRef> {
+    pub(in crate::expr) fn of(&self, values: &ArrayRef) -> RunResult<ArrayRef> {
         let rows = RecordBatchOptions::new().with_row_count(Some(values.len()));
         let columns = vec![Arc::clone(values)];
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &rows)?;

@@ -46,7 +46,8 @@ fn check_type(of: &DataType) -> std::result::Result<(), Unsupported> {
         | DataType::TimestampNtz
         | DataType::YearMonthInterval
         | DataType::DayTimeInterval
-        | DataType::Time(_) => Ok(()),
+        | DataType::Time(_)
+        | DataType::Variant => Ok(()),
         DataType::Array { element, .. } => check_type(element),
         DataType::Map { key, value, .. } => {
             check_type(key)?;
@@ -145,7 +146,7 @@ impl Leaf {
 fn is_nested(of: &DataType) -> bool {
     matches!(
         of,
-        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_)
+        DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_) | DataType::Variant
     )
 }
 

@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, AsArray, ListArray, MapArray, StructArray};
+use arrow::array::{
+    Array as _, ArrayRef, AsArray, LargeBinaryBuilder, ListArray, MapArray, StructArray,
+};
 use arrow::datatypes::{DataType as ArrowType, Field, Fields};
 use datafusion_common::Result;
-use parquet::basic::{ConvertedType, Repetition};
+use parquet::basic::{ConvertedType, Repetition, Type as Physical};
 use parquet::schema::types::Type;
 
 use super::columns::{Leaf, read_as};
-use catalyst::{DataType, StructField};
+use catalyst::{DataType, StructField, variant_bytes};
 use rows::error::bail_out;
 use rows::types::{ToArrow as _, column_name, list_field, map_fields};
+
+/// The parts of a variant.
+const VALUE: &str = "value";
+const METADATA: &str = "metadata";
 
 /// Finds what is read of a column with parts.
 pub(super) struct Finder {
@@ -58,9 +64,21 @@ impl Finder {
                 };
                 self.fields(parts, own, wanted).map(ArrowType::Struct)
             }
-            (DataType::Array { .. } | DataType::Map { .. } | DataType::Struct(_), _) => {
-                Err(other())
+            (DataType::Variant, ArrowType::Struct(own)) => {
+                if !is_variant(of, own) {
+                    return Err(bail_out("variants of another form"));
+                }
+                self.leaves.extend([self.next, self.next + 1]);
+                self.next += 2;
+                Ok(ArrowType::Struct(own.clone()))
             }
+            (
+                DataType::Array { .. }
+                | DataType::Map { .. }
+                | DataType::Struct(_)
+                | DataType::Variant,
+                _,
+            ) => Err(other()),
             _ if of.is_primitive() => {
                 self.leaves.push(self.next);
                 self.next += 1;
@@ -108,6 +126,35 @@ impl Finder {
             true => own == wanted,
             false => own.to_lowercase() == wanted.to_lowercase(),
         }
+    }
+}
+
+/// Whether a group has a value and metadata and nothing else: values may be in other columns otherwise.
+fn is_variant(of: &Type, own: &Fields) -> bool {
+    let parts = match of.is_group() {
+        true => of.get_fields(),
+        false => return false,
+    };
+    let is_part = |part: &Arc<Type>, name: &str| {
+        let info = part.get_basic_info();
+        part.name() == name
+            && part.is_primitive()
+            && part.get_physical_type() == Physical::BYTE_ARRAY
+            && info.converted_type() == ConvertedType::NONE
+            && info.logical_type_ref().is_none()
+            && info.has_repetition()
+            && info.repetition() == Repetition::REQUIRED
+    };
+    let is_binary = |field: &Arc<Field>| *field.data_type() == ArrowType::Binary;
+    match parts {
+        [first, second] => {
+            let (value, metadata) = match first.name() == VALUE {
+                true => (first, second),
+                false => (second, first),
+            };
+            is_part(value, VALUE) && is_part(metadata, METADATA) && own.iter().all(is_binary)
+        }
+        _ => false,
     }
 }
 
@@ -210,6 +257,21 @@ pub(super) fn arranged(
             }
             let nulls = structs.nulls().cloned();
             Arc::new(StructArray::try_new(names.into(), columns, nulls)?)
+        }
+        DataType::Variant => {
+            let structs = read.as_struct_opt().ok_or_else(other)?;
+            let part = |name| structs.column_by_name(name)?.as_binary_opt::<i32>();
+            let (value, metadata) = part(VALUE).zip(part(METADATA)).ok_or_else(other)?;
+            let mut variants = LargeBinaryBuilder::new();
+            for row in 0..structs.len() {
+                if structs.is_null(row) {
+                    variants.append_null();
+                    continue;
+                }
+                let bytes = variant_bytes(value.value(row), metadata.value(row));
+                variants.append_value(bytes.ok_or_else(|| bail_out("a variant that is too long"))?);
+            }
+            Arc::new(variants.finish())
         }
         _ => Leaf::of(wanted, check_old)?.arranged(read)?,
     })
