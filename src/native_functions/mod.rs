@@ -3,7 +3,8 @@
 //! A library is loaded once and never unloaded; [`Libraries`] finds those that `spark.firesteel.functions` names. An
 //! unmodified driver knows a native function as a function of Python whose body calls the same library: the
 //! [`Marker`] in its pickled command says which one it is, and an [`Instance`] calls it without Python. A driver with
-//! the jar knows it as a function of its own, which a [`RowFunction`] is where Java calls it. What a library gives is checked before it is used, as far as pointers can be.
+//! the jar knows it as a function of its own, which a [`RowFunction`] is where Java calls it. What a library gives is
+//! checked before it is used, as far as pointers can be.
 
 mod check;
 mod crash;

@@ -1,5 +1,5 @@
-//! Functions of shared libraries that the driver's jar makes known to SQL: in the sql lane, in the JVM of executors, and
-//! in JVMs without Firesteel. Answers are those of the same libraries' modules of Python on plain Spark.
+//! Functions of shared libraries that the driver's jar makes known to SQL: in the sql lane, in the JVM of executors,
+//! and in JVMs without Firesteel. Answers are those of the same libraries' modules of Python on plain Spark.
 
 use std::path::Path;
 

@@ -74,8 +74,8 @@ final class NativeCalls {
       return installed;
     }
     throw new IllegalStateException("a native function is called on this machine, by the driver or a plain executor, "
-        + "which takes Firesteel's library: set " + NativeFunctions.HOST + " to the path of its lib/libfiresteel.so, or "
-        + "FIRESTEEL_HOME in the environment. Drivers call functions of constants and of local relations only, and not "
+        + "which takes Firesteel's library: set " + NativeFunctions.HOST + " to the path of its lib/libfiresteel.so, "
+        + "or FIRESTEEL_HOME in the environment. Drivers call functions of constants and of local relations only, and not "
         + "with spark.sql.optimizer.excludedRules=org.apache.spark.sql.catalyst.optimizer.ConstantFolding,"
         + "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation");
   }

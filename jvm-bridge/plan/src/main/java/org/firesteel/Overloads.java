@@ -36,7 +36,8 @@ final class Overloads extends AbstractFunction1<Seq<Expression>, Expression> {
     List<Expression> arguments = new ArrayList<>(JavaConverters.seqAsJavaList(children));
     for (Expression argument : arguments) {
       if (argument.getClass().getSimpleName().equals("NamedArgumentExpression")) {
-        throw Throw.unchecked(new AnalysisException("NAMED_PARAMETERS_NOT_SUPPORTED", map("functionName", quoted(name))));
+        Map<String, String> parameters = map("functionName", quoted(name));
+        throw Throw.unchecked(new AnalysisException("NAMED_PARAMETERS_NOT_SUPPORTED", parameters));
       }
     }
     for (NativeScalar function : overloads) {
