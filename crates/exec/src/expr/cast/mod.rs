@@ -71,6 +71,17 @@ impl Casting<'_> {
     }
 }
 
+/// Whether there are times of a day in a type, whose digits Arrow's types do not say.
+fn has_times(of: &DataType) -> bool {
+    match of {
+        DataType::Time(_) => true,
+        DataType::Array { element, .. } => has_times(element),
+        DataType::Map { key, value, .. } => has_times(key) || has_times(value),
+        DataType::Struct(fields) => fields.iter().any(|field| has_times(&field.data_type)),
+        _ => false,
+    }
+}
+
 /// A conversion of `child`.
 ///
 /// # Errors
@@ -88,7 +99,7 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
         (T::Struct(_), T::Struct(_))
         | (T::Array { .. }, T::Array { .. })
         | (T::Map { .. }, T::Map { .. })
-            if from.to_arrow()? == to_arrow =>
+            if from.to_arrow()? == to_arrow && !has_times(from) =>
         {
             Ok(Arc::clone(&casting.child))
         }
