@@ -94,7 +94,7 @@ def casts(version):
 FAILING = ["CAST(odd AS time(6))", "CAST(t6 AS tinyint)", "CAST(t6 AS decimal(3,1))", "to_time(odd)", "t6 + INTERVAL '23' HOUR", "make_time(h + 1, mi, sec)", "make_time(h, mi, sec + 1)", "try_to_time(odd, 'HH:mm:ss')", "to_time(clock, 'HH:mm')", "time_trunc('DAY', t6)", "time_diff('DAYS', t6, u6)"]
 NEWER_FAILING = ["time_from_seconds(n + 1000)", "time_from_seconds(-n)", "time_from_millis(n * 86400000000000)", "time_from_seconds(CAST(0.0000000001 AS decimal(11,10)))", "time_from_seconds(double('NaN'))"]
 
-AGGREGATES = ["count(t6)", "count(DISTINCT t3)", "min(t6)", "max(t6)", "min(t0)", "max(t3)", "min(struct(t6, id))", "max_by(t6, id)", "min_by(id, t6)", "approx_count_distinct(t6)", "sort_array(collect_list(t3))", "sort_array(collect_set(t0))", "count_if(t6 < u6)", "bool_or(t6 = u6)", "max(t6) FILTER (WHERE id % 3 = 0)", "sum(time_diff('MILLISECOND', t0, t6))", "max(array(t6, u6))"]
+AGGREGATES = ["count(t6)", "count(DISTINCT t3)", "min(t6)", "max(t6)", "min(t0)", "max(t3)", "min(struct(t6, id))", "max_by(t6, id)", "min_by(id, struct(t6, id))", "approx_count_distinct(t6)", "sort_array(collect_list(t3))", "sort_array(collect_set(t0))", "count_if(t6 < u6)", "bool_or(t6 = u6)", "max(t6) FILTER (WHERE id % 3 = 0)", "sum(time_diff('MILLISECOND', t0, t6))", "max(array(t6, u6))"]
 ORDERED = ["first(t6)", "last(t6, true)", "collect_list(t6)", "collect_set(few)", "mode(few)", "collect_set(t6)"]
 OVER = ["min(t6)", "max(t3)", "first_value(t6)", "last_value(u6)", "nth_value(t6, 2)", "count(t6)", "collect_list(t0)"]
 NEIGHBOURS = ["lag(t6)", "lead(t6, 2, TIME'00:00')", "lag(t3) IGNORE NULLS"]
@@ -150,7 +150,7 @@ def operators(spark, data, answers):
     for key in (None, "few", "t3", "t6, few"):
         keys, by = (f"{key}, ", f" GROUP BY {key}") if key else ("", "")
         answers[f"groups by {key}"] = sorted(lines(spark.sql(f"SELECT {keys}{', '.join(f'{of} AS c{place}' for place, of in enumerate(AGGREGATES))} FROM a{by}")))
-    data.coalesce(1).createOrReplaceTempView("one")
+    data.coalesce(1).sortWithinPartitions("id").createOrReplaceTempView("one")
     for key in (None, "few"):
         keys, by = (f"{key}, ", f" GROUP BY {key}") if key else ("", "")
         answers[f"ordered by {key}"] = sorted(lines(spark.sql(f"SELECT {keys}{', '.join(f'{of} AS c{place}' for place, of in enumerate(ORDERED))} FROM one{by}")))
