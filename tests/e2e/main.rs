@@ -25,7 +25,6 @@ mod full_disk;
 mod hold;
 mod jobs;
 mod kubernetes;
-mod lake_tables;
 mod lanes;
 mod memory;
 mod native_catalog;
