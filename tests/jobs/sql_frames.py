@@ -100,7 +100,7 @@ def shapes(run):
         "coalesced": digest(rows(frames["many rows"].coalesce(2))),
         "of commands": [rows(frame) for frame in [
             spark.sql("SHOW VIEWS").groupBy("isTemporary").agg(F.count("*"), F.max("viewName")),
-            spark.sql("DESCRIBE many").repartition(2).selectExpr("upper(col_name) n", "data_type"),
+            spark.sql("DESCRIBE many").repartition(2).selectExpr("upper(col_name) n", "data_type").orderBy("n"),
             spark.sql("DESCRIBE many").alias("d").join(frames["names only"].alias("n"), F.col("d.comment").isNull() & (F.col("n.n") > 1)).selectExpr("col_name", "s").orderBy("col_name"),
             spark.sql("SHOW TABLES LIKE 'none'").distinct(),
         ]],
