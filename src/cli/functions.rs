@@ -35,7 +35,7 @@ pub(super) enum FunctionsCommand {
         #[arg(long)]
         list: bool,
     },
-    /// Write what a driver with the jar has to know of the functions of a library, for `spark.firesteel.functions.catalog`.
+    /// Write what a driver with the jar has to know of a library's functions, for `spark.firesteel.functions.catalog`.
     Catalog {
         /// The shared library.
         library: PathBuf,

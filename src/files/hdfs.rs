@@ -243,7 +243,8 @@ impl Hdfs {
         renamed.map_err(|error| failure(from, error))
     }
 
-    /// Gives a file another name, in the place of whatever has it, and makes the directories above it that are not there.
+    /// Gives a file another name, in the place of whatever has it, and makes the directories above it that are not
+    /// there.
     pub(super) async fn replace_file(
         &self,
         from: &FilePath,

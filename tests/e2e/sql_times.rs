@@ -1,4 +1,4 @@
-//! Times of a day (`TimeType`) in operators, casts, functions and files, next to plain Spark: native but for what fails.
+//! Times of a day (`TimeType`) in operators, casts, functions, files, next to plain Spark: native but for what fails.
 
 use std::path::Path;
 

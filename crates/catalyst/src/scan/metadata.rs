@@ -96,8 +96,8 @@ impl FileMetadata {
     }
 }
 
-/// What `new Path(url.toPath.toString).toUri.toString` makes of a URL, if it is known: all but `file:///` stays as it is
-/// where decoding it and encoding it again changes nothing.
+/// What `new Path(url.toPath.toString).toUri.toString` makes of a URL, if it is known: all but `file:///` stays as it
+/// is where decoding it and encoding it again changes nothing.
 fn path(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once(':')?;
     let word = |text: &str| {

@@ -13,9 +13,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::datetime::{OVERFLOW, named, overflow};
 use super::decimal::pow10;
-use super::kernel::{
-    Arg, Kernel, Otherwise, Outcome, attempt, binary, nth, single, unary, union_nulls,
-};
+use super::kernel::{Arg, Kernel, Otherwise, Outcome, attempt, binary, nth, one, union_nulls};
 use super::refused;
 use catalyst::{EvalMode, Function, Unsupported};
 use javatime::calendar::{DAY, SECOND};
@@ -54,10 +52,18 @@ pub(super) fn lower(
         (F::Add | F::Subtract, [A::Duration(_), A::Duration(_)]) => {
             sum::<Micros>(op, mode, to, args)
         }
-        (F::UnaryMinus, [A::Interval(_)]) => one::<Months, Months>(op, to, args, i32::checked_neg),
-        (F::UnaryMinus, [A::Duration(_)]) => one::<Micros, Micros>(op, to, args, i64::checked_neg),
-        (F::Abs, [A::Interval(_)]) => one::<Months, Months>(op, to, args, i32::checked_abs),
-        (F::Abs, [A::Duration(_)]) => one::<Micros, Micros>(op, to, args, i64::checked_abs),
+        (F::UnaryMinus, [A::Interval(_)]) => {
+            one::<Months, Months>(op.name(), to, args, OVERFLOW, i32::checked_neg)
+        }
+        (F::UnaryMinus, [A::Duration(_)]) => {
+            one::<Micros, Micros>(op.name(), to, args, OVERFLOW, i64::checked_neg)
+        }
+        (F::Abs, [A::Interval(_)]) => {
+            one::<Months, Months>(op.name(), to, args, OVERFLOW, i32::checked_abs)
+        }
+        (F::Abs, [A::Duration(_)]) => {
+            one::<Micros, Micros>(op.name(), to, args, OVERFLOW, i64::checked_abs)
+        }
         (F::MultiplyYMInterval | F::DivideYMInterval, [A::Interval(_), of]) => {
             scaled::<Months>(op, mode, of, to, args).ok_or_else(|| refused(op, types))?
         }
@@ -65,40 +71,34 @@ pub(super) fn lower(
             scaled::<Micros>(op, mode, of, to, args).ok_or_else(|| refused(op, types))?
         }
         (F::ExtractANSIIntervalYears, [A::Interval(_)]) => {
-            one::<Months, Int32Type>(op, to, args, |months| Some(months / 12))
+            one::<Months, Int32Type>(op.name(), to, args, OVERFLOW, |months| Some(months / 12))
         }
         (F::ExtractANSIIntervalMonths, [A::Interval(_)]) => {
-            one::<Months, Int8Type>(op, to, args, |months| i8::try_from(months % 12).ok())
+            one::<Months, Int8Type>(op.name(), to, args, OVERFLOW, |months| {
+                i8::try_from(months % 12).ok()
+            })
         }
         (F::ExtractANSIIntervalDays, [A::Duration(_)]) => {
-            one::<Micros, Int32Type>(op, to, args, |micros| i32::try_from(micros / DAY).ok())
+            one::<Micros, Int32Type>(op.name(), to, args, OVERFLOW, |micros| {
+                i32::try_from(micros / DAY).ok()
+            })
         }
         (F::ExtractANSIIntervalHours, [A::Duration(_)]) => {
-            one::<Micros, Int8Type>(op, to, args, |micros| {
+            one::<Micros, Int8Type>(op.name(), to, args, OVERFLOW, |micros| {
                 i8::try_from(micros % DAY / HOUR).ok()
             })
         }
         (F::ExtractANSIIntervalMinutes, [A::Duration(_)]) => {
-            one::<Micros, Int8Type>(op, to, args, |micros| {
+            one::<Micros, Int8Type>(op.name(), to, args, OVERFLOW, |micros| {
                 i8::try_from(micros % HOUR / MINUTE).ok()
             })
         }
         (F::ExtractANSIIntervalSeconds, [A::Duration(_)]) => {
-            one::<Micros, Decimal128Type>(op, to, args, |micros| Some((micros % MINUTE).into()))
+            one::<Micros, Decimal128Type>(op.name(), to, args, OVERFLOW, |micros| {
+                Some((micros % MINUTE).into())
+            })
         }
         _ => return Err(refused(op, types)),
-    })
-}
-
-fn one<I: ArrowPrimitiveType, O: ArrowPrimitiveType>(
-    op: Function,
-    to: &ArrowType,
-    args: Args,
-    f: impl Fn(I::Native) -> Option<O::Native> + Send + Sync + 'static,
-) -> Arc<dyn PhysicalExpr> {
-    let of = to.clone();
-    Kernel::strict(op.name(), args, to.clone(), move |args, _| {
-        unary::<I, O>(single(args)?, OVERFLOW, &of, &f)
     })
 }
 

@@ -293,6 +293,20 @@ impl Missing {
     }
 }
 
+/// A function of one argument with a primitive result of each value.
+pub(super) fn one<I: ArrowPrimitiveType, O: ArrowPrimitiveType>(
+    name: impl Into<String>,
+    to: &ArrowType,
+    args: Vec<Arc<dyn PhysicalExpr>>,
+    otherwise: Otherwise,
+    f: impl Fn(I::Native) -> Option<O::Native> + Send + Sync + 'static,
+) -> Arc<dyn PhysicalExpr> {
+    let of = to.clone();
+    Kernel::strict(name, args, to.clone(), move |args, _| {
+        unary::<I, O>(single(args)?, otherwise, &of, &f)
+    })
+}
+
 /// A primitive result of each value. The function is also asked for the meaningless values of null rows.
 pub(super) fn unary<I: ArrowPrimitiveType, O: ArrowPrimitiveType>(
     arg: &Arg,

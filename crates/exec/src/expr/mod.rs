@@ -66,6 +66,7 @@ use rows::types::{column_name, schema_of};
 use crate::native_calls::LibraryCall;
 
 pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, functions_in};
+pub(crate) use cast::time_of_day::{cut, valid};
 pub(crate) use hash::is_hashed;
 pub(crate) use intervals::{Interval, half_up};
 #[cfg(fuzzing)]

@@ -11,7 +11,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::arithmetic::otherwise;
 use super::datetime::{Micros, OVERFLOW, beyond, later, named, nothing, overflow};
-use super::kernel::{Kernel, Otherwise, Outcome, attempt, binary, nth, single, unary, union_nulls};
+use super::kernel::{Kernel, Otherwise, Outcome, attempt, binary, nth, one, unary, union_nulls};
 use super::known;
 use super::zone::zone_of;
 use catalyst::Unsupported;
@@ -89,6 +89,7 @@ pub(super) fn lower(
                 name,
                 to,
                 args,
+                OVERFLOW,
                 move |micros| Some(zone.local(micros)?.rem_euclid(60 * SECOND).into()),
             ))
         }
@@ -111,13 +112,21 @@ pub(super) fn lower(
                 })
             }))
         }
-        (F::UnixDate, [A::Date32]) => Ok(one::<Date32Type, Int32Type>(name, to, args, Some)),
-        (F::DateFromUnixDate, [A::Int32]) => Ok(one::<Int32Type, Date32Type>(name, to, args, Some)),
+        (F::UnixDate, [A::Date32]) => {
+            Ok(one::<Date32Type, Int32Type>(name, to, args, OVERFLOW, Some))
+        }
+        (F::DateFromUnixDate, [A::Int32]) => {
+            Ok(one::<Int32Type, Date32Type>(name, to, args, OVERFLOW, Some))
+        }
         (F::UnixSeconds | F::UnixMillis | F::UnixMicros, [A::Timestamp(..)]) => {
             let unit = micros_of(op);
-            Ok(one::<Micros, Int64Type>(name, to, args, move |micros| {
-                Some(micros.div_euclid(unit))
-            }))
+            Ok(one::<Micros, Int64Type>(
+                name,
+                to,
+                args,
+                OVERFLOW,
+                move |micros| Some(micros.div_euclid(unit)),
+            ))
         }
         (F::SecondsToTimestamp | F::MillisToTimestamp | F::MicrosToTimestamp, [of]) => match of {
             A::Int8 => Ok(timestamp::<Int8Type>(name, op, to, args)),
@@ -149,13 +158,14 @@ pub(super) fn lower(
             Ok(make_timestamp(name, mode, of_type(to)?, to, args))
         }
         (F::PreciseTimestampConversion, [A::Timestamp(..)]) if *to == A::Int64 => {
-            Ok(one::<Micros, Int64Type>(name, to, args, Some))
+            Ok(one::<Micros, Int64Type>(name, to, args, OVERFLOW, Some))
         }
         (F::PreciseTimestampConversion, [A::Int64]) if matches!(to, A::Timestamp(..)) => {
             Ok(one::<Int64Type, Micros>(
                 format!("{name} {to}"),
                 to,
                 args,
+                OVERFLOW,
                 Some,
             ))
         }
@@ -168,18 +178,6 @@ pub(super) fn lower(
             )))
         }
     }
-}
-
-fn one<I: ArrowPrimitiveType, O: ArrowPrimitiveType>(
-    name: String,
-    to: &ArrowType,
-    args: Args,
-    f: impl Fn(I::Native) -> Option<O::Native> + Send + Sync + 'static,
-) -> Arc<dyn PhysicalExpr> {
-    let of = to.clone();
-    Kernel::strict(name, args, to.clone(), move |args, _| {
-        unary::<I, O>(single(args)?, OVERFLOW, &of, &f)
-    })
 }
 
 /// A function of a timestamp and another value whose errors may be caught.
@@ -224,7 +222,9 @@ fn timestamp<I: ArrowPrimitiveType<Native: Into<i64>>>(
     args: Args,
 ) -> Arc<dyn PhysicalExpr> {
     let unit = micros_of(op);
-    one::<I, Micros>(name, to, args, move |value| value.into().checked_mul(unit))
+    one::<I, Micros>(name, to, args, OVERFLOW, move |value| {
+        value.into().checked_mul(unit)
+    })
 }
 
 /// A local time of numbers, the seconds as microseconds; `None` if there is none.

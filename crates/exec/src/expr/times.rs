@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrowPrimitiveType, PrimitiveArray};
+use arrow::array::{Array, PrimitiveArray};
 use arrow::datatypes::{
     DataType as ArrowType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64NanosecondType as Nanos,
@@ -13,7 +13,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::cast::time_of_day::{NANOS_PER_SECOND, NO_TIME, cut, parse, valid};
 use super::datetime::{Micros, nothing};
-use super::kernel::{Kernel, Otherwise, binary, nth, single, unary, union_nulls};
+use super::kernel::{Kernel, Otherwise, binary, nth, one, union_nulls};
 use super::parse_time::Format;
 use super::{known, refused};
 use catalyst::{DataType, EvalMode, Expr, Function, Unsupported};
@@ -66,21 +66,27 @@ pub(super) fn lower(
     let to = made.data_type.to_arrow()?;
     let seconds = |nanos: i64| Some(valid(nanos)? / NANOS_PER_SECOND);
     match (op, types) {
-        (F::HoursOfTime, [A::Time64(Nanosecond)]) => {
-            Ok(one::<Nanos, Int32Type>(op, &to, args, move |nanos| {
-                i32::try_from(seconds(nanos)? / 3600).ok()
-            }))
-        }
-        (F::MinutesOfTime, [A::Time64(Nanosecond)]) => {
-            Ok(one::<Nanos, Int32Type>(op, &to, args, move |nanos| {
-                i32::try_from(seconds(nanos)? / 60 % 60).ok()
-            }))
-        }
-        (F::SecondsOfTime, [A::Time64(Nanosecond)]) => {
-            Ok(one::<Nanos, Int32Type>(op, &to, args, move |nanos| {
-                i32::try_from(seconds(nanos)? % 60).ok()
-            }))
-        }
+        (F::HoursOfTime, [A::Time64(Nanosecond)]) => Ok(one::<Nanos, Int32Type>(
+            op.name(),
+            &to,
+            args,
+            FAIL,
+            move |nanos| i32::try_from(seconds(nanos)? / 3600).ok(),
+        )),
+        (F::MinutesOfTime, [A::Time64(Nanosecond)]) => Ok(one::<Nanos, Int32Type>(
+            op.name(),
+            &to,
+            args,
+            FAIL,
+            move |nanos| i32::try_from(seconds(nanos)? / 60 % 60).ok(),
+        )),
+        (F::SecondsOfTime, [A::Time64(Nanosecond)]) => Ok(one::<Nanos, Int32Type>(
+            op.name(),
+            &to,
+            args,
+            FAIL,
+            move |nanos| i32::try_from(seconds(nanos)? % 60).ok(),
+        )),
         (F::SecondsOfTimeWithFraction, [A::Time64(Nanosecond), A::Int32]) => {
             seconds_with_fraction(op, types, &to, args)
         }
@@ -115,20 +121,28 @@ pub(super) fn lower(
         }
         (F::TimeToSeconds, [A::Time64(Nanosecond)]) if matches!(to, A::Decimal128(_, 6)) => {
             // Half up, to microseconds.
-            Ok(one::<Nanos, Decimal128Type>(op, &to, args, |nanos| {
-                Some(i128::from((valid(nanos)? + 500) / 1000))
-            }))
+            Ok(one::<Nanos, Decimal128Type>(
+                op.name(),
+                &to,
+                args,
+                FAIL,
+                |nanos| Some(i128::from((valid(nanos)? + 500) / 1000)),
+            ))
         }
-        (F::TimeToMillis, [A::Time64(Nanosecond)]) => {
-            Ok(one::<Nanos, Int64Type>(op, &to, args, |nanos| {
-                Some(valid(nanos)? / 1_000_000)
-            }))
-        }
-        (F::TimeToMicros, [A::Time64(Nanosecond)]) => {
-            Ok(one::<Nanos, Int64Type>(op, &to, args, |nanos| {
-                Some(valid(nanos)? / 1000)
-            }))
-        }
+        (F::TimeToMillis, [A::Time64(Nanosecond)]) => Ok(one::<Nanos, Int64Type>(
+            op.name(),
+            &to,
+            args,
+            FAIL,
+            |nanos| Some(valid(nanos)? / 1_000_000),
+        )),
+        (F::TimeToMicros, [A::Time64(Nanosecond)]) => Ok(one::<Nanos, Int64Type>(
+            op.name(),
+            &to,
+            args,
+            FAIL,
+            |nanos| Some(valid(nanos)? / 1000),
+        )),
         (F::MakeTimestampNTZ, [A::Date32, A::Time64(Nanosecond)])
             if matches!(to, A::Timestamp(_, None)) =>
         {
@@ -144,18 +158,6 @@ pub(super) fn lower(
         (F::ToTime, [A::Utf8View, A::Int32 | A::Utf8View]) => to_time(op, mode, types, &to, args),
         _ => Err(refused(op, types)),
     }
-}
-
-fn one<I: ArrowPrimitiveType, O: ArrowPrimitiveType>(
-    op: Function,
-    to: &ArrowType,
-    args: Args,
-    f: impl Fn(I::Native) -> Option<O::Native> + Send + Sync + 'static,
-) -> Arc<dyn PhysicalExpr> {
-    let of = to.clone();
-    Kernel::strict(op.name(), args, to.clone(), move |args, _| {
-        unary::<I, O>(single(args)?, FAIL, &of, &f)
-    })
 }
 
 /// Nanoseconds of a unit by its name, in whatever case; Java knows other letters than ASCII's in upper case.
@@ -201,11 +203,9 @@ fn time_trunc(op: Function, types: &[ArrowType], to: &ArrowType, mut args: Args)
         return Ok(nothing(to, args));
     };
     args.remove(0);
-    let (of, name) = (to.clone(), format!("{}[{unit}]", op.name()));
-    Ok(Kernel::strict(name, args, to.clone(), move |args, _| {
-        unary::<Nanos, Nanos>(single(args)?, FAIL, &of, |nanos| {
-            Some(valid(nanos)? / unit * unit)
-        })
+    let name = format!("{}[{unit}]", op.name());
+    Ok(one::<Nanos, Nanos>(name, to, args, FAIL, move |nanos| {
+        Some(valid(nanos)? / unit * unit)
     }))
 }
 
@@ -231,13 +231,17 @@ fn seconds_with_fraction(
     args.truncate(1);
     let less = 10_i64.pow(9 - u32::from(digits));
     let more = 10_i128.pow(more.min(38).into());
-    let (of, name) = (to.clone(), format!("{}[{digits}]", op.name()));
-    Ok(Kernel::strict(name, args, to.clone(), move |args, _| {
-        unary::<Nanos, Decimal128Type>(single(args)?, FAIL, &of, |nanos| {
+    let name = format!("{}[{digits}]", op.name());
+    Ok(one::<Nanos, Decimal128Type>(
+        name,
+        to,
+        args,
+        FAIL,
+        move |nanos| {
             let of_minute = valid(nanos)? % (60 * NANOS_PER_SECOND);
             i128::from(of_minute / less).checked_mul(more)
-        })
-    }))
+        },
+    ))
 }
 
 /// A time of an hour, a minute, and seconds with their microseconds.
@@ -292,18 +296,20 @@ fn time_from(
     let long = move |number: i64| valid(number.checked_mul(unit)?);
     let only_seconds = op == Function::TimeFromSeconds;
     Ok(match of {
-        A::Int8 => one::<Int8Type, Nanos>(op, to, args, move |v| long(v.into())),
-        A::Int16 => one::<Int16Type, Nanos>(op, to, args, move |v| long(v.into())),
-        A::Int32 => one::<Int32Type, Nanos>(op, to, args, move |v| long(v.into())),
-        A::Int64 => one::<Int64Type, Nanos>(op, to, args, long),
+        A::Int8 => one::<Int8Type, Nanos>(op.name(), to, args, FAIL, move |v| long(v.into())),
+        A::Int16 => one::<Int16Type, Nanos>(op.name(), to, args, FAIL, move |v| long(v.into())),
+        A::Int32 => one::<Int32Type, Nanos>(op.name(), to, args, FAIL, move |v| long(v.into())),
+        A::Int64 => one::<Int64Type, Nanos>(op.name(), to, args, FAIL, long),
         A::Float32 if only_seconds => {
-            one::<Float32Type, Nanos>(op, to, args, |v| of_double(v.into()))
+            one::<Float32Type, Nanos>(op.name(), to, args, FAIL, |v| of_double(v.into()))
         }
-        A::Float64 if only_seconds => one::<Float64Type, Nanos>(op, to, args, of_double),
+        A::Float64 if only_seconds => {
+            one::<Float64Type, Nanos>(op.name(), to, args, FAIL, of_double)
+        }
         A::Decimal128(_, scale) if only_seconds => {
             let scale = u32::from(scale.unsigned_abs()).min(38);
             let whole = 10_i128.pow(scale);
-            one::<Decimal128Type, Nanos>(op, to, args, move |digits| {
+            one::<Decimal128Type, Nanos>(op.name(), to, args, FAIL, move |digits| {
                 let nanos = digits.checked_mul(NANOS_PER_SECOND.into())?;
                 // What is less than a nanosecond is an error.
                 let exact = (nanos % whole == 0).then_some(nanos / whole)?;

@@ -10,7 +10,7 @@ use arrow::datatypes::{
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::numeric::Number;
-use super::{Casting, to_boolean};
+use super::{Casting, OVERFLOW, to_boolean};
 use crate::expr::arithmetic::otherwise;
 use crate::expr::decimal::{fits, lower_rescale, pow10, rescale};
 use crate::expr::java::JavaDouble;
@@ -18,8 +18,6 @@ use crate::expr::kernel::{Kernel, Otherwise, single, unary};
 use catalyst::Unsupported;
 use catalyst::{DataType, Decimal};
 use rows::error::bail_out;
-
-const OVERFLOW: &str = "a cast that overflows";
 
 /// A cast with a decimal on at least one side, and a number on the other.
 pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {

@@ -16,7 +16,7 @@ use arrow::array::{Array, ArrowPrimitiveType, BooleanArray, new_null_array};
 use arrow::datatypes::DataType as ArrowType;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::kernel::{Kernel, single};
+use super::kernel::{Kernel, Otherwise, one, single};
 use super::variant;
 use super::zone::zone_of;
 use catalyst::DataType;
@@ -24,6 +24,9 @@ use catalyst::EvalMode;
 use catalyst::Unsupported;
 use javatime::{TimeZone, Zone};
 use rows::types::ToArrow as _;
+
+/// Why a value is bailed out of that the other type has no room for.
+const OVERFLOW: &str = "a cast that overflows";
 
 /// A cast to be lowered.
 pub(super) struct Casting<'a> {
@@ -63,6 +66,22 @@ impl Casting<'_> {
             "Cast[{from} {to} {mode} {}]",
             zone.map_or("-", TimeZone::id)
         )
+    }
+
+    /// A primitive result of each value.
+    fn each<I: ArrowPrimitiveType, O: ArrowPrimitiveType>(
+        &self,
+        otherwise: Otherwise,
+        f: impl Fn(I::Native) -> Option<O::Native> + Send + Sync + 'static,
+    ) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
+        let child = vec![Arc::clone(&self.child)];
+        Ok(one::<I, O>(
+            self.name(),
+            &self.arrow()?,
+            child,
+            otherwise,
+            f,
+        ))
     }
 
     /// The session's time zone.

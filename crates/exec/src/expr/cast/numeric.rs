@@ -8,9 +8,9 @@ use arrow::datatypes::{
 };
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::{Casting, to_boolean};
+use super::{Casting, OVERFLOW, to_boolean};
 use crate::expr::arithmetic::otherwise;
-use crate::expr::kernel::{Kernel, single, unary};
+use crate::expr::kernel::{Kernel, single};
 use catalyst::DataType;
 use catalyst::Unsupported;
 
@@ -134,23 +134,17 @@ fn from_number<I: ArrowPrimitiveType<Native: Number>>(
     casting: &Casting<'_>,
 ) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
     let ansi = casting.ansi();
-    let otherwise = otherwise(Some(casting.mode), "a cast that overflows");
+    let otherwise = otherwise(Some(casting.mode), OVERFLOW);
     macro_rules! number {
-        ($type:ty, $f:expr) => {{
-            let of = casting.arrow()?;
-            Kernel::strict(
-                casting.name(),
-                vec![Arc::clone(&casting.child)],
-                of.clone(),
-                move |args, _| unary::<I, $type>(single(args)?, otherwise, &of, $f),
-            )
-        }};
+        ($type:ty, $f:expr) => {
+            casting.each::<I, $type>(otherwise, $f)?
+        };
     }
     macro_rules! integer {
         ($type:ty, $native:ty, $legacy:expr) => {{
             let (min, max) = (<$native>::MIN.into(), <$native>::MAX.into());
             if ansi {
-                number!($type, |v| Some(v.exact(min, max)? as $native))
+                number!($type, move |v| Some(v.exact(min, max)? as $native))
             } else {
                 number!($type, |v: I::Native| Some($legacy(v)))
             }

@@ -12,7 +12,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use super::numeric::Number;
 use super::{Casting, to_boolean};
 use crate::expr::arithmetic::otherwise;
-use crate::expr::kernel::{Kernel, Otherwise, single, unary};
+use crate::expr::kernel::{Kernel, Otherwise, single};
 use catalyst::DataType;
 use catalyst::EvalMode;
 use catalyst::Unsupported;
@@ -22,21 +22,6 @@ use javatime::calendar::{SECOND, split};
 const OVERFLOW: &str = "a timestamp that overflows";
 
 type Micros = TimestampMicrosecondType;
-
-fn kernel<I: ArrowPrimitiveType, O: ArrowPrimitiveType>(
-    casting: &Casting<'_>,
-    otherwise: Otherwise,
-    f: impl Fn(I::Native) -> Option<O::Native> + Send + Sync + 'static,
-) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
-    let of = casting.arrow()?;
-    let child = vec![Arc::clone(&casting.child)];
-    Ok(Kernel::strict(
-        casting.name(),
-        child,
-        of.clone(),
-        move |args, _| unary::<I, O>(single(args)?, otherwise, &of, &f),
-    ))
-}
 
 /// A cast among dates and timestamps.
 pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
@@ -49,15 +34,12 @@ pub(super) fn lower(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalExpr>, Unsu
     };
     match (casting.from, casting.to) {
         (T::Date, _) => {
-            kernel::<Date32Type, Micros>(casting, fail, move |days| zone.start_of_day(days))
+            casting.each::<Date32Type, Micros>(fail, move |days| zone.start_of_day(days))
         }
-        (_, T::Date) => kernel::<Micros, Date32Type>(casting, fail, move |micros| {
-            Some(split(zone.local(micros)?).0)
-        }),
-        (T::Timestamp, _) => {
-            kernel::<Micros, Micros>(casting, fail, move |micros| zone.local(micros))
-        }
-        _ => kernel::<Micros, Micros>(casting, fail, move |micros| zone.instant(micros)),
+        (_, T::Date) => casting
+            .each::<Micros, Date32Type>(fail, move |micros| Some(split(zone.local(micros)?).0)),
+        (T::Timestamp, _) => casting.each::<Micros, Micros>(fail, move |micros| zone.local(micros)),
+        _ => casting.each::<Micros, Micros>(fail, move |micros| zone.instant(micros)),
     }
 }
 
@@ -76,19 +58,17 @@ pub(super) fn lower_to_number(casting: &Casting<'_>) -> Result<Arc<dyn PhysicalE
     match casting.to {
         T::Boolean => Ok(to_boolean::<Micros>(casting)),
         T::Byte => {
-            kernel::<Micros, Int8Type>(casting, otherwise, move |v| i8::try_from(seconds(v)).ok())
+            casting.each::<Micros, Int8Type>(otherwise, move |v| i8::try_from(seconds(v)).ok())
         }
         T::Short => {
-            kernel::<Micros, Int16Type>(casting, otherwise, move |v| i16::try_from(seconds(v)).ok())
+            casting.each::<Micros, Int16Type>(otherwise, move |v| i16::try_from(seconds(v)).ok())
         }
         T::Integer => {
-            kernel::<Micros, Int32Type>(casting, otherwise, move |v| i32::try_from(seconds(v)).ok())
+            casting.each::<Micros, Int32Type>(otherwise, move |v| i32::try_from(seconds(v)).ok())
         }
-        T::Long => kernel::<Micros, Int64Type>(casting, otherwise, move |v| Some(seconds(v))),
-        T::Float => {
-            kernel::<Micros, Float32Type>(casting, otherwise, move |v| Some(double(v) as f32))
-        }
-        T::Double => kernel::<Micros, Float64Type>(casting, otherwise, move |v| Some(double(v))),
+        T::Long => casting.each::<Micros, Int64Type>(otherwise, move |v| Some(seconds(v))),
+        T::Float => casting.each::<Micros, Float32Type>(otherwise, move |v| Some(double(v) as f32)),
+        T::Double => casting.each::<Micros, Float64Type>(otherwise, move |v| Some(double(v))),
         _ => Err(casting.refuse()),
     }
 }
@@ -130,7 +110,7 @@ fn from_integer<I: ArrowPrimitiveType<Native: Number>>(
     casting: &Casting<'_>,
 ) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
     // As `TimeUnit.toMicros`.
-    kernel::<I, Micros>(casting, Otherwise::Null, |v| {
+    casting.each::<I, Micros>(Otherwise::Null, |v| {
         Some(v.to_long().saturating_mul(SECOND))
     })
 }
@@ -142,7 +122,7 @@ fn from_float<I: ArrowPrimitiveType<Native: Number>>(
 ) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
     let otherwise = otherwise(Some(casting.mode), OVERFLOW);
     let ansi = casting.ansi();
-    kernel::<I, Micros>(casting, otherwise, move |v| {
+    casting.each::<I, Micros>(otherwise, move |v| {
         let seconds = v.to_double();
         let micros = seconds * SECOND as f64;
         if ansi {

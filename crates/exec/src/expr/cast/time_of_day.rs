@@ -5,7 +5,6 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arrow::array::ArrowPrimitiveType;
 use arrow::datatypes::{
     Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64NanosecondType as Nanos,
     TimestampMicrosecondType as Micros,
@@ -13,12 +12,12 @@ use arrow::datatypes::{
 use datafusion_common::Result as RunResult;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::Casting;
 use super::parse::Parsed;
+use super::{Casting, OVERFLOW};
 use crate::expr::arithmetic::otherwise;
 use crate::expr::decimal::rescale;
 use crate::expr::java::trim_all;
-use crate::expr::kernel::{Kernel, Otherwise, single, unary};
+use crate::expr::kernel::Otherwise;
 use catalyst::{DataType, MAX_TIME_PRECISION, Unsupported};
 use javatime::Zone;
 use javatime::calendar::DAY;
@@ -30,35 +29,18 @@ pub(in super::super) const NANOS_PER_DAY: i64 = 86_400 * NANOS_PER_SECOND;
 /// What `LocalTime.ofNanoOfDay` fails for, and what only some versions of Spark have.
 pub(in super::super) const NO_TIME: &str = "a time that is none";
 
-const OVERFLOW: &str = "a cast that overflows";
-
 /// Digits of a second that a time has at most.
 const DIGITS: u32 = MAX_TIME_PRECISION as u32;
 
 /// A time without the digits that its type does not have (`truncateTimeToPrecision`).
-pub(in super::super) fn cut(nanos: i64, precision: u8) -> i64 {
+pub(crate) fn cut(nanos: i64, precision: u8) -> i64 {
     let last = 10_i64.pow(DIGITS.saturating_sub(precision.into()));
     nanos / last * last
 }
 
 /// A time of a day as it is, `None` of what is none.
-pub(in super::super) fn valid(nanos: i64) -> Option<i64> {
+pub(crate) fn valid(nanos: i64) -> Option<i64> {
     (0..NANOS_PER_DAY).contains(&nanos).then_some(nanos)
-}
-
-fn kernel<I: ArrowPrimitiveType, O: ArrowPrimitiveType>(
-    casting: &Casting<'_>,
-    otherwise: Otherwise,
-    f: impl Fn(I::Native) -> Option<O::Native> + Send + Sync + 'static,
-) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
-    let of = casting.arrow()?;
-    let child = vec![Arc::clone(&casting.child)];
-    Ok(Kernel::strict(
-        casting.name(),
-        child,
-        of.clone(),
-        move |args, _| unary::<I, O>(single(args)?, otherwise, &of, &f),
-    ))
 }
 
 /// A cast to a time from another one or from a timestamp.
@@ -67,13 +49,11 @@ pub(super) fn lower(casting: &Casting<'_>, precision: u8) -> Lowered {
     let fail = Otherwise::Fail(NO_TIME);
     let of_day = move |local: i64| Some(cut(local.rem_euclid(DAY) * 1000, precision));
     match casting.from {
-        T::Time(_) => {
-            kernel::<Nanos, Nanos>(casting, fail, move |nanos| Some(cut(nanos, precision)))
-        }
-        T::TimestampNtz => kernel::<Micros, Nanos>(casting, fail, of_day),
+        T::Time(_) => casting.each::<Nanos, Nanos>(fail, move |nanos| Some(cut(nanos, precision))),
+        T::TimestampNtz => casting.each::<Micros, Nanos>(fail, of_day),
         T::Timestamp => {
             let zone: Zone = casting.zone()?;
-            kernel::<Micros, Nanos>(casting, fail, move |micros| of_day(zone.local(micros)?))
+            casting.each::<Micros, Nanos>(fail, move |micros| of_day(zone.local(micros)?))
         }
         _ => Err(casting.refuse()),
     }
@@ -88,21 +68,21 @@ pub(super) fn lower_to_number(casting: &Casting<'_>) -> Lowered {
     let seconds = |nanos: i64| nanos.div_euclid(NANOS_PER_SECOND);
     match casting.to {
         T::Byte => {
-            kernel::<Nanos, Int8Type>(casting, otherwise, move |v| i8::try_from(seconds(v)).ok())
+            casting.each::<Nanos, Int8Type>(otherwise, move |v| i8::try_from(seconds(v)).ok())
         }
         T::Short => {
-            kernel::<Nanos, Int16Type>(casting, otherwise, move |v| i16::try_from(seconds(v)).ok())
+            casting.each::<Nanos, Int16Type>(otherwise, move |v| i16::try_from(seconds(v)).ok())
         }
         // Seconds of a day fit.
-        T::Integer => kernel::<Nanos, Int32Type>(casting, Otherwise::Fail(NO_TIME), move |v| {
+        T::Integer => casting.each::<Nanos, Int32Type>(Otherwise::Fail(NO_TIME), move |v| {
             i32::try_from(seconds(v)).ok()
         }),
         T::Long => {
-            kernel::<Nanos, Int64Type>(casting, Otherwise::Fail(NO_TIME), move |v| Some(seconds(v)))
+            casting.each::<Nanos, Int64Type>(Otherwise::Fail(NO_TIME), move |v| Some(seconds(v)))
         }
         T::Decimal(to) => {
             let (scale, precision) = (to.scale, to.precision);
-            kernel::<Nanos, Decimal128Type>(casting, otherwise, move |v| {
+            casting.each::<Nanos, Decimal128Type>(otherwise, move |v| {
                 rescale(v.into(), MAX_TIME_PRECISION.cast_signed(), scale, precision)
             })
         }

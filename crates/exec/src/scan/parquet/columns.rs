@@ -15,6 +15,7 @@ use parquet::file::metadata::FileMetaData;
 use parquet::schema::types::Type;
 
 use super::nested::{Finder, arranged, leaves_of};
+use crate::expr::{cut, valid};
 use catalyst::ParquetOptions;
 use catalyst::Unsupported;
 use catalyst::{DataType, StructField};
@@ -67,9 +68,6 @@ pub(super) struct Columns {
     pub(super) mask: ProjectionMask,
     columns: Vec<Column>,
 }
-
-/// Those of a day.
-const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
 /// A column that is wanted.
 #[derive(Debug)]
@@ -305,15 +303,12 @@ fn times(array: &ArrayRef, precision: u8) -> Result<ArrayRef> {
         }
         other => return Err(bail_out(format!("times in {other}"))),
     };
-    let day = NANOS_PER_DAY / unit;
-    let last_digit = 10_i64.pow(9_u32.saturating_sub(precision.into()));
     let nanos = values.iter().enumerate().map(|(row, value)| {
         if nulls.is_some_and(|nulls| nulls.is_null(row)) {
             return Some(0);
         }
-        // Of what is in a day, nanoseconds do not overflow.
-        let nanos = (0..day).contains(value).then(|| value * unit)?;
-        (nanos % last_digit == 0).then_some(nanos)
+        let nanos = valid(value.checked_mul(unit)?)?;
+        (cut(nanos, precision) == nanos).then_some(nanos)
     });
     let nanos: Option<Vec<i64>> = nanos.collect();
     let nanos = nanos.ok_or_else(|| bail_out("a time that is none of its type"))?;

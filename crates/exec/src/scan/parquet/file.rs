@@ -131,8 +131,10 @@ impl FileReader {
 
     fn open_group(&mut self, index: usize) -> Result<ParquetRecordBatchReader> {
         let groups = self.metadata.metadata().row_groups();
-        let before = groups.iter().take(index).map(RowGroupMetaData::num_rows);
-        self.first_row = before.fold(0, i64::saturating_add);
+        if self.row_index.is_some() {
+            let before = groups.iter().take(index).map(RowGroupMetaData::num_rows);
+            self.first_row = before.fold(0, i64::saturating_add);
+        }
         let group = groups.get(index);
         let group = group.ok_or_else(|| bail_out("a row group that is not there"))?;
         let leaves = group.columns().iter().enumerate();
