@@ -279,6 +279,10 @@ def python_workers():
             seed("python_results", pickle.dumps(batch, protocol))
     for stream in PYTHON_STREAMS:
         seed("python_stream", zlib.decompress(base64.b64decode(stream)))
+        seed("isolated_replies", zlib.decompress(base64.b64decode(stream)))
+    for reply in ['"Done"', '{"Columns":{"rows":3}}', '{"Failed":{"how":"Refused","words":"w"}}', '{"Reserve":{"instance":1,"bytes":9}}',
+                  '{"Bound":{"kind":"scalar","signature":{"arguments":"int","result":"int"},"title":"t"}}']:
+        seed("isolated_replies", struct.pack("<IQ", len(reply), 0) + reply.encode())
     seed("python_handshake", text32("secret"))
     seed("python_compiled", b"compiled 4\nleft to Python\nnot simple: a loop\nnot simple: an unknown version of Python: 3.15\n")
     for words in ["double, double", "id:bigint, tags:array<string>, of:map<string,struct<a:decimal(38,18),b:timestamp>>", "Struct < a : int >"]:

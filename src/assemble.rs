@@ -9,6 +9,7 @@ use crate::lanes::jvm::HotSpot;
 use crate::lanes::python::{PythonLane, PythonParts};
 use crate::lanes::sql::{SqlLane, SqlParts};
 use crate::launch::{Jdk, JdkError};
+use crate::native_functions::isolate;
 use crate::python::worker::PythonWorkers;
 use crate::task::{Assembly, Lane, LaneParts};
 
@@ -25,6 +26,7 @@ fn lanes(parts: LaneParts<'_>) -> Result<Vec<Box<dyn Lane>>, SettingError> {
         settings,
     } = parts;
     let properties = &plane.env.properties;
+    isolate(properties)?;
     let (mut workers, mut python, mut sql) = (None, None, None);
     if settings.native_lanes.contains(&LaneName::Python) {
         let own = PythonWorkers::new(properties, &plane.env.catalog)?;

@@ -24,6 +24,7 @@ struct Hooks {
 
 /// Keeps a hook of [`Cancellation::on_cancel`] in place until dropped.
 #[must_use = "the hook is taken away when this is dropped"]
+#[derive(Debug)]
 pub struct HookGuard {
     switch: Cancellation,
     id: u64,

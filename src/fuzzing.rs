@@ -10,7 +10,7 @@ pub use crate::files::fuzzing::{hadoop_conf, hadoop_site};
 pub use crate::lanes::python::fuzzing::{checkpoint, lines, python_stage};
 pub use crate::lanes::sql::fuzzing::{result_rows, row_blocks};
 pub use crate::launch::credentials::hadoop_credentials;
-pub use crate::native_functions::fuzzing::{function_marker, function_types};
+pub use crate::native_functions::fuzzing::{function_marker, function_types, isolated_replies};
 pub use crate::python::worker::fuzzing::{python_compiled, python_handshake, python_output};
 pub use crate::transport::fuzzing::frame_reader;
 

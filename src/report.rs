@@ -97,6 +97,10 @@ pub struct NativeFunctions {
     pub called: BTreeMap<String, NativeFunctionCalls>,
     /// Functions of Python that stand for native ones and ran in workers, by reason.
     pub left_to_python: BTreeMap<String, u64>,
+    /// Processes that were started for functions (`spark.firesteel.functions.isolate`).
+    pub processes: u64,
+    /// Those of them that crashed or were killed.
+    pub processes_ended: u64,
 }
 
 /// What a native function was called for.
@@ -321,6 +325,8 @@ impl Report {
             counted.add(name, *calls);
         }
         add_counts(&mut counted.left_to_python, &more.left_to_python);
+        counted.processes += more.processes;
+        counted.processes_ended += more.processes_ended;
     }
 
     /// The numbers in one line for the log.

@@ -7,8 +7,10 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde::Serialize;
 
+use crate::logging;
 use crate::native_functions::{
-    Finding, Function, Kind, Library, Nulls, Signature, Volatility, check, spark_json, types_of,
+    Finding, Function, Kind, Library, Nulls, Signature, Volatility, check, serve, spark_json,
+    types_of,
 };
 
 /// Exit code if a library cannot be used, or does not keep to the interface.
@@ -43,6 +45,9 @@ pub(super) enum FunctionsCommand {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Call functions for an executor, which starts this itself.
+    #[command(hide = true)]
+    Serve,
     /// Write a module of Python with which jobs call the functions of a library, on any executor.
     Python {
         /// The shared library.
@@ -55,6 +60,7 @@ pub(super) enum FunctionsCommand {
 
 pub(super) fn main(command: &FunctionsCommand) -> ExitCode {
     let done = match command {
+        FunctionsCommand::Serve => serve_executor(),
         FunctionsCommand::Check { library, list } => checked(library, *list),
         FunctionsCommand::Catalog { library, output } => {
             written(library, output.as_deref(), &catalog)
@@ -72,6 +78,15 @@ pub(super) fn main(command: &FunctionsCommand) -> ExitCode {
             BAD_LIBRARY.into()
         }
     }
+}
+
+fn serve_executor() -> Result<ExitCode, String> {
+    logging::init();
+    let served = serve();
+    served.map_err(|why| {
+        format!("functions serve is for executors, with spark.firesteel.functions.isolate: {why}")
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn load(path: &Path) -> Result<Library, String> {

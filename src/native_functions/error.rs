@@ -12,6 +12,9 @@ pub enum FunctionError {
     /// It noticed that the task was cancelled.
     #[error("{0} noticed that its task was cancelled")]
     Cancelled(String),
+    /// Its process ended, with whatever else was in it. What is called again may end another.
+    #[error("{0}")]
+    Crashed(String),
     /// It does not take the arguments that it was bound to.
     #[error("{0} does not take these arguments")]
     NotApplicable(String),

@@ -11,12 +11,12 @@ use arrow::compute::{filter, take};
 use arrow::datatypes::{DataType, Field, Fields};
 use arrow::ffi::FFI_ArrowSchema;
 use functions::abi::{ArrowArray, firesteel_failure, firesteel_status, firesteel_task};
-use functions::types::{columns, fits, types};
+use functions::types::{TypeError, columns, fits, types};
 
 use super::crash::Calling;
 use super::error::FunctionError;
 use super::host::{HostTask, NOTHING, TaskFacts};
-use super::library::{Failure, Function, Kind, Nulls};
+use super::library::{Failure, Function, Kind, Nulls, Signature};
 use super::raw;
 
 /// A bound function. Used by one thread at a time; `execute`, `update` and the others are of its kind.
@@ -54,40 +54,11 @@ impl Instance {
         let types_of = function.signatures.get(signature);
         let types_of = types_of.ok_or_else(|| failed(format!("has no signature {signature}")))?;
         let zone = facts.time_zone.as_str();
-        let odd = |why| failed(format!("has odd types: {why}"));
-        let (arguments, result) = match function.kind {
-            Kind::Partition => {
-                let own = columns(&types_of.arguments, zone).map_err(odd)?;
-                let given = input.cloned().unwrap_or_else(|| own.clone());
-                // Columns are known by their places; a function that names none takes any.
-                let mut pairs = own.iter().zip(&given);
-                let same = own.len() == given.len()
-                    && pairs.all(|(own, given)| fits(own.data_type(), given.data_type()));
-                if !own.is_empty() && !same {
-                    return Err(FunctionError::NotApplicable(function.title.to_owned()));
-                }
-                (
-                    given,
-                    DataType::Struct(columns(&types_of.result, zone).map_err(odd)?),
-                )
-            }
-            kind => {
-                let own = types(&types_of.arguments, zone).map_err(odd)?;
-                let fields = own.into_iter().enumerate();
-                let fields = fields.map(|(place, of)| Field::new(format!("_{place}"), of, true));
-                let result = match kind {
-                    Kind::Table => DataType::Struct(columns(&types_of.result, zone).map_err(odd)?),
-                    _ => {
-                        let results = types(&types_of.result, zone).map_err(odd)?;
-                        let first = results.into_iter().next();
-                        first.ok_or_else(|| failed("gives nothing".to_owned()))?
-                    }
-                };
-                (fields.collect(), result)
-            }
-        };
+        let title = function.title;
+        let (arguments, result) = bound_types(function.kind, types_of, input, (title, zone))?;
+        let state = columns(&function.state, zone);
         let mut instance = Self {
-            state: columns(&function.state, zone).map_err(odd)?,
+            state: state.map_err(|why| odd_types(title, why))?,
             task: HostTask::new(facts),
             function: Arc::clone(function),
             pointer: NOTHING,
@@ -410,6 +381,49 @@ impl Drop for Instance {
             self.task.facts().memory.release(self.kept);
         }
     }
+}
+
+fn odd_types(title: &str, why: TypeError) -> FunctionError {
+    FunctionError::of(title, format!("has odd types: {why}"))
+}
+
+/// What a function of a kind is given and gives by one of its signatures; `input` are the columns that a partition
+/// function is given.
+///
+/// # Errors
+/// It does not take them, or the signature has no types.
+pub(super) fn bound_types(
+    kind: Kind,
+    signature: &Signature,
+    input: Option<&Fields>,
+    (title, zone): (&str, &str),
+) -> Result<(Fields, DataType), FunctionError> {
+    let odd = |why| odd_types(title, why);
+    if kind == Kind::Partition {
+        let own = columns(&signature.arguments, zone).map_err(odd)?;
+        let given = input.cloned().unwrap_or_else(|| own.clone());
+        // Columns are known by their places; a function that names none takes any.
+        let mut pairs = own.iter().zip(&given);
+        let same = own.len() == given.len()
+            && pairs.all(|(own, given)| fits(own.data_type(), given.data_type()));
+        if !own.is_empty() && !same {
+            return Err(FunctionError::NotApplicable(title.to_owned()));
+        }
+        let result = columns(&signature.result, zone).map_err(odd)?;
+        return Ok((given, DataType::Struct(result)));
+    }
+    let own = types(&signature.arguments, zone).map_err(odd)?;
+    let fields = own.into_iter().enumerate();
+    let fields = fields.map(|(place, of)| Field::new(format!("_{place}"), of, true));
+    let result = match kind {
+        Kind::Table => DataType::Struct(columns(&signature.result, zone).map_err(odd)?),
+        _ => {
+            let results = types(&signature.result, zone).map_err(odd)?;
+            let first = results.into_iter().next();
+            first.ok_or_else(|| FunctionError::of(title, "gives nothing"))?
+        }
+    };
+    Ok((fields.collect(), result))
 }
 
 /// For a call that borrows it.

@@ -33,30 +33,30 @@ impl Libraries {
         }
     }
 
-    /// The function that a function of Python stands for; `files` is where the files of `addFile` are.
+    /// Where the library of a function is that a function of Python stands for; `files` is where the files of `addFile`
+    /// are.
     ///
     /// # Errors
     /// Why it is not called natively.
-    pub fn function(&self, marker: &Marker, files: &Path) -> Result<Arc<Function>, String> {
+    pub fn of_python(&self, marker: &Marker, files: &Path) -> Result<PathBuf, String> {
         let library = &marker.library;
         let named = self.path(library);
         let named = named
             .ok_or_else(|| format!("{library} is not named in {}", declared::FUNCTIONS.key))?;
-        function_of(&place(named, files)?, marker)
+        place(named, files)
     }
 
-    /// The function that a query names itself: of a library that the setting names, or of an added file.
+    /// Where the library of a function is that a query names itself: the setting names it, or it is an added file.
     ///
     /// # Errors
     /// Why it is not called natively.
-    pub fn named(&self, marker: &Marker, files: &Path) -> Result<Arc<Function>, String> {
+    pub fn of_query(&self, marker: &Marker, files: &Path) -> Result<PathBuf, String> {
         let library = Path::new(&marker.library);
-        let path = match self.path(&marker.library) {
-            Some(named) => place(named, files)?,
-            None if self.catalogued && !library.is_absolute() => place(library, files)?,
-            None => return self.function(marker, files),
-        };
-        function_of(&path, marker)
+        match self.path(&marker.library) {
+            Some(named) => place(named, files),
+            None if self.catalogued && !library.is_absolute() => place(library, files),
+            None => self.of_python(marker, files),
+        }
     }
 
     fn path(&self, library: &str) -> Option<&PathBuf> {
@@ -129,8 +129,10 @@ mod tests {
         let files = tempfile::tempdir().unwrap();
         std::fs::write(files.path().join("liba.so"), b"no library").unwrap();
         let refused = |libraries: &Libraries, of: &str| {
-            let named = libraries.named(&marker(of), files.path());
-            named.unwrap_err()
+            let marker = marker(of);
+            let path = libraries.of_query(&marker, files.path());
+            path.and_then(|path| function_of(&path, &marker))
+                .unwrap_err()
         };
         let none = Libraries::default();
         assert_eq!(
@@ -154,7 +156,7 @@ mod tests {
         }
         assert!(
             catalogued
-                .function(&marker("liba.so"), files.path())
+                .of_python(&marker("liba.so"), files.path())
                 .is_err()
         );
         let elsewhere = Libraries {

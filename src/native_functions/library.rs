@@ -30,7 +30,7 @@ const MOST: usize = 4096;
 const MAX_TEXT: usize = 64 << 10;
 
 /// What a function is: the numbers of `FIRESTEEL_KIND_…`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// One value for each row.
@@ -66,7 +66,7 @@ pub enum Nulls {
 }
 
 /// What a function takes and gives, in the words of its library.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Signature {
     /// Types of the arguments, or columns of the input.
     pub arguments: String,
@@ -268,7 +268,7 @@ impl Function {
             columns(&state, "UTC")
                 .map_err(|why| format!("has a function {name:?} with an odd state: {why}"))?;
         }
-        let title = leaked(format!("function '{name}' of {of}"));
+        let title = leaked(title(&name, of));
         Ok(Self {
             last_words: leaked(format!("firesteel: crashed in {title}\n")),
             title,
@@ -284,6 +284,11 @@ impl Function {
             name,
         })
     }
+}
+
+/// What a function is called in messages; `of` is `lib.so (m 1.0)`.
+pub(super) fn title(function: &str, of: &str) -> String {
+    format!("function '{function}' of {of}")
 }
 
 /// The signatures of a function, of which there is at least one.

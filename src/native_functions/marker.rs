@@ -4,7 +4,9 @@
 //! functions with a text. PySpark pickles the pair of that and the type of the result. The command is read only if it
 //! is just that: whatever else calls the function, or is called by it, is Python's.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use super::library;
 
 /// What the text begins with.
 const PREFIX: &str = "firesteel-function:";
@@ -16,7 +18,7 @@ const UNPICKLES: &[u8] = b"_native_function_v1";
 const MAX_TEXT: usize = 4096;
 
 /// Which function of which library.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marker {
     /// Name of the function.
@@ -32,6 +34,12 @@ pub struct Marker {
 }
 
 impl Marker {
+    /// What the function is called in messages.
+    pub(super) fn title(&self) -> String {
+        let of = format!("{} ({} {})", self.library, self.module, self.version);
+        library::title(&self.function, &of)
+    }
+
     /// The marker of a pickled command; `None` if it is another function.
     pub fn of_command(command: &[u8]) -> Option<Self> {
         let mut pickle = Pickle { bytes: command };

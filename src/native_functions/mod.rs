@@ -2,15 +2,18 @@
 //!
 //! A library is loaded once and never unloaded; [`Libraries`] finds those that `spark.firesteel.functions` names. An
 //! unmodified driver knows a native function as a function of Python whose body calls the same library: the
-//! [`Marker`] in its pickled command says which one it is, and an [`Instance`] calls it without Python. A driver with
-//! the jar knows it as a function of its own, which a [`RowFunction`] is where Java calls it. What a library gives is
-//! checked before it is used, as far as pointers can be.
+//! [`Marker`] in its pickled command says which one it is, and a [`BoundFunction`] calls it without Python: an
+//! [`Instance`] in this process, or one in a [process of its own](Isolated). A driver with the jar knows it as a
+//! function of its own, which a [`RowFunction`] is where Java calls it. What a library gives is checked before it is
+//! used, as far as pointers can be.
 
+mod bound;
 mod check;
 mod crash;
 mod error;
 mod host;
 mod instance;
+mod isolated;
 mod libraries;
 mod library;
 mod marker;
@@ -20,10 +23,12 @@ mod spark_types;
 mod stream;
 mod widening;
 
+pub use self::bound::{BoundFunction, FunctionRows};
 pub use self::check::{Finding, check};
 pub use self::error::FunctionError;
 pub use self::host::{TaskFacts, TaskMemory};
 pub use self::instance::Instance;
+pub use self::isolated::{Isolated, ProcessCounts, count_isolated, isolate, serve};
 pub use self::libraries::Libraries;
 pub use self::library::{Function, Kind, Library, Nulls, Signature, Volatility};
 pub use self::marker::Marker;
@@ -37,6 +42,8 @@ pub(crate) mod fuzzing {
     //! What fuzz targets call.
 
     use functions::types::{columns, columns_fit, names, types};
+
+    pub use super::isolated::fuzzing::isolated_replies;
 
     /// A pickled command of a function of Python.
     pub fn function_marker(data: &[u8]) {

@@ -10,9 +10,8 @@ use datafusion_common::{DataFusionError, Result};
 use exec::{NativeScalar, RowCall};
 use rows::error::{RunError, bail_out};
 
+use super::bound::BoundFunction;
 use super::host::{TaskFacts, TaskMemory};
-use super::instance::Instance;
-use super::libraries::function_of;
 use super::library::{Function, Kind};
 use super::marker::Marker;
 use super::spark_types::spark_type;
@@ -43,15 +42,20 @@ impl RowFunction {
         marker: &Marker,
         facts: TaskFacts,
     ) -> std::result::Result<Self, String> {
-        let function = function_of(path, marker)?;
-        if function.kind != Kind::Scalar {
-            return Err(format!("{} is no scalar function", function.title));
-        }
         let zone = facts.time_zone.clone();
-        let instance = Instance::bind(&function, marker.signature, None, facts);
-        let instance = instance.map_err(|why| why.to_string())?;
-        let (arguments, result) = types_of(&function, marker.signature, &zone)?;
-        let call = RowCall::new(&arguments, &result, &zone, Box::new(Scalar(instance)));
+        let bound = BoundFunction::bind(path, marker, None, facts);
+        let bound = bound.map_err(|why| why.to_string())??;
+        if bound.kind() != Kind::Scalar {
+            return Err(format!("{} is no scalar function", marker.title()));
+        }
+        let odd = || format!("{} has odd types", marker.title());
+        let arguments = bound
+            .arguments()
+            .iter()
+            .map(|field| spark_type(field.data_type()));
+        let arguments: Vec<_> = arguments.collect::<Option<_>>().ok_or_else(odd)?;
+        let result = spark_type(bound.result()).ok_or_else(odd)?;
+        let call = RowCall::new(&arguments, &result, &zone, Box::new(Scalar(bound)));
         call.map(Self).map_err(words)
     }
 
@@ -89,7 +93,7 @@ fn words(error: DataFusionError) -> String {
     RunError::of(error).to_string()
 }
 
-struct Scalar(Instance);
+struct Scalar(BoundFunction);
 
 impl NativeScalar for Scalar {
     fn result(&self) -> &ArrowType {

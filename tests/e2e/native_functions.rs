@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use testkit::{Distribution, NEWEST, OLDEST, each_version};
 
-use crate::jobs::both_sides;
+use crate::jobs::{both_sides, equal_sides};
 use crate::places;
 use crate::report;
-use crate::submit::Application;
+use crate::submit::{Application, Outcome, Side};
 
 const RIGHT: Application = Application {
     name: "native-functions",
@@ -36,7 +36,45 @@ const WRONG: Application = Application {
     ..RIGHT
 };
 
-/// The libraries: where their source is below the repository, and their name.
+/// With functions in processes of their own.
+const ISOLATED: Application = Application {
+    name: "native-functions-isolated",
+    arguments: |distribution, work| {
+        let isolate = ["--conf", "spark.firesteel.functions.isolate=true"].map(str::to_owned);
+        [isolate.to_vec(), arguments(distribution, work, "right")].concat()
+    },
+    ..RIGHT
+};
+
+/// Functions that crash and that never end, in processes of their own.
+const CRASHES: Application = Application {
+    name: "native-crashes",
+    arguments: |_, work| {
+        let folder = libraries();
+        let module = folder.join("firesteel_bad_calls.py").display().to_string();
+        let job = places::jobs().join("native_crashes.py");
+        [
+            "--conf",
+            "spark.firesteel.functions=libbad_calls.so",
+            "--conf",
+            "spark.firesteel.functions.isolate=true",
+            "--py-files",
+            &module,
+            &job.display().to_string(),
+            &work.join("result.json").display().to_string(),
+        ]
+        .map(str::to_owned)
+        .to_vec()
+    },
+    sources: &[
+        "jobs/native_crashes.py",
+        "c/functions",
+        "../src/native_functions/python",
+    ],
+    ..RIGHT
+};
+
+/// The libraries that are fine: where their source is below the repository, and their name.
 const LIBRARIES: [(&str, &str); 4] = [
     ("examples/functions/c/haversine.c", "geo"),
     ("examples/functions/c/lines.c", "lines"),
@@ -50,7 +88,8 @@ pub(crate) fn libraries() -> &'static Path {
     MADE.get_or_init(|| {
         let folder = places::fresh_dir("native-functions-libraries");
         let root = testkit::repository();
-        for (source, name) in LIBRARIES {
+        let bad_calls = ("tests/c/functions/bad_calls.c", "bad_calls");
+        for (source, name) in LIBRARIES.into_iter().chain([bad_calls]) {
             let library = folder.join(format!("lib{name}.so"));
             testkit::shared_library(&root.join(source), &root.join("include"), &library);
             for (what, file) in [
@@ -115,6 +154,9 @@ pub(crate) struct Counted {
     pub(crate) left_to_jvm: BTreeMap<String, u64>,
     pub(crate) native: u64,
     pub(crate) jvms: usize,
+    /// Processes that functions had for themselves, and those that were ended.
+    pub(crate) processes: u64,
+    pub(crate) processes_ended: u64,
 }
 
 pub(crate) fn counted(reports: &Path) -> Counted {
@@ -134,6 +176,8 @@ pub(crate) fn counted(reports: &Path) -> Counted {
         add(&mut all.left_to_jvm, &report["delegated"]);
         add(&mut all.left_to_jvm, &report["bailed_out"]);
         all.native += report::count(&report, "/tasks/sql/finished");
+        all.processes += report::count(&report, "/native_functions/processes");
+        all.processes_ended += report::count(&report, "/native_functions/processes_ended");
         all.jvms += usize::from(report["jvm_started"] == true);
     }
     all
@@ -146,6 +190,24 @@ fn functions(version: &'static str) {
     let Some(outcome) = both_sides(&RIGHT, version) else {
         return;
     };
+    let counted = all_native(&outcome, version);
+    assert_eq!(counted.processes, 0);
+}
+
+fn isolated(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+        return;
+    }
+    let Some(outcome) = equal_sides(&RIGHT, &ISOLATED, version) else {
+        return;
+    };
+    let counted = all_native(&outcome, version);
+    assert!(counted.processes > 0, "{counted:#?}");
+    assert_eq!(counted.processes_ended, 0);
+}
+
+/// Looks whether all functions were called without Python and without a JVM.
+fn all_native(outcome: &Outcome, version: &str) -> Counted {
     let counted = counted(&outcome.reports);
     for function in [
         "geo.haversine",
@@ -193,9 +255,50 @@ fn functions(version: &'static str) {
     assert_eq!(counted.left_to_jvm, BTreeMap::new());
     assert_eq!(counted.jvms, 0);
     assert!(counted.native > 50, "{counted:#?}");
+    counted
 }
 
 each_version!(native_functions_equal_python, super::functions);
+each_version!(isolated_functions_equal_python, super::isolated);
+each_version!(isolated_functions_that_crash, super::crashes);
+
+fn crashes(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+        return;
+    }
+    let distribution = Distribution::find(version);
+    let outcome = CRASHES.run(&distribution, Side::Firesteel);
+    let said = |of: &str| outcome.result[of].to_string();
+    for (of, words) in [
+        (
+            "crash",
+            "function 'crash' of libbad_calls.so (bad_calls 1.0) crashed: its process ended by signal 11 (SIGSEGV)",
+        ),
+        (
+            "abort_me",
+            "function 'abort_me' of libbad_calls.so (bad_calls 1.0) crashed: its process ended by signal 6 (SIGABRT)",
+        ),
+        ("spin", "cancelled"),
+    ] {
+        assert!(
+            said(of).contains(words),
+            "{version}, {of}: {}",
+            outcome.result
+        );
+    }
+    // What ran beside it, what came after it, and who ran it.
+    assert_eq!(outcome.result["beside"], outcome.result["beside, alone"]);
+    assert_eq!(outcome.result["after"], serde_json::json!([1, 1, 1, 1]));
+    assert_eq!(
+        outcome.result["executors after"],
+        outcome.result["executors"]
+    );
+    let counted = counted(&outcome.reports);
+    assert_eq!(counted.left_to_jvm, BTreeMap::new());
+    assert_eq!(counted.jvms, 0);
+    // Each of four attempts, twice, and at least one of what never ends.
+    assert!(counted.processes_ended >= 9, "{counted:#?}");
+}
 
 #[test]
 fn calls_that_fail_have_the_words_of_python() {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+pub mod arrow_message;
 mod cached;
 pub mod capabilities;
 mod checkpoint;

@@ -35,6 +35,11 @@ declarations! { Firesteel:
     /// files. Functions of other libraries run in Python workers.
     FUNCTIONS: Property<List> = Property::new("spark.firesteel.functions", List, Is(""));
 
+    /// Whether native functions are called in processes of their own: one that crashes costs its task and not the
+    /// executor, and one that never ends is killed with its task.
+    FUNCTIONS_ISOLATE: Property<Switch> =
+        Property::new("spark.firesteel.functions.isolate", Switch, Is("false"));
+
     /// Of the driver, with its jar: files that `firesteel functions catalog` has written, whose functions SQL is to
     /// know. Executors may load the libraries that they are of from among added files.
     FUNCTIONS_CATALOG: Property<List> =

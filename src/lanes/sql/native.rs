@@ -1,6 +1,7 @@
 //! Functions of shared libraries that a stage calls: those that it names, and those that functions of Python stand for.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
@@ -15,13 +16,14 @@ use exec::{
 use parking_lot::Mutex;
 use rows::error::{RunError, bail_out};
 
+use super::failure::of_source;
 use crate::config::declared::{ANSI, SESSION_TIME_ZONE};
 use crate::native_functions::{
-    Function, FunctionError, Instance, Kind, Libraries, Marker, OutputStream, TaskFacts,
-    TaskMemory, widened,
+    BoundFunction, FunctionError, FunctionRows, Kind, Libraries, Marker, TaskFacts, TaskMemory,
+    count_isolated, widened,
 };
 use crate::report::NativeFunctions;
-use crate::task::TaskContext;
+use crate::task::{TaskContext, TaskError};
 
 /// The native functions of an executor.
 #[derive(Debug, Default)]
@@ -39,8 +41,8 @@ struct Session<'a> {
     ansi: bool,
 }
 
-/// A function that was looked up, or why there is none.
-type Found = std::result::Result<Arc<Function>, String>;
+/// Where the library of a function is, or why it is not here.
+type Found = std::result::Result<PathBuf, String>;
 
 /// Time zone of sessions that have none, which no function with timestamps is called in.
 const NO_ZONE: &str = "UTC";
@@ -65,7 +67,11 @@ impl Natives {
 
     /// What was counted since the last time.
     pub(super) fn take_counts(&self) -> NativeFunctions {
-        std::mem::take(&mut *self.counts.lock())
+        let mut counts = std::mem::take(&mut *self.counts.lock());
+        let processes = count_isolated();
+        counts.processes += processes.started;
+        counts.processes_ended += processes.ended;
+        counts
     }
 
     /// The native function that a function of Python stands for, bound for a task; `None` if Python is to run it.
@@ -79,14 +85,14 @@ impl Natives {
         context: &TaskContext,
         default_ansi: bool,
     ) -> Result<Option<NativeFunction>> {
-        let function = self.libraries.function(marker, &context.files_dir);
+        let library = self.libraries.of_python(marker, &context.files_dir);
         let ansi = context.local_property(ANSI.key);
         let zone = context.local_property(SESSION_TIME_ZONE.key);
         let session = Session {
             time_zone: zone.unwrap_or(NO_ZONE),
             ansi: ansi.map_or(default_ansi, |value| value.eq_ignore_ascii_case("true")),
         };
-        match self.bind(function, marker, call, (context, session))? {
+        match self.bind(library, marker, call, (context, session))? {
             Ok(function) => Ok(function),
             Err(why) => {
                 self.leave(marker, &why);
@@ -112,12 +118,12 @@ impl Natives {
             signature: of.signature,
             version: of.version.clone(),
         };
-        let function = self.libraries.named(&marker, &context.files_dir);
+        let library = self.libraries.of_query(&marker, &context.files_dir);
         let session = Session {
             time_zone: &of.time_zone,
             ansi: of.ansi,
         };
-        let bound = self.bind(function, &marker, call, (context, session))?;
+        let bound = self.bind(library, &marker, call, (context, session))?;
         let bound = bound.map_err(|why| bail_out(format!("native function {of}: {why}")))?;
         bound.ok_or_else(|| bail_out(format!("native function {of}: of another kind")))
     }
@@ -128,13 +134,13 @@ impl Natives {
     /// Binding it failed.
     fn bind(
         &self,
-        function: Found,
+        library: Found,
         marker: &Marker,
         call: NativeCall<'_>,
         (context, session): (&TaskContext, Session<'_>),
     ) -> Result<std::result::Result<Option<NativeFunction>, String>> {
-        let function = match function {
-            Ok(function) => function,
+        let library = match library {
+            Ok(library) => library,
             Err(why) => return Ok(Err(why)),
         };
         let facts = TaskFacts {
@@ -147,15 +153,17 @@ impl Natives {
             cancellation: context.cancellation.clone(),
             memory: Box::new(Memory(StdMutex::new(call.memory))),
         };
-        let input: Option<Fields> =
-            (function.kind == Kind::Partition).then(|| call.arguments.iter().cloned().collect());
-        let instance = Instance::bind(&function, marker.signature, input.as_ref(), facts);
-        let instance = match instance {
+        let input: Fields = call.arguments.iter().cloned().collect();
+        let instance = match BoundFunction::bind(&library, marker, Some(&input), facts) {
             Err(FunctionError::NotApplicable(why)) => return Ok(Err(why)),
-            instance => instance.map_err(failed)?,
+            bound => match bound.map_err(failed)? {
+                Ok(instance) => instance,
+                Err(why) => return Ok(Err(why)),
+            },
         };
+        let kind = instance.kind();
         let given = call.arguments.iter().map(|field| field.data_type());
-        let fits = match function.kind {
+        let fits = match kind {
             Kind::Partition => Ok(()),
             _ => fits(&instance, given.cloned().collect()),
         };
@@ -168,7 +176,7 @@ impl Natives {
             counts: Arc::clone(&self.counts),
         };
         let bound = Bound { instance, counted };
-        Ok(Ok(match function.kind {
+        Ok(Ok(match kind {
             Kind::Scalar => Some(NativeFunction::Scalar(Box::new(bound))),
             Kind::Aggregate => Some(NativeFunction::Aggregate(Box::new(bound))),
             Kind::Partition => partition(bound),
@@ -183,7 +191,7 @@ fn title(marker: &Marker) -> String {
 }
 
 /// Whether a function takes arguments of these types, as they are or widened.
-fn fits(instance: &Instance, given: Vec<DataType>) -> std::result::Result<(), String> {
+fn fits(instance: &BoundFunction, given: Vec<DataType>) -> std::result::Result<(), String> {
     let wanted = instance.arguments();
     if wanted.len() != given.len() {
         return Err(format!(
@@ -201,10 +209,12 @@ fn fits(instance: &Instance, given: Vec<DataType>) -> std::result::Result<(), St
     Ok(())
 }
 
-/// What a failure of a function becomes: Spark's words for it come from Python, which calls the same library.
+/// What a failure of a function becomes: Spark's words for it come from Python, which calls the same library. One that
+/// crashes is not called again for that.
 fn failed(error: FunctionError) -> datafusion_common::DataFusionError {
     match error {
         FunctionError::Cancelled(_) => RunError::Killed.into(),
+        FunctionError::Crashed(words) => of_source(TaskError::spark(words)),
         error => bail_out(error.to_string()),
     }
 }
@@ -228,7 +238,7 @@ impl TaskMemory for Memory {
 
 /// A function for one task.
 struct Bound {
-    instance: Instance,
+    instance: BoundFunction,
     counted: Counted,
 }
 
@@ -315,7 +325,7 @@ impl NativePartition for Partition {
 
 /// Rows of a partition function.
 struct Rows {
-    stream: OutputStream,
+    stream: FunctionRows,
     counted: Counted,
 }
 

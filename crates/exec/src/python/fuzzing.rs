@@ -71,7 +71,7 @@ fn read_stream(data: &[u8], mut decoder: ArrowDecoder, count: usize) {
         let length = start[4..].try_into().expect("four bytes");
         let length = rest.len().min(u32::from_le_bytes(length) as usize);
         let description = rest.split_to(length);
-        let body = super::message::body_length(&description).unwrap_or(0);
+        let body = crate::arrow_message::body_length(&description).unwrap_or(0);
         let body = rest.split_to(rest.len().min(body));
         let parts = [start, description, body].into_iter();
         let mut parts = parts.filter(|part| !part.is_empty());

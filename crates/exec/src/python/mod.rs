@@ -16,7 +16,6 @@ mod groups;
 mod java_map;
 mod made;
 mod map;
-mod message;
 mod native;
 mod native_groups;
 mod native_rows;

@@ -18,8 +18,8 @@ use rows::types::ToArrow as _;
 
 use super::batches::{BatchWriter, END_OF_STREAM, MAX_BATCH, rows_of_batch};
 use super::conversion::{converted, has_timestamps, is_of, type_for_python};
-use super::message::{self, Said};
 use super::queue::RowQueue;
+use crate::arrow_message::{self, ArrowMessage};
 
 /// Makes the stream of arguments.
 pub(super) struct ArrowEncoder {
@@ -264,7 +264,7 @@ impl ArrowDecoder {
                 }
                 return Ok(None);
             }
-            Expected::Description if message::body_length(&part)? > 0 => {
+            Expected::Description if arrow_message::body_length(&part)? > 0 => {
                 self.next = Expected::Body(part);
                 return Ok(None);
             }
@@ -275,13 +275,13 @@ impl ArrowDecoder {
         self.next = Expected::Start;
         let bytes = take(&mut self.bytes);
         let body = Buffer::from(body);
-        match message::read(&description, &body, self.schema.as_ref())? {
-            Said::Schema(schema) => {
+        match arrow_message::read(&description, &body, self.schema.as_ref())? {
+            ArrowMessage::Schema(schema) => {
                 self.check(&schema)?;
                 self.schema = Some(schema);
                 Ok(None)
             }
-            Said::Batch(batch) => self.results(&batch, bytes).map(Some),
+            ArrowMessage::Batch(batch) => self.results(&batch, bytes).map(Some),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Messages of an Arrow stream that a worker sent. The library that decodes them trusts whoever wrote them, and panics
-//! where they are malformed: what it relies on is looked at before.
+//! Messages of an Arrow stream that another process sent. The library that decodes them trusts whoever wrote them, and
+//! panics where they are malformed: what it relies on is looked at before.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use rows::error::bail_out;
 const MAX_ROWS: i64 = i32::MAX as i64;
 
 /// What a message says.
-pub(super) enum Said {
+#[derive(Debug)]
+pub enum ArrowMessage {
     /// The types of the stream's columns.
     Schema(SchemaRef),
     /// A batch of them.
@@ -28,14 +29,14 @@ pub(super) enum Said {
 }
 
 fn malformed() -> DataFusionError {
-    bail_out("a malformed Arrow stream of Python")
+    bail_out("a malformed Arrow stream")
 }
 
 /// The length of what follows the description of a message.
 ///
 /// # Errors
 /// Bail-out: it is malformed.
-pub(super) fn body_length(description: &[u8]) -> Result<usize> {
+pub fn body_length(description: &[u8]) -> Result<usize> {
     let message = root_as_message(description).map_err(|_| malformed())?;
     usize::try_from(message.bodyLength()).map_err(|_| malformed())
 }
@@ -44,15 +45,15 @@ pub(super) fn body_length(description: &[u8]) -> Result<usize> {
 ///
 /// # Errors
 /// Bail-out: it is malformed, or has what does not go to Spark's columns.
-pub(super) fn read(description: &[u8], body: &Buffer, schema: Option<&SchemaRef>) -> Result<Said> {
+pub fn read(description: &[u8], body: &Buffer, schema: Option<&SchemaRef>) -> Result<ArrowMessage> {
     let message = root_as_message(description).map_err(|_| malformed())?;
     match (message.header_type(), schema) {
         (MessageHeader::Schema, None) => {
             let schema = message.header_as_schema().ok_or_else(malformed)?;
             if !is_plain_schema(schema) {
-                return Err(bail_out("results of Python of another type"));
+                return Err(bail_out("an Arrow stream of another type"));
             }
-            Ok(Said::Schema(Arc::new(fb_to_schema(schema))))
+            Ok(ArrowMessage::Schema(Arc::new(fb_to_schema(schema))))
         }
         (MessageHeader::RecordBatch, Some(schema)) => {
             let batch = message.header_as_record_batch().ok_or_else(malformed)?;
@@ -73,7 +74,7 @@ pub(super) fn read(description: &[u8], body: &Buffer, schema: Option<&SchemaRef>
             let (schema, none) = (Arc::clone(schema), HashMap::new());
             let version = message.version();
             let batch = read_record_batch(body, batch, schema, &none, None, &version);
-            batch.map(Said::Batch).map_err(|_| malformed())
+            batch.map(ArrowMessage::Batch).map_err(|_| malformed())
         }
         _ => Err(malformed()),
     }

@@ -1,6 +1,8 @@
 //! Libraries of native functions as the executor calls them: good ones, and those that do not keep to the interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+mod isolated;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
