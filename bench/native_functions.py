@@ -19,6 +19,7 @@ def options():
     arguments = parser(__doc__)
     arguments.add_argument("--rows", type=int, default=20_000_000, help="rows of each query (default: %(default)s)")
     arguments.add_argument("--rivals", nargs="+", choices=RIVALS, default=RIVALS, help="what the function is measured against (default: all)")
+    arguments.add_argument("--isolate", action="store_true", help="Firesteel calls the function in processes of its own")
     return parse(arguments)
 
 
@@ -45,7 +46,8 @@ def measure(chosen, work, samples):
         return lambda side: dict(do="haversine", function=rival if side == "plain" else "c", rows=chosen.rows, modules=str(work))
 
     def settings(side):
-        return [f"spark.jars={work}/haversine.jar", "spark.firesteel.functions=libgeo.so", *carried(chosen, side)]
+        isolate = f"spark.firesteel.functions.isolate={str(chosen.isolate).lower()}"
+        return [f"spark.jars={work}/haversine.jar", "spark.firesteel.functions=libgeo.so", isolate, *carried(chosen, side)]
 
     jobs = [(rival, command(rival), float) for rival in chosen.rivals]
     measure_jobs(chosen, work, samples, "native", jobs, "sql", settings, close)

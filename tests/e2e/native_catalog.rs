@@ -50,6 +50,16 @@ const DELEGATED: Application = Application {
     ..PYTHON
 };
 
+/// With functions in processes of their own, also for the executor's JVM.
+const ISOLATED: Application = Application {
+    name: "native-catalog-isolated",
+    arguments: |_, work| {
+        let isolate = ["--conf", "spark.firesteel.functions.isolate=true"].map(str::to_owned);
+        [isolate.to_vec(), by_jar(work, "delegated", true)].concat()
+    },
+    ..PYTHON
+};
+
 /// In the driver's own JVM.
 const LOCAL: Application = Application {
     name: "native-catalog-local",
@@ -186,6 +196,19 @@ fn delegated(version: &'static str) {
     assert!(left > 15, "{counted:#?}");
 }
 
+fn isolated(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    let Some(outcome) = equal_sides(&PYTHON_DELEGATED, &ISOLATED, version) else {
+        return;
+    };
+    let counted = counted(&outcome.reports);
+    assert!(counted.jvms > 0, "{counted:#?}");
+    assert!(counted.processes > 0, "{counted:#?}");
+    assert_eq!(counted.processes_ended, 0, "{counted:#?}");
+}
+
 fn local(version: &'static str) {
     if !places::asked_for(version, &[OLDEST, NEWEST]) {
         return;
@@ -291,6 +314,7 @@ fn missing(version: &'static str) {
 
 each_version!(functions_of_the_jar_equal_python, super::right);
 each_version!(functions_of_the_jar_in_executors_jvms, super::delegated);
+each_version!(functions_of_the_jar_isolated, super::isolated);
 each_version!(functions_of_the_jar_in_other_jvms, super::local);
 each_version!(failures_of_functions_of_the_jar, super::wrong);
 each_version!(libraries_that_were_not_sent, super::missing);

@@ -63,7 +63,7 @@ def cancelled(spark, frame):
 def main():
     spark = SparkSession.builder.config("spark.sql.codegen.wholeStage", "false").config("spark.sql.ansi.enabled", "false").config("spark.sql.shuffle.partitions", "4").getOrCreate()
     bad.register(spark)
-    answers = {"beside, alone": beside(spark), "executors": executors(spark)}
+    answers = {"errors": {}, "beside, alone": beside(spark), "executors": executors(spark)}
     frame = spark.range(0, 4, 1, 2).select(F.col("id").cast("int").alias("v"))
     side = []
     ends = threading.Event()

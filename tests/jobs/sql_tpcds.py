@@ -8,7 +8,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from support import Themes, digest, wait_for
+from support import Themes, digest, native_tasks, wait_for
 
 
 def cell(value):
@@ -37,6 +37,7 @@ def main(result, tpcds, *only):
             # Adaptive execution plans by which of two stages ends first: numbers of tasks are not the same twice.
             run.run(path.stem, query(path.read_text()), "none")
     run.count_tasks()
+    run.result["native tasks"] = native_tasks(run.rest)
     run.result["version"] = spark.version
     run.write(result)
     spark.stop()

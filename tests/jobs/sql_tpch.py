@@ -11,7 +11,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from support import BLOCK_SIZES, Themes, digest, rows, wait_for, without_numbers
+from support import BLOCK_SIZES, Themes, digest, native_tasks, rows, wait_for, without_numbers
 
 # With types: finding them out would be a job of its own.
 TABLES = {
@@ -120,6 +120,7 @@ def main(result, tpch, queries, *only):
         if name not in ANY_PLAN:
             run.result["metrics"][theme] = {"stages": stages, "operators": operators}
     run.count_tasks()
+    run.result["native tasks"] = native_tasks(run.rest)
     run.result["version"] = spark.version
     run.write(result)
     spark.stop()

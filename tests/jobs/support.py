@@ -137,6 +137,14 @@ def without_numbers(stages, names):
     return sorted(stages, key=str)
 
 
+def native_tasks(rest):
+    """How many tasks ran natively, as the SQL page shows it of each stage of generated code."""
+    rest.drain()
+    executions = rest.get("sql?length=100000&details=true")
+    metrics = [metric for execution in executions for node in execution["nodes"] for metric in node["metrics"]]
+    return sum(int(metric["value"].replace(",", "")) for metric in metrics if metric["name"] == "native tasks")
+
+
 class Themes:
     """Runs themes one after the other, and collects their answers and the task metrics of their stages."""
 

@@ -11,6 +11,10 @@ const CLASS: &str = "org.apache.spark.sql.execution.metric.SQLMetric";
 /// More metrics than any stage has.
 const MAX_METRICS: usize = 10_000;
 
+/// Name of the metric of a stage of generated code that counts tasks which ran natively (`CarryingStage.scala` of
+/// `jvm-bridge/plan`).
+const NATIVE_TASKS: &str = "native tasks";
+
 /// The metrics of a stage, ready to be written.
 #[derive(Debug)]
 pub(super) struct SqlMetrics(Vec<Template>);
@@ -71,16 +75,27 @@ impl Template {
         Accumulator::Raw(Raw(bytes))
     }
 
+    /// A metric that counts tasks like this one is 1 in each.
+    fn value_of_task(stage: &Graph, metadata: NodeId, sent: i64) -> i64 {
+        let name = stage.field_node(metadata, "name");
+        let name = name.and_then(|some| stage.str(stage.field(some, "value")?));
+        match name.as_deref() {
+            Some(NATIVE_TASKS) => 1,
+            _ => sent,
+        }
+    }
+
     fn new(stage: &Graph, metric: NodeId) -> Result<Self, String> {
         let unexpected = |what: &str| format!("an SQLMetric without {what}");
-        let accumulator = stage
-            .field_node(metric, "metadata")
-            .and_then(|metadata| stage.int(stage.field(metadata, "id")?))
-            .ok_or_else(|| unexpected("id"))?;
+        let metadata = stage.field_node(metric, "metadata");
+        let metadata = metadata.ok_or_else(|| unexpected("metadata"))?;
+        let accumulator = stage.field(metadata, "id").and_then(|id| stage.int(id));
+        let accumulator = accumulator.ok_or_else(|| unexpected("id"))?;
         let value = stage.field(metric, "_value");
         let value = value
             .and_then(|value| stage.int(value))
             .ok_or_else(|| unexpected("_value"))?;
+        let value = Self::value_of_task(stage, metadata, value);
         let write = |value: i64| -> Result<Vec<u8>, javaser::Error> {
             let mut graph = Graph::default();
             let copy = graph.import(stage, Value::Ref(metric))?;

@@ -245,7 +245,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let executor = ExecutorSide::start(ours).unwrap();
         let (ended, end) = channel();
-        let process = ProcessSide::start(theirs, move || drop(ended.send(()))).unwrap();
+        let process = ProcessSide::start(theirs, move || ended.send(()).unwrap()).unwrap();
         let left = Arc::new(AtomicUsize::new(100));
         executor.add(1, KeptMemory::new(Box::new(Memory(Arc::clone(&left)))));
         let (memory, stranger) = (process.memory(1), process.memory(2));

@@ -4,6 +4,7 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodeAndComment, CodegenContext}
 import org.apache.spark.sql.execution.{SparkPlan, WholeStageCodegenExec}
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
 /** A stage of generated code that adds its operators to the objects that the code refers to. The code does not look at
   * them.
@@ -16,6 +17,13 @@ private[firesteel] final class CarryingStage(child: SparkPlan, id: Int, made: Bo
   def this(child: SparkPlan, id: Int) = this(child, id, true)
 
   @transient private[this] var plain: WholeStageCodegenExec = _
+
+  /** Spark's one, and how many tasks ran natively: an executor that runs one adds 1 to the metric of this name
+    * (`src/lanes/sql/sql_metrics.rs`), which comes to it with the code. The `Map` is made as both versions of Scala do.
+    */
+  override lazy val metrics: Map[String, SQLMetric] = new Map.Map2(
+    "pipelineTime", SQLMetrics.createTimingMetric(sparkContext, WholeStageCodegenExec.PIPELINE_DURATION_METRIC),
+    NativeTasks.Key, SQLMetrics.createMetric(sparkContext, NativeTasks.Name))
 
   override def supportCodegen: Boolean = made
 
@@ -32,7 +40,10 @@ private[firesteel] final class CarryingStage(child: SparkPlan, id: Int, made: Bo
   override def doCodeGen(): (CodegenContext, CodeAndComment) = {
     val generated = super.doCodeGen()
     val packed = PackedPlan(asSparks)
-    if (packed != null) generated._1.addReferenceObj("operators", packed, "Object")
+    if (packed != null) {
+      generated._1.addReferenceObj("operators", packed, "Object")
+      generated._1.addReferenceObj(NativeTasks.Key, longMetric(NativeTasks.Key), "Object")
+    }
     generated
   }
 
@@ -46,4 +57,10 @@ private[firesteel] final class CarryingStage(child: SparkPlan, id: Int, made: Bo
   }
 
   private def writeReplace(): AnyRef = asSparks
+}
+
+/** The metric that counts them. No companion, as in `Reflection`. */
+private[firesteel] object NativeTasks {
+  val Key = "nativeTasks"
+  val Name = "native tasks"
 }
