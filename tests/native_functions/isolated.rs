@@ -121,7 +121,8 @@ fn functions_give_what_they_give_here() {
         .bound("no_negatives", 8)
         .execute(&[ints([Some(1), Some(-4)])], 2);
     let negative = negative.unwrap_err();
-    let words = "function 'no_negatives' of libeverything.so (everything 1.0) failed: -4 is negative (SQLSTATE 22023, row 1)";
+    let title = "function 'no_negatives' of libeverything.so (everything 1.0)";
+    let words = format!("{title} failed: -4 is negative (SQLSTATE 22023, row 1)");
     assert_eq!(negative.to_string(), words);
     assert!(matches!(negative, FunctionError::Refused(_)));
     let counts = ProcessCounts {
@@ -180,6 +181,8 @@ fn groups_and_streams_are_as_here() {
     );
     assert_eq!(rows.next_rows().unwrap().unwrap().num_rows(), 1);
     assert!(rows.next_rows().unwrap().is_none());
+    // Nothing else was in the process that it was bound in first.
+    assert_eq!(processes.isolated.take_counts().started, 2);
     let lost = arrow::error::ArrowError::ComputeError("a lost block".to_owned());
     let mut rows = open(vec![Ok(batch.clone()), Err(lost)]);
     rows.next_rows().unwrap();

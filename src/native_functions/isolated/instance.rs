@@ -149,15 +149,16 @@ impl IsolatedInstance {
         };
         let task = binding.task_attempt_id;
         let shared = binds.bind(&started(isolated.of_task(task))?, binding)?;
-        match shared {
-            // It asks for rows while it is called, of what other functions in that process may have to make them.
-            Ok((Kind::Partition | Kind::Table, _, binding)) => {
-                let own = binds.bind(&started(isolated.own())?, binding)?;
-                Ok(own.map(|(_, instance, _)| instance))
-            }
-            Ok((_, instance, _)) => Ok(Ok(instance)),
-            Err(why) => Ok(Err(why)),
-        }
+        let (instance, binding) = match shared {
+            Ok((Kind::Partition | Kind::Table, instance, binding)) => (instance, binding),
+            Ok((_, instance, _)) => return Ok(Ok(instance)),
+            Err(why) => return Ok(Err(why)),
+        };
+        // It asks for rows while it is called, of what other functions in that process may have to make them: it has
+        // one for itself, which may be the same if there are no others.
+        drop(instance);
+        let own = binds.bind(&started(isolated.own())?, binding)?;
+        Ok(own.map(|(_, instance, _)| instance))
     }
 
     /// As [`Instance::execute`](super::super::Instance::execute).

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -86,9 +86,12 @@ impl Worker {
     /// # Errors
     /// It cannot be started.
     pub(super) fn start(program: &Path) -> io::Result<Self> {
-        let (calls, theirs) = UnixStream::pair()?;
+        let (calls, calls_theirs) = UnixStream::pair()?;
         let (side, side_theirs) = UnixStream::pair()?;
         let (to, from) = (SharedMemory::new()?, SharedMemory::new()?);
+        // In the middle of a message; a call may take as long as it wants.
+        calls.set_read_timeout(Some(PATIENCE))?;
+        let side = ExecutorSide::start(side)?;
         let mut command = Command::new(program);
         command.args(["functions", "serve"]);
         // They are the executor's; the code of users has no use for them.
@@ -96,31 +99,32 @@ impl Worker {
         for variable in password_variables() {
             command.env_remove(variable);
         }
-        command.stdin(Stdio::from(OwnedFd::from(theirs)));
-        let process = command.spawn();
-        let process = process.map_err(|why| {
+        command.stdin(Stdio::from(OwnedFd::from(calls_theirs)));
+        let process = command.spawn().map_err(|why| {
             let program = program.display();
             io::Error::new(why.kind(), format!("cannot run {program}: {why}"))
         })?;
-        let given = [to.fd(), from.fd(), side_theirs.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut descriptors = SendAncillaryBuffer::new(&mut space);
-        descriptors.push(SendAncillaryMessage::ScmRights(&given));
-        sendmsg(
-            &calls,
-            &[IoSlice::new(&GREETING)],
-            &mut descriptors,
-            SendFlags::NOSIGNAL,
-        )?;
-        // In the middle of a message; a call may take as long as it wants.
-        calls.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self {
+        // The process is ended if the rest fails.
+        let worker = Self {
             process,
             calls,
             to,
             from,
-            side: ExecutorSide::start(side)?,
-        })
+            side,
+        };
+        worker.greet(side_theirs.as_fd())?;
+        Ok(worker)
+    }
+
+    /// Gives the process what connects us.
+    fn greet(&self, side: BorrowedFd<'_>) -> io::Result<()> {
+        let given = [self.to.fd(), self.from.fd(), side];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut descriptors = SendAncillaryBuffer::new(&mut space);
+        descriptors.push(SendAncillaryMessage::ScmRights(&given));
+        let greeting = [IoSlice::new(&GREETING)];
+        sendmsg(&self.calls, &greeting, &mut descriptors, SendFlags::NOSIGNAL)?;
+        Ok(())
     }
 
     /// Asks for something and waits for what comes of it, no longer than until `limit` if there is one.
