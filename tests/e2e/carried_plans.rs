@@ -126,7 +126,10 @@ fn tpcds(version: &'static str) {
 /// The SQL page shows what ran natively: a task for each of its stages of code, of which tasks have none or several.
 fn shown(outcome: &Outcome, tasks: u64) {
     let shown = outcome.result["native tasks"].as_u64();
-    assert!(shown.is_some_and(|shown| shown > tasks / 2), "{shown:?} of {tasks}");
+    assert!(
+        shown.is_some_and(|shown| shown > tasks / 2),
+        "{shown:?} of {tasks}"
+    );
 }
 
 fn random(version: &'static str) {

@@ -43,12 +43,11 @@ fn arguments(work: &Path) -> Vec<String> {
     arguments
 }
 
-/// Why tasks of the job are delegated: making its tables, and a function.
-const NOT_NATIVE: [&str; 4] = [
+/// Why tasks of the job are delegated: making its tables.
+const NOT_NATIVE: [&str; 3] = [
     "a write of a column of type ",
     "a write with org.apache.spark.sql.parquet.variant.shredding.",
     "RDDScanExec",
-    "ToVariantObject",
 ];
 
 /// Why tasks are bailed out of.

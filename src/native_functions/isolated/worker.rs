@@ -123,7 +123,12 @@ impl Worker {
         let mut descriptors = SendAncillaryBuffer::new(&mut space);
         descriptors.push(SendAncillaryMessage::ScmRights(&given));
         let greeting = [IoSlice::new(&GREETING)];
-        sendmsg(&self.calls, &greeting, &mut descriptors, SendFlags::NOSIGNAL)?;
+        sendmsg(
+            &self.calls,
+            &greeting,
+            &mut descriptors,
+            SendFlags::NOSIGNAL,
+        )?;
         Ok(())
     }
 

@@ -130,6 +130,8 @@ impl fmt::Display for Expr {
                     super::Function::GetArrayStructFields { ordinal } => write!(f, "[{ordinal}]")?,
                     super::Function::IntervalText { fields } => write!(f, "[{fields}]")?,
                     super::Function::IntervalCut { last } => write!(f, "[to {last:?}]")?,
+                    super::Function::IntervalOf { unit } => write!(f, "[of {unit:?}]")?,
+                    super::Function::IntervalIn { unit } => write!(f, "[in {unit:?}]")?,
                     super::Function::Murmur3Hash { seed } => write!(f, "[{seed}]")?,
                     super::Function::XxHash64 { seed } => write!(f, "[{seed}]")?,
                     _ => {}

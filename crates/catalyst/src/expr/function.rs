@@ -34,6 +34,16 @@ macro_rules! functions {
                 /// What is less is cut off.
                 last: IntervalField,
             },
+            /// `Cast` from a number to an interval.
+            IntervalOf {
+                /// What the number is of.
+                unit: IntervalField,
+            },
+            /// `Cast` from an interval to a number.
+            IntervalIn {
+                /// What is counted.
+                unit: IntervalField,
+            },
             /// `Murmur3Hash`
             Murmur3Hash {
                 /// Where it starts.
@@ -54,7 +64,10 @@ macro_rules! functions {
                     $(Self::$name => stringify!($name),)*
                     Self::Like { .. } => "Like",
                     Self::GetArrayStructFields { .. } => "GetArrayStructFields",
-                    Self::IntervalText { .. } | Self::IntervalCut { .. } => "Cast",
+                    Self::IntervalText { .. }
+                    | Self::IntervalCut { .. }
+                    | Self::IntervalOf { .. }
+                    | Self::IntervalIn { .. } => "Cast",
                     Self::Murmur3Hash { .. } => "Murmur3Hash",
                     Self::XxHash64 { .. } => "XxHash64",
                 }
@@ -85,7 +98,9 @@ impl Function {
             (
                 Self::GetArrayStructFields { .. }
                 | Self::IntervalText { .. }
-                | Self::IntervalCut { .. },
+                | Self::IntervalCut { .. }
+                | Self::IntervalOf { .. }
+                | Self::IntervalIn { .. },
                 _,
             ) => 1..=1,
             (Self::Encode | Self::StringDecode, _) => 2..=4,
@@ -105,6 +120,7 @@ impl Function {
             Self::Like { .. } => Result::Boolean,
             Self::IntervalText { .. } => Result::String,
             Self::IntervalCut { .. } => Result::Arg(0),
+            Self::IntervalOf { .. } | Self::IntervalIn { .. } => Result::Target,
             Self::Murmur3Hash { .. } => Result::Integer,
             Self::XxHash64 { .. } => Result::Long,
             Self::GetArrayStructFields { ordinal } => {
@@ -713,7 +729,7 @@ functions! {
     /// The type of a variant, as text.
     SchemaOfVariant CHILD, NONE, Result::String, Nullable::Any;
     /// A variant of an array, a map or a struct.
-    ToVariantObject CHILD, NONE, Result::Variant, Nullable::Any;
+    ToVariantObject CHILD, NONE, Result::Variant, Nullable::Any, ignored &["dataType"];
 
     /// About how many different values a sketch is of.
     HllSketchEstimate CHILD, NONE, Result::Long, Nullable::Any;

@@ -88,7 +88,16 @@ pub(super) fn made_by(reader: &Reader<'_>, expr: Object<'_>) -> Result<IntervalF
     }
 }
 
-/// A cast from an interval to text, or to an interval of fewer fields; `None` of others.
+/// Whether an interval may be cast to it, and it to an interval.
+fn is_number(of: &DataType) -> bool {
+    use DataType as T;
+    matches!(
+        of,
+        T::Byte | T::Short | T::Integer | T::Long | T::Decimal(_)
+    )
+}
+
+/// A cast of an interval to text or a number, of a number to one, or to one of fewer fields; `None` of others.
 #[inline(never)]
 pub(super) fn cast(
     reader: &Reader<'_>,
@@ -106,6 +115,14 @@ pub(super) fn cast(
             match last {
                 IntervalField::Month | IntervalField::Second => return Ok(None),
                 _ => Function::IntervalCut { last },
+            }
+        }
+        (T::YearMonthInterval | T::DayTimeInterval, to) if is_number(to) => Function::IntervalIn {
+            unit: made_by(reader, object.object("child")?)?.last,
+        },
+        (from, T::YearMonthInterval | T::DayTimeInterval) if is_number(from) => {
+            Function::IntervalOf {
+                unit: of_type(object.object("dataType")?)?.last,
             }
         }
         _ => return Ok(None),

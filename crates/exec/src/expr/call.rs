@@ -285,6 +285,9 @@ impl Lowering<'_> {
             F::IntervalText { .. } | F::IntervalCut { .. } => {
                 super::interval_text::lower(function, &types(args)?, &to, self.all(args)?)
             }
+            F::IntervalOf { .. } | F::IntervalIn { .. } => {
+                super::interval_numbers::lower(function, &types(args)?, &to, self.all(args)?)
+            }
             F::SubstringIndex
             | F::FindInSet
             | F::StringInstr

@@ -89,7 +89,7 @@ fn texts<T: ArrowPrimitiveType>(
 }
 
 /// Microseconds of a field.
-fn unit_of(field: IntervalField) -> i64 {
+pub(super) fn unit_of(field: IntervalField) -> i64 {
     match field {
         IntervalField::Day => DAY,
         IntervalField::Hour => HOUR,

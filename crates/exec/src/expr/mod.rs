@@ -18,6 +18,7 @@ mod fdlibm;
 mod format;
 pub(crate) mod from_text;
 mod hash;
+mod interval_numbers;
 mod interval_text;
 mod intervals;
 mod java;

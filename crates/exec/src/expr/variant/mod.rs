@@ -99,6 +99,7 @@ impl Lowering<'_> {
             }
             (Function::IsVariantNull, DataType::Variant, []) => Ok(is_variant_null(child()?)),
             (Function::SchemaOfVariant, DataType::Variant, []) => Ok(schema_of(child()?)),
+            (Function::ToVariantObject, _, []) => to_variant(of, child()?),
             _ => Err(refuse()),
         }
     }
