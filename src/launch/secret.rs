@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::process::Command;
 
 use auth::Secret;
 use base64::Engine;
@@ -11,16 +12,26 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use super::credentials;
+use super::tls::password_variables;
 use crate::config::{SparkProperties, declared};
 
 /// Variable with the name of the file that holds Hadoop's credentials of this process.
 const TOKEN_FILE: &str = "HADOOP_TOKEN_FILE_LOCATION";
 /// Name of the secret in Hadoop's credentials.
 const COOKIE: &str = "sparkCookie";
-/// Variable with the secret: a Standalone worker's and Kubernetes' way. Children of this process do not get it.
-pub const SECRET_VARIABLE: &str = "_SPARK_AUTH_SECRET";
+/// Variable with the secret: a Standalone worker's and Kubernetes' way.
+const SECRET_VARIABLE: &str = "_SPARK_AUTH_SECRET";
 /// Larger files are not read; real ones have some kilobytes.
 const MAX_BYTES: u64 = 16 << 20;
+
+/// Leaves the application's secret and passwords out of the environment of a process that runs users' code: they are
+/// for this process and its JVM.
+pub fn keep_from(command: &mut Command) {
+    command.env_remove(SECRET_VARIABLE);
+    for variable in password_variables() {
+        command.env_remove(variable);
+    }
+}
 
 /// Why there is no secret.
 #[derive(Debug, Error)]
@@ -177,6 +188,23 @@ mod tests {
             ),
             "{missing}"
         );
+    }
+
+    #[test]
+    fn code_of_users_gets_no_secrets() {
+        let mut command = Command::new("true");
+        keep_from(&mut command);
+        let removed: Vec<_> = command
+            .get_envs()
+            .filter(|(_, value)| value.is_none())
+            .collect();
+        let names = ["_SPARK_AUTH_SECRET", "_SPARK_SSL_RPC_KEY_PASSWORD"];
+        for name in names {
+            assert!(
+                removed.iter().any(|(removed, _)| *removed == name),
+                "{removed:?}"
+            );
+        }
     }
 
     #[test]

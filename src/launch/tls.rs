@@ -27,8 +27,8 @@ const PASSWORDS: [(&Property<Text>, &str); 4] = [
     ),
 ];
 
-/// Variables with passwords. Children of this process do not get them.
-pub fn password_variables() -> impl Iterator<Item = &'static str> {
+/// Variables with passwords.
+pub(super) fn password_variables() -> impl Iterator<Item = &'static str> {
     PASSWORDS.into_iter().map(|(_, variable)| variable)
 }
 

@@ -22,8 +22,7 @@ use super::memory::SharedMemory;
 use super::message::{Reply, Request, read_message, write_message};
 use super::side::ExecutorSide;
 use crate::cancel::Cancellation;
-use crate::launch::secret::SECRET_VARIABLE;
-use crate::launch::tls::password_variables;
+use crate::launch::secret::keep_from;
 
 /// How long a process may go on after its task was cancelled, and may be in the middle of a message.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -94,11 +93,7 @@ impl Worker {
         let side = ExecutorSide::start(side)?;
         let mut command = Command::new(program);
         command.args(["functions", "serve"]);
-        // They are the executor's; the code of users has no use for them.
-        command.env_remove(SECRET_VARIABLE);
-        for variable in password_variables() {
-            command.env_remove(variable);
-        }
+        keep_from(&mut command);
         command.stdin(Stdio::from(OwnedFd::from(calls_theirs)));
         let process = command.spawn().map_err(|why| {
             let program = program.display();

@@ -17,8 +17,7 @@ use super::protocol::WorkerProtocol;
 use super::settings::WorkerSettings;
 use super::socket::Socket;
 use super::wire::{MAX_HANDSHAKE_TEXT, authenticate_to_server, new_secret, read_i32, read_text};
-use crate::launch::secret::SECRET_VARIABLE;
-use crate::launch::tls::password_variables;
+use crate::launch::secret::keep_from;
 use crate::task::TaskError;
 
 /// How long a failed daemon may take to end.
@@ -51,11 +50,7 @@ impl Interpreter<'_> {
             Some(launcher) => command.arg(launcher),
             None => command.arg("-m"),
         };
-        // They are for this process and its JVM; the code of users has no use for them.
-        command.env_remove(SECRET_VARIABLE);
-        for variable in password_variables() {
-            command.env_remove(variable);
-        }
+        keep_from(&mut command);
         command.args(modules).envs(self.env);
         command.env("PYTHONPATH", self.path);
         command.env("PYTHONUNBUFFERED", "YES");
