@@ -133,6 +133,26 @@ fn functions_give_what_they_give_here() {
 }
 
 #[test]
+fn threads_of_a_task_get_their_own_rows() {
+    let processes = Processes::of(EVERYTHING, "everything");
+    // Both are in one process, which writes what it gives to one piece of memory.
+    let bound = [0, 1].map(|seed| (seed, processes.bound("same_int", 1)));
+    let threads = bound.map(|(seed, mut same)| {
+        std::thread::spawn(move || {
+            for round in 0..2000 {
+                let column = ints((0..100).map(|row| Some(row * 10 + seed + round)));
+                let given = same.execute(&[Arc::clone(&column)], column.len()).unwrap();
+                assert_eq!(&given, &column, "{seed}, {round}");
+            }
+        })
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(processes.isolated.take_counts().started, 1);
+}
+
+#[test]
 fn groups_and_streams_are_as_here() {
     let processes = Processes::of(EVERYTHING, "everything");
     let mut sums = processes.bound("sum_of", 1);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchReader, UInt32Array};
+use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Field, Fields};
 
 use super::super::error::FunctionError;
@@ -56,7 +57,7 @@ impl Place {
         &self,
         request: &Request,
         columns: &Columns<'_>,
-    ) -> Result<(Reply, u64), FunctionError> {
+    ) -> Result<(Reply, Buffer), FunctionError> {
         let called = self.lease.with(|worker| {
             let called = worker.call(request, columns, (&self.cancellation, None));
             called.map_err(|gone| self.gone(gone))
@@ -82,12 +83,13 @@ impl Place {
     }
 
     /// The columns that came with a reply, which are these and have so many rows.
-    fn columns(&self, of: &Fields, rows: usize, bytes: u64) -> Result<RecordBatch, FunctionError> {
-        let bytes = self.lease.with(|worker| worker.columns(bytes));
-        let bytes = bytes.ok_or_else(|| self.crashed("its process has ended"))?;
+    fn columns(
+        &self,
+        of: &Fields,
+        rows: usize,
+        bytes: Buffer,
+    ) -> Result<RecordBatch, FunctionError> {
         let failed = |why: String| FunctionError::of(&self.title, why);
-        let bytes =
-            bytes.map_err(|why| failed(format!("gave columns that cannot be read: {why}")))?;
         let batch = columns::read(bytes, of).map_err(failed)?;
         match batch.num_rows() == rows {
             true => Ok(batch),
@@ -367,7 +369,7 @@ impl IsolatedRows {
     }
 
     /// Has something done in the process, and gives it the rows that it asks for meanwhile.
-    fn ask(&mut self, request: &Request) -> Result<(Reply, u64), FunctionError> {
+    fn ask(&mut self, request: &Request) -> Result<(Reply, Buffer), FunctionError> {
         let mut reply = self.place.call(request, &Columns::None)?;
         while let (Reply::NeedRows, _) = reply {
             reply = match self.input.next() {

@@ -58,6 +58,9 @@ impl SharedMemory {
     /// # Errors
     /// There are not so many, or no memory.
     pub(super) fn read(&self, bytes: u64) -> io::Result<Buffer> {
+        if bytes == 0 {
+            return Ok(Buffer::default());
+        }
         // Before memory is taken for them.
         if bytes > self.0.metadata()?.len() {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -31,7 +31,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Most bytes of columns that a process gives at once: offsets of texts have 31 bits.
-pub(super) const MOST_BYTES: u64 = 2 << 30;
+const MOST_BYTES: u64 = 2 << 30;
 
 /// The byte that comes with the descriptors of a process.
 pub(super) const GREETING: [u8; 1] = [1];
@@ -127,7 +127,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Asks for something and waits for what comes of it, no longer than until `limit` if there is one.
+    /// Asks for something and waits for what comes of it, no longer than until `limit` if there is one. The columns that
+    /// come with it are copied before anybody else can ask: they are in memory that the next answer is written to.
     ///
     /// # Errors
     /// The process ended, or was ended because the task was cancelled.
@@ -136,7 +137,7 @@ impl Worker {
         request: &Request,
         columns: &Columns<'_>,
         (cancellation, limit): (&Cancellation, Option<Duration>),
-    ) -> Result<(Reply, u64), Gone> {
+    ) -> Result<(Reply, Buffer), Gone> {
         let bytes = match columns {
             Columns::None => 0,
             Columns::Batch(batch) => self
@@ -168,22 +169,23 @@ impl Worker {
         if bytes > 0 {
             self.to.shrink();
         }
-        match reply {
-            Ok(Some(reply)) => Ok(reply),
-            Ok(None) => Err(self.ended()),
-            Err(why) if why.kind() == io::ErrorKind::ConnectionReset => Err(self.ended()),
-            Err(why) => {
-                self.kill();
-                Err(Gone::Crashed(format!("its process gave no answer: {why}")))
-            }
-        }
+        let reply = match reply {
+            Ok(Some((reply, bytes))) => self.columns(bytes).map(|columns| (reply, columns)),
+            Ok(None) => return Err(self.ended()),
+            Err(why) if why.kind() == io::ErrorKind::ConnectionReset => return Err(self.ended()),
+            Err(why) => Err(why),
+        };
+        reply.map_err(|why| {
+            self.kill();
+            Gone::Crashed(format!("its process gave no answer: {why}"))
+        })
     }
 
-    /// The bytes that came with a reply.
+    /// The bytes that came with a reply, of which there may be none.
     ///
     /// # Errors
     /// There are not so many, or too many.
-    pub(super) fn columns(&self, bytes: u64) -> io::Result<Buffer> {
+    fn columns(&self, bytes: u64) -> io::Result<Buffer> {
         if bytes > MOST_BYTES {
             return Err(io::Error::other(format!("{bytes} bytes at once")));
         }
