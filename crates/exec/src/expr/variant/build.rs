@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::format::{
-    self, MAX_DEPTH, Malformed, Read, Value, Variant, basic, java_order, primitive,
+    self, Left, MAX_DEPTH, Malformed, Read, Value, Variant, basic, java_order, primitive,
 };
 
 /// Texts of at most so many bytes have their length in the first byte.
@@ -286,11 +286,12 @@ impl Builder {
 
     /// A value of another variant, with its names.
     pub(super) fn variant(&mut self, of: Variant<'_>) -> Result<(), Fault> {
-        self.variant_in(of, MAX_DEPTH)
+        self.variant_in(of, MAX_DEPTH, &mut Left::of(of))
     }
 
-    fn variant_in(&mut self, of: Variant<'_>, depth: usize) -> Result<(), Fault> {
+    fn variant_in(&mut self, of: Variant<'_>, depth: usize, left: &mut Left) -> Result<(), Fault> {
         let depth = depth.checked_sub(1).ok_or(Fault::Unknown)?;
+        left.take(of)?;
         // Texts of objects and arrays only have to be Unicode here.
         let value: Read<Value<'_>> = of.value();
         match value {
@@ -300,7 +301,7 @@ impl Builder {
                 for field in object.fields() {
                     let (name, value) = field?;
                     fields.push(self.field(start, name)?);
-                    self.variant_in(value, depth)?;
+                    self.variant_in(value, depth, left)?;
                 }
                 // Names that are there twice are an error of Spark's, but for which words.
                 self.object(start, fields, false)
@@ -311,7 +312,7 @@ impl Builder {
                 let mut offsets = Vec::new();
                 for element in array.elements() {
                     offsets.push(self.position() - start);
-                    self.variant_in(element?, depth)?;
+                    self.variant_in(element?, depth, left)?;
                 }
                 self.array(start, &offsets)
             }

@@ -30,6 +30,26 @@ pub(super) const MAX_DEPTH: usize = 200;
 /// Longest value, and longest metadata. Spark's limit is higher, but for its own tests.
 pub(super) const MAX_BYTES: usize = 16 << 20;
 
+/// What is left of a variant's bytes while its parts are gone through: they are not within each other, so that together
+/// they are no longer than it is.
+pub(super) struct Left(usize);
+
+impl Left {
+    pub(super) fn of(whole: Variant<'_>) -> Self {
+        Self(whole.value.len())
+    }
+
+    /// For a part. What is in an object or an array is parts of its own.
+    pub(super) fn take(&mut self, part: Variant<'_>) -> Read<()> {
+        let bytes = match part.head()?.0 {
+            basic::OBJECT | basic::ARRAY => 1,
+            _ => part.own_bytes()?.len(),
+        };
+        self.0 = self.0.checked_sub(bytes).ok_or(Malformed)?;
+        Ok(())
+    }
+}
+
 /// From this number of fields on, names are searched by halves.
 const MANY_FIELDS: usize = 32;
 

@@ -2,10 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::format::{MAX_DEPTH, Malformed, Read, Value, Variant, java_order};
-
-/// Parts that are looked at. Of a variant that nobody makes, some may be in several places.
-const MOST: usize = 4 << 20;
+use super::format::{Left, MAX_DEPTH, Malformed, Read, Value, Variant, java_order};
 
 /// Digits of a long as a decimal.
 const LONG: (u8, u8) = (20, 0);
@@ -34,18 +31,15 @@ enum Schema<'a> {
 
 /// Appends the type of a variant.
 pub(super) fn write(of: Variant<'_>, out: &mut String) -> Read<()> {
-    let schema = Schema::of(of, MAX_DEPTH, &mut 0)?;
+    let schema = Schema::of(of, MAX_DEPTH, &mut Left::of(of))?;
     schema.write(out);
     Ok(())
 }
 
 impl<'a> Schema<'a> {
-    fn of(of: Variant<'a>, depth: usize, seen: &mut usize) -> Read<Self> {
+    fn of(of: Variant<'a>, depth: usize, left: &mut Left) -> Read<Self> {
         let depth = depth.checked_sub(1).ok_or(Malformed)?;
-        *seen += 1;
-        if *seen > MOST {
-            return Err(Malformed);
-        }
+        left.take(of)?;
         Ok(match of.value()? {
             Value::Null => Self::Null,
             Value::Boolean(_) => Self::Boolean,
@@ -61,7 +55,7 @@ impl<'a> Schema<'a> {
             Value::Array(array) => {
                 let mut element = Self::Null;
                 for next in array.elements() {
-                    element = element.merged(Self::of(next?, depth, seen)?)?;
+                    element = element.merged(Self::of(next?, depth, left)?)?;
                 }
                 Self::Array(Box::new(element))
             }
@@ -73,7 +67,7 @@ impl<'a> Schema<'a> {
                     if last.is_some_and(|(last, _)| java_order(last, name).is_ge()) {
                         return Err(Malformed);
                     }
-                    fields.push((name, Self::of(value, depth, seen)?));
+                    fields.push((name, Self::of(value, depth, left)?));
                 }
                 Self::Object(fields)
             }

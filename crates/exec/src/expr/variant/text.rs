@@ -9,7 +9,7 @@ use javatime::Zone;
 use javatime::calendar::{Civil, SECOND, split};
 use rows::error::bail_out;
 
-use super::format::{MAX_BYTES, MAX_DEPTH, Malformed, Value, Variant};
+use super::format::{Left, MAX_BYTES, MAX_DEPTH, Malformed, Value, Variant};
 use crate::expr::cast::text::{decimal, float};
 use crate::expr::java::JavaDouble;
 use crate::expr::json_text::{quote, separate};
@@ -17,19 +17,22 @@ use crate::expr::json_text::{quote, separate};
 /// Appends a variant's text.
 pub(crate) fn write(of: Variant<'_>, zone: &Zone, out: &mut String) -> Result<()> {
     let most = out.len() + 4 * MAX_BYTES;
-    Writer { zone, most }.value(of, MAX_DEPTH, out)
+    let left = Left::of(of);
+    Writer { zone, most, left }.value(of, MAX_DEPTH, out)
 }
 
 struct Writer<'z> {
     /// That of timestamps.
     zone: &'z Zone,
-    /// Longest text. Parts may be in several places of a variant that nobody makes.
+    /// Longest text: names may be in many places.
     most: usize,
+    left: Left,
 }
 
 impl Writer<'_> {
-    fn value(&self, of: Variant<'_>, depth: usize, out: &mut String) -> Result<()> {
+    fn value(&mut self, of: Variant<'_>, depth: usize, out: &mut String) -> Result<()> {
         let depth = depth.checked_sub(1).ok_or(Malformed)?;
+        self.left.take(of)?;
         if out.len() > self.most {
             return Err(Malformed.into());
         }
