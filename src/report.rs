@@ -55,6 +55,8 @@ pub struct Counters {
     pub python_functions: PythonFunctions,
     /// Functions of shared libraries.
     pub native_functions: NativeFunctions,
+    /// Expressions that the embedded JVM evaluated for native tasks.
+    pub jvm_expressions: JvmExpressions,
     /// Map outputs that were columns.
     pub shuffle_columns: ShuffleColumns,
     /// What came of `spark.firesteel.verify=both`.
@@ -88,6 +90,15 @@ pub struct PythonFunctions {
     pub left_to_python: u64,
     /// How often a task began with one that is Python's, by reason.
     pub not_simple: BTreeMap<String, u64>,
+}
+
+/// Expressions without a native form, which Spark's own code evaluates in the embedded JVM for native tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct JvmExpressions {
+    /// Native tasks that had some.
+    pub tasks: u64,
+    /// Batches of rows.
+    pub batches: u64,
 }
 
 /// Functions of the libraries that `spark.firesteel.functions` names.
@@ -316,6 +327,16 @@ impl Report {
         counted.rows += more.rows;
         counted.left_to_python += more.left_to_python;
         add_counts(&mut counted.not_simple, &more.not_simple);
+    }
+
+    /// Counts a native task for which the JVM evaluates expressions.
+    pub fn count_jvm_evaluator(&self) {
+        self.counters.lock().jvm_expressions.tasks += 1;
+    }
+
+    /// Counts rows that the JVM evaluated an expression for.
+    pub fn count_jvm_batch(&self) {
+        self.counters.lock().jvm_expressions.batches += 1;
     }
 
     /// Counts what native functions were called for.

@@ -3,7 +3,7 @@
 
 use javaser::Limits;
 use javaser::arena::Graph;
-use catalyst::{Listing, SchemaMerge, Settings, Stage};
+use catalyst::{IsNative, Listing, SchemaMerge, Settings, Stage};
 
 firesteel_fuzz::target!(|data: &[u8]| {
     let Ok((graph, _)) = Graph::parse_first(data, &Limits::default()) else {
@@ -16,9 +16,16 @@ firesteel_fuzz::target!(|data: &[u8]| {
     }) else {
         return;
     };
-    if let Ok(stage) = Stage::read(&graph, rdd, target, Settings::default()) {
-        let _ = stage.to_string();
-        let _ = stage.bind(&graph, rdd);
+    // Expressions as they are, and as those of the JVM.
+    for is_native in [None, Some((|_| false) as IsNative)] {
+        let settings = Settings {
+            is_native,
+            ..Settings::default()
+        };
+        if let Ok(stage) = Stage::read(&graph, rdd, target, settings) {
+            let _ = stage.to_string();
+            let _ = stage.bind(&graph, rdd);
+        }
     }
     if let Ok(Some(merge)) = SchemaMerge::read(&graph, rdd, target) {
         let _ = merge.files(&graph, rdd);

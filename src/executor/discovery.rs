@@ -207,6 +207,18 @@ impl JvmHost for EarlyHost {
         self.with(|host| host.close_stream(handle));
     }
 
+    fn next_rows(&self, id: i64) -> Option<Vec<u8>> {
+        self.with(|host| host.next_rows(id)).flatten()
+    }
+
+    fn rows_done(&self, id: i64, result: Result<Vec<u8>, String>) {
+        self.with(|host| host.rows_done(id, result));
+    }
+
+    fn evaluator_ended(&self, id: i64, why: String) {
+        self.with(|host| host.evaluator_ended(id, why));
+    }
+
     fn bootstrap(&self) -> Bootstrap {
         self.bootstrap.clone()
     }

@@ -86,6 +86,18 @@ impl JvmHost for Host {
         self.0.jvm.close_stream(handle);
     }
 
+    fn next_rows(&self, id: i64) -> Option<Vec<u8>> {
+        self.0.jvm.exchanges.next(id)
+    }
+
+    fn rows_done(&self, id: i64, result: Result<Vec<u8>, String>) {
+        self.0.jvm.exchanges.done(id, result);
+    }
+
+    fn evaluator_ended(&self, id: i64, why: String) {
+        self.0.jvm.exchanges.ended(id, why);
+    }
+
     fn bootstrap(&self) -> Bootstrap {
         let launch = &self.0.jvm.launch;
         launch.bootstrap(&self.0.driver.catalog, &self.0.local_dirs)

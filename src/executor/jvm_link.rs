@@ -14,6 +14,7 @@ use wire::WireError;
 use wire::ids::BlockId;
 
 use super::discovery::EarlyJvm;
+use super::evaluator::Exchanges;
 use super::jvm_start::JvmLaunch;
 use crate::rpc::FileStream;
 use crate::task::jvm::{Jvm, JvmBlock};
@@ -48,6 +49,8 @@ pub(super) struct JvmLink {
     next_id: AtomicI64,
     blocks: Mutex<HashMap<i64, oneshot::Sender<JvmBlock>>>,
     uploads: Mutex<HashMap<i64, oneshot::Sender<UploadAnswer>>>,
+    /// What its evaluators of expressions are asked.
+    pub(super) exchanges: Exchanges,
     /// Files of the driver that the JVM reads.
     streams: Mutex<HashMap<i64, Arc<DriverFile>>>,
 }
@@ -62,6 +65,7 @@ impl JvmLink {
             next_id: AtomicI64::new(1),
             blocks: Mutex::default(),
             uploads: Mutex::default(),
+            exchanges: Exchanges::default(),
             streams: Mutex::default(),
         }
     }

@@ -7,6 +7,7 @@ pub mod distribution;
 mod driver_link;
 mod ending;
 mod error;
+mod evaluator;
 pub mod events;
 pub mod exit_code;
 pub mod heartbeat;

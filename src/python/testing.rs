@@ -107,6 +107,7 @@ pub(crate) fn context() -> Arc<TaskContext> {
         metrics: Arc::new(TaskMetrics::default()),
         python_updates: parking_lot::Mutex::default(),
         accumulator_updates: parking_lot::Mutex::default(),
+        evaluator: Arc::new(NoEvaluator),
         blocks: blocks(),
     })
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use wire::messages::Accumulator;
 
+use super::evaluator::Evaluator;
 use super::metrics::TaskMetrics;
 use crate::blocks::BlockEnv;
 use crate::cancel::Cancellation;
@@ -50,6 +51,8 @@ pub struct TaskContext {
     pub python_updates: Mutex<Vec<Vec<u8>>>,
     /// Accumulators of the stage as the attempt leaves them, sent if it finishes.
     pub accumulator_updates: Mutex<Vec<Accumulator>>,
+    /// What only Spark's own code can evaluate.
+    pub evaluator: Arc<dyn Evaluator>,
     /// The executor's blocks.
     pub blocks: Arc<BlockEnv>,
 }

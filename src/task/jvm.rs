@@ -66,8 +66,8 @@ pub enum JvmBlock {
     },
 }
 
-/// The executor as the JVM sees it. Called on Java threads: nothing here may block, except [`JvmHost::open_stream`]
-/// and [`JvmHost::read_stream`].
+/// The executor as the JVM sees it. Called on Java threads: nothing here may block, except [`JvmHost::open_stream`],
+/// [`JvmHost::read_stream`] and [`JvmHost::next_rows`].
 pub trait JvmHost: Send + Sync {
     /// A one-way message for the driver: a whole request envelope.
     fn tell(&self, envelope: Vec<u8>);
@@ -87,6 +87,12 @@ pub trait JvmHost: Send + Sync {
     fn read_stream(&self, handle: i64, buf: &mut [u8]) -> Result<usize, String>;
     /// Forgets a stream.
     fn close_stream(&self, handle: i64);
+    /// What the evaluator of this number has to look at next, after waiting for it; `None` if it has to end.
+    fn next_rows(&self, id: i64) -> Option<Vec<u8>>;
+    /// Results for what [`Self::next_rows`] gave, or the stack trace of what went wrong.
+    fn rows_done(&self, id: i64, result: Result<Vec<u8>, String>);
+    /// An evaluator has ended, or could not begin: why.
+    fn evaluator_ended(&self, id: i64, why: String);
     /// Asked once, before the JVM is created.
     fn bootstrap(&self) -> Bootstrap;
     /// Spark's environment exists and the `Executor` endpoint takes messages. Tasks must wait longer: until the
@@ -176,6 +182,12 @@ pub trait Jvm: Send + Sync {
     /// An upload stream of a peer: its `UploadBlockStream` header, and the stream's bytes in a file that the caller
     /// deletes after [`JvmHost::uploaded`]. The path must be UTF-8.
     fn upload_stream(&self, id: i64, header: &[u8], file: &Path);
+
+    /// Starts a task that evaluates expressions; it asks [`JvmHost::next_rows`]. The payload says for which task.
+    fn start_evaluator(&self, id: i64, payload: Bytes);
+
+    /// Makes an evaluator stop, by interrupting its thread if `interrupts`.
+    fn kill_evaluator(&self, id: i64, interrupts: bool, reason: &str);
 
     /// The connection to the driver is lost: Spark's backend is told so and ends the process with its own code.
     fn disconnected(&self);

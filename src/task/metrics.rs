@@ -1,5 +1,7 @@
 //! What a native task counts: `org.apache.spark.executor.TaskMetrics`.
 
+use std::time::Duration;
+
 use crate::blocks::metrics::{Counter, ShuffleReadMetrics, ShuffleWriteMetrics, SpillMetrics};
 
 /// Bytes and records that came from outside.
@@ -43,4 +45,14 @@ pub struct TaskMetrics {
     pub input: InputMetrics,
     /// What was written to files.
     pub output: OutputMetrics,
+}
+
+/// Processor time of this thread.
+#[must_use]
+pub fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
 }

@@ -5,6 +5,7 @@ mod commit;
 mod context;
 mod decoded;
 mod error;
+mod evaluator;
 pub mod jvm;
 mod lane;
 mod metrics;
@@ -16,7 +17,8 @@ pub use commit::{AttemptDir, AttemptNames, ask_to_commit, cannot_make, cannot_wr
 pub use context::{Resources, TaskContext};
 pub use decoded::{DecodeError, DecodedTask, StageBinary, StageTarget, TaskKind, TaskObject};
 pub use error::{FetchFailure, TaskError, TaskException};
+pub use evaluator::{Evaluator, NoEvaluator};
 pub use lane::{AcceptedTask, Assembly, Lane, LaneParts, LanesOf, Verifier};
-pub use metrics::{InputMetrics, TaskMetrics};
+pub use metrics::{InputMetrics, TaskMetrics, thread_cpu};
 pub use pickled::{OtherLane, PickledBatches, PickledPartition, PickledRdd, PickledSource};
 pub use value::TaskValue;

@@ -12,7 +12,7 @@ use crate::places;
 use crate::process::{Running, one_at_a_time, read_lossy};
 use crate::sql_lane::{self, GENERATED};
 use crate::sql_random::{self, NOT_NATIVE, RANDOM, UNKNOWN_COLUMNS};
-use crate::submit::{self, Application, Outcome};
+use crate::submit::{self, Application, NO_JVM_EXPRESSIONS, Outcome};
 
 const TPCH: Application = Application {
     name: "carried-tpch",
@@ -78,14 +78,21 @@ fn tpcds_arguments(distribution: &Distribution, work: &Path, queries: &[&str]) -
     arguments
 }
 
-/// What a user sets.
-pub(crate) fn carried() -> Vec<String> {
+/// The driver's jar.
+pub(crate) fn plan_jar() -> String {
     let jar = testkit::firesteel().join("jars/firesteel-plan.jar");
+    jar.display().to_string()
+}
+
+/// What a user sets, but that what has no native form is delegated, so that it is known.
+pub(crate) fn carried() -> Vec<String> {
     [
         "--jars",
-        &jar.display().to_string(),
+        &plan_jar(),
         "--conf",
         "spark.sql.extensions=org.firesteel.CarriedPlans",
+        "--conf",
+        NO_JVM_EXPRESSIONS,
     ]
     .map(str::to_owned)
     .to_vec()

@@ -54,6 +54,16 @@ impl Report {
         (of("written"), of("made_rows"))
     }
 
+    /// Native tasks for which the JVM evaluated expressions, and batches of rows that it did so for, by all reports.
+    pub(crate) fn jvm_expressions(reports: &[Self]) -> (u64, u64) {
+        let of = |name: &str| {
+            let counts = reports.iter();
+            let counts = counts.map(|report| count(&report.0, &format!("/jvm_expressions/{name}")));
+            counts.sum()
+        };
+        (of("tasks"), of("batches"))
+    }
+
     /// What came of `spark.firesteel.verify=both`.
     pub(crate) fn verified(&self) -> &Value {
         &self.0["verified"]

@@ -130,7 +130,8 @@ fn run(command: &mut Command) {
     assert!(status.success(), "{command:?}: {status}");
 }
 
-fn make_jar(distribution: &Distribution, sources: &Path, work: &Path, jar: &Path) {
+/// Compiles all classes of a directory.
+pub(crate) fn make_jar(distribution: &Distribution, sources: &Path, work: &Path, jar: &Path) {
     let classes = work.join(format!(
         "{}-classes",
         jar.file_stem().unwrap().to_string_lossy()

@@ -308,12 +308,21 @@ pub(crate) fn logs_below(dir: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Settings of applications whose operators are not in generated code.
+/// Settings of applications whose operators are not in generated code. What has no native form is delegated, so that it
+/// is known.
 pub(crate) fn interpreted() -> Vec<String> {
-    ["--conf", "spark.sql.codegen.wholeStage=false"]
-        .map(str::to_owned)
-        .to_vec()
+    [
+        "--conf",
+        "spark.sql.codegen.wholeStage=false",
+        "--conf",
+        NO_JVM_EXPRESSIONS,
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
+
+/// The setting that leaves stages with expressions without a native form to the JVM as a whole.
+pub(crate) const NO_JVM_EXPRESSIONS: &str = "spark.firesteel.sql.jvmExpressions=false";
 
 /// A job with its modules, which writes a result.
 pub(crate) fn job_with(modules: &[&str], job: &str, work: &Path) -> Vec<String> {

@@ -14,9 +14,12 @@ const MAX_DEPTH: u32 = 300;
 /// Most expressions and operators in a stage. A graph may share nodes, a tree repeats them.
 const MAX_NODES: u32 = 100_000;
 
+/// Most bytes of a stage's expressions that are copied for the JVM.
+const MAX_COPIED: usize = 16 << 20;
+
 /// Fields that say nothing about what an expression or an operator computes: caches of lazy values, and texts for
 /// errors.
-const NOISE: &[&str] = &[
+pub(crate) const NOISE: &[&str] = &[
     "canonicalized",
     "nodePatterns",
     "treePatternBits",
@@ -38,6 +41,7 @@ pub(crate) struct Reader<'g> {
     pub(crate) settings: Settings,
     nodes: Cell<u32>,
     depth: Cell<u32>,
+    copied: Cell<usize>,
 }
 
 impl<'g> Reader<'g> {
@@ -47,6 +51,7 @@ impl<'g> Reader<'g> {
             settings,
             nodes: Cell::new(0),
             depth: Cell::new(0),
+            copied: Cell::new(0),
         }
     }
 
@@ -63,6 +68,27 @@ impl<'g> Reader<'g> {
         let result = read();
         self.depth.set(self.depth.get() - 1);
         result
+    }
+
+    /// An object with all that it refers to, as a graph of its own whose root it is. The bytes of its stream count
+    /// towards what is copied of a stage.
+    pub(crate) fn copied(&self, object: Object<'_>) -> Result<(Graph, Vec<u8>)> {
+        let too_large = Unsupported::TooLarge("bytes of expressions");
+        if self.copied.get() >= MAX_COPIED {
+            return Err(too_large);
+        }
+        let unreadable = |_| Unsupported::of_use("an object that cannot be copied");
+        let mut graph = Graph::default();
+        let root = graph.import(object.graph, Value::Ref(object.node));
+        let root = root.map_err(unreadable)?;
+        graph.push_root(root).map_err(unreadable)?;
+        let stream = graph.to_bytes();
+        self.copied
+            .set(self.copied.get().saturating_add(stream.len()));
+        if self.copied.get() > MAX_COPIED {
+            return Err(too_large);
+        }
+        Ok((graph, stream))
     }
 
     pub(crate) fn object(&self, node: NodeId) -> Object<'g> {

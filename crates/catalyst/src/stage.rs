@@ -8,7 +8,7 @@ use crate::carried;
 use crate::checkpoint::{CheckpointFiles, CheckpointScan};
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
-use crate::expr::{SortOrder, read_attributes, read_sort_orders};
+use crate::expr::{IsNative, SortOrder, read_attributes, read_sort_orders};
 use crate::infer::{CSV_LINES, CsvInference, INFER, JsonInference};
 use crate::inputs::{self, Inputs, TaskInputs};
 use crate::lineage::{Hint, Lineage, Tree};
@@ -121,6 +121,8 @@ pub struct Settings {
     pub java: u32,
     /// How Kryo writes, if `spark.serializer` is Kryo.
     pub kryo: Option<KryoForm>,
+    /// What says whether an expression is computed natively, where the JVM evaluates those that are not.
+    pub is_native: Option<IsNative>,
 }
 
 /// What executes plans for clients of Spark Connect.
@@ -194,6 +196,7 @@ impl Settings {
             spark: (0, 0),
             java: 0,
             kryo: None,
+            is_native: None,
         }
     }
 }

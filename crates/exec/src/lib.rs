@@ -18,6 +18,7 @@ mod filter;
 mod generate;
 mod groups;
 mod join;
+mod jvm_calls;
 mod leaves;
 mod limit;
 mod lower;
@@ -51,6 +52,7 @@ pub mod fuzzing {
     pub use crate::records::fuzzing::record_line;
 }
 
+pub use jvm_calls::JvmCall;
 pub use native_calls::{RowCall, TaskCalls, TaskCallsEntered};
 pub use native_functions::{
     NativeAggregate, NativeCall, NativeCallee, NativeFunction, NativeInput, NativeOutput,

@@ -176,6 +176,12 @@ impl fmt::Debug for TaskCallsEntered {
     }
 }
 
+/// Where the task gets things whose expressions this thread evaluates, if it does so.
+pub(crate) fn sources_of_task() -> Option<Arc<dyn Sources>> {
+    let sources = |calls: &Arc<Calls>| Arc::clone(&calls.sources);
+    CURRENT.with_borrow(|calls| calls.as_ref().map(sources))
+}
+
 impl Calls {
     fn bound(&self) -> MutexGuard<'_, HashMap<u64, ColumnCall>> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)

@@ -14,6 +14,7 @@ use rows::Serializer;
 use rows::cached::CachedBatch;
 use rows::error::bail_out;
 
+use crate::jvm_calls::JvmCall;
 use crate::native_functions::{NativeCall, NativeFunction};
 use crate::simple_functions::{SimpleCall, SimpleFunction};
 use catalyst::ArrowSession;
@@ -154,6 +155,15 @@ pub trait Sources: Debug + Send + Sync {
         _times: PythonTimes,
     ) -> Result<PythonFrames> {
         Err(bail_out("no Python workers"))
+    }
+
+    /// The results of an expression of Spark's for rows of the columns that it refers to: rows of one column. Both are
+    /// streams of `UnsafeRow`s, each behind its size.
+    ///
+    /// # Errors
+    /// Bail-out: there is no JVM, or the expression fails.
+    fn jvm_rows(&self, _call: &JvmCall, _rows: &[u8]) -> Result<Bytes> {
+        Err(bail_out("no JVM"))
     }
 
     /// The native function that a function of Python stands for, if it stands for one that may be called here.

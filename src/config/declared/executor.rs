@@ -20,6 +20,10 @@ declarations! { Executor:
     /// Cores of a task; a part of a core from Spark 4.3 on.
     TASK_CPUS: Property<Text> = Property::new("spark.task.cpus", Text, Is("1"));
 
+    /// Whether threads of tasks are interrupted when they are killed. Native ones need not be.
+    INTERRUPT_ON_CANCEL: Property<Switch> =
+        Property::new("spark.job.interruptOnCancel", Switch, Is("false"));
+
     /// Pause between two heartbeats; also how long one waits for its answer.
     HEARTBEAT_INTERVAL: Property<Time> =
         Property::new("spark.executor.heartbeatInterval", Time(TimeUnit::Millis), Is("10s"));

@@ -11,6 +11,11 @@ declarations! { Firesteel:
     /// Whether stages of Spark SQL may run in the sql lane.
     SQL_ENABLED: Property<Switch> = Property::new("spark.firesteel.sql.enabled", Switch, Is("true"));
 
+    /// Whether expressions of native stages that have no native form, functions in Scala and Java among them, are
+    /// evaluated by Spark's own code in the embedded JVM, batch by batch. Without it such stages are delegated.
+    SQL_JVM_EXPRESSIONS: Property<Switch> =
+        Property::new("spark.firesteel.sql.jvmExpressions", Switch, Is("true"));
+
     /// `both` makes the JVM run again what the sql lane has run, and compares the two attempts; for tests.
     VERIFY: Property<Text> = Property::new("spark.firesteel.verify", Text, Is("none"))
         .effect(Effect::NativeBut("with `both` every attempt of the sql lane is given to the JVM too"));

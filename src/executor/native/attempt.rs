@@ -21,7 +21,9 @@ use crate::cancel::Cancellation;
 use crate::config::LaneName;
 use crate::task::accumulators::{MetricIds, python_accumulator};
 use crate::task::outcome::{self, Outcome};
-use crate::task::{AcceptedTask, DecodedTask, TaskContext, TaskError, TaskMetrics, TaskValue};
+use crate::task::{
+    AcceptedTask, DecodedTask, TaskContext, TaskError, TaskMetrics, TaskValue, thread_cpu,
+};
 
 /// An attempt that a native lane has accepted. Whoever has it can stop it and see what it has counted; its thread has
 /// the rest.
@@ -122,7 +124,7 @@ impl NativeAttempt {
         let tracker = executor.native.plane.shuffle.tracker();
         tracker.update_epoch(work.task.task.epoch);
         let task_id = work.context.task_attempt_id;
-        let header = TaskHeader::from(&work.description);
+        let header = TaskHeader::from(&*work.description);
         let update =
             executor
                 .driver
@@ -216,7 +218,7 @@ struct Waiting {
 
 /// One attempt on its thread.
 pub(super) struct Work {
-    pub(super) description: TaskDescription,
+    pub(super) description: Arc<TaskDescription>,
     /// When it came.
     pub(super) launched: Instant,
     pub(super) task: DecodedTask,
@@ -254,9 +256,8 @@ impl Work {
         metrics
             .executor_run_time
             .set(millis(self.weighted(start.elapsed())));
-        metrics
-            .executor_cpu_time
-            .set(nanos(thread_cpu().saturating_sub(cpu_before)));
+        let cpu = thread_cpu().saturating_sub(cpu_before) + context.evaluator.cpu_time();
+        metrics.executor_cpu_time.set(nanos(cpu));
         match ran {
             Ok(Ok(value)) => {
                 // A kill that came while the last bytes were written.
@@ -360,14 +361,6 @@ fn words(error: &TaskError) -> String {
         }
         TaskError::BailOut(reason) => reason.clone(),
     }
-}
-
-fn thread_cpu() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or_default(),
-        u32::try_from(time.tv_nsec).unwrap_or_default(),
-    )
 }
 
 fn millis(time: Duration) -> i64 {

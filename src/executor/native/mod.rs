@@ -19,6 +19,7 @@ use wire::messages::IndirectTaskResult;
 use wire::task_description::TaskDescription;
 
 use super::dependencies::Dependencies;
+use super::evaluator::TaskEvaluator;
 use attempt::Work;
 
 use super::events::{Input, Verdict};
@@ -208,10 +209,12 @@ impl NativeTasks {
     /// Lets the lanes look at a task; or why none takes it.
     async fn accept(
         &self,
+        executor: &Arc<RegisteredExecutor>,
         description: TaskDescription,
         launched: Instant,
     ) -> Result<NativeAttempt, String> {
         let limits = &self.plane.env.limits;
+        let description = Arc::new(description);
         let task = TaskObject::decode(&description.serialized_task, limits).map_err(|error| {
             debug!(target: LOG, "Cannot look into {}: {error}", description.name);
             no_lane_for(&description.serialized_task)
@@ -229,7 +232,7 @@ impl NativeTasks {
             match lane.accepts(&task, &description) {
                 Ok(plan) => {
                     let work = Work {
-                        context: Arc::new(self.context(&description, &task.task)),
+                        context: Arc::new(self.context(executor, &description, &task.task)),
                         description,
                         launched,
                         task,
@@ -256,7 +259,14 @@ impl NativeTasks {
             .unwrap_or_else(|| no_lane_for(&description.serialized_task)))
     }
 
-    fn context(&self, description: &TaskDescription, task: &TaskObject) -> TaskContext {
+    fn context(
+        &self,
+        executor: &Arc<RegisteredExecutor>,
+        description: &Arc<TaskDescription>,
+        task: &TaskObject,
+    ) -> TaskContext {
+        let cancellation = Cancellation::default();
+        let evaluator = TaskEvaluator::new(executor, description, &cancellation);
         TaskContext {
             stage_id: task.stage_id,
             stage_attempt: task.stage_attempt_id,
@@ -281,7 +291,8 @@ impl NativeTasks {
                 .dependencies
                 .directory(&description.artifacts)
                 .unwrap_or_else(|_| PathBuf::from(".")),
-            cancellation: Cancellation::default(),
+            cancellation,
+            evaluator: Arc::new(evaluator),
             metrics: Arc::new(TaskMetrics::default()),
             python_updates: Mutex::default(),
             accumulator_updates: Mutex::default(),
@@ -360,7 +371,11 @@ pub(super) fn judge(executor: &Arc<RegisteredExecutor>, description: TaskDescrip
     let launched = Instant::now();
     let executor = Arc::clone(executor);
     executor.runtime.clone().spawn(async move {
-        let verdict = match executor.native.accept(description, launched).await {
+        let verdict = match executor
+            .native
+            .accept(&executor, description, launched)
+            .await
+        {
             Ok(attempt) => Verdict::Run(Arc::new(attempt)),
             Err(reason) => Verdict::Delegate(reason),
         };

@@ -162,6 +162,17 @@ impl Jvm for JvmLane {
         self.block(EventKind::UploadStream, id, payload.freeze());
     }
 
+    fn start_evaluator(&self, id: i64, payload: Bytes) {
+        self.message(EventKind::StartEvaluator, id, payload);
+    }
+
+    fn kill_evaluator(&self, id: i64, interrupts: bool, reason: &str) {
+        let mut payload = BytesMut::with_capacity(1 + reason.len());
+        payload.put_u8(interrupts.into());
+        payload.put_slice(reason.as_bytes());
+        self.message(EventKind::KillEvaluator, id, payload.freeze());
+    }
+
     fn disconnected(&self) {
         self.message(EventKind::Disconnected, 0, Bytes::new());
     }
@@ -224,6 +235,11 @@ mod tests {
             Ok(0)
         }
         fn close_stream(&self, _: i64) {}
+        fn next_rows(&self, _: i64) -> Option<Vec<u8>> {
+            None
+        }
+        fn rows_done(&self, _: i64, _: Result<Vec<u8>, String>) {}
+        fn evaluator_ended(&self, _: i64, _: String) {}
         fn bootstrap(&self) -> Bootstrap {
             panic!("refused before the host is asked")
         }

@@ -118,6 +118,10 @@ pub(super) fn register(env: &mut Env<'_>, class: &JClass<'_>) -> jni::errors::Re
         "readStream" "(J[BII)I" read_stream as extern "system" fn(E<'static>, C<'static>, jlong, B<'static>, jint, jint) -> jint;
         "readStreamDirect" "(JLjava/nio/ByteBuffer;II)I" read_stream_direct as extern "system" fn(E<'static>, C<'static>, jlong, JByteBuffer<'static>, jint, jint) -> jint;
         "closeStream" "(J)V" close_stream as extern "system" fn(E<'static>, C<'static>, jlong);
+        "nextRows" "(J)[B" next_rows as extern "system" fn(E<'static>, C<'static>, jlong) -> B<'static>;
+        "rowsDone" "(J[BII)V" rows_done as extern "system" fn(E<'static>, C<'static>, jlong, B<'static>, jint, jint);
+        "rowsFailed" "(JLjava/lang/String;)V" rows_failed as extern "system" fn(E<'static>, C<'static>, jlong, S<'static>);
+        "evaluatorEnded" "(JLjava/lang/String;)V" evaluator_ended as extern "system" fn(E<'static>, C<'static>, jlong, S<'static>);
     };
     // SAFETY: see the rows; every method of the Java class is declared static.
     unsafe { env.register_native_methods(class, &methods) }
@@ -451,6 +455,61 @@ fn read_chunk(
 extern "system" fn close_stream<'l>(mut env: EnvUnowned<'l>, _: JClass<'l>, handle: jlong) {
     body(&mut env, |_, shared| {
         shared.host.close_stream(handle);
+        Ok(())
+    });
+}
+
+/// Waits in native code, as [`next_event`] does.
+extern "system" fn next_rows<'l>(
+    mut env: EnvUnowned<'l>,
+    _: JClass<'l>,
+    id: jlong,
+) -> JByteArray<'l> {
+    body(&mut env, |env, shared| match shared.host.next_rows(id) {
+        None => Ok(JByteArray::default()),
+        Some(rows) => {
+            let array = env.byte_array_from_slice(&rows);
+            array.map_err(|_| NativeError::OutOfMemory(rows.len()))
+        }
+    })
+}
+
+extern "system" fn rows_done<'l>(
+    mut env: EnvUnowned<'l>,
+    _: JClass<'l>,
+    id: jlong,
+    buf: JByteArray<'l>,
+    off: jint,
+    len: jint,
+) {
+    body(&mut env, |env, shared| {
+        let rows = bytes(env, &buf, off, len)?;
+        shared.host.rows_done(id, Ok(rows));
+        Ok(())
+    });
+}
+
+extern "system" fn rows_failed<'l>(
+    mut env: EnvUnowned<'l>,
+    _: JClass<'l>,
+    id: jlong,
+    text: JString<'l>,
+) {
+    body(&mut env, |env, shared| {
+        let why = text.try_to_string(env)?;
+        shared.host.rows_done(id, Err(why));
+        Ok(())
+    });
+}
+
+extern "system" fn evaluator_ended<'l>(
+    mut env: EnvUnowned<'l>,
+    _: JClass<'l>,
+    id: jlong,
+    text: JString<'l>,
+) {
+    body(&mut env, |env, shared| {
+        shared.host.evaluator_ended(id, text.try_to_string(env)?);
         Ok(())
     });
 }

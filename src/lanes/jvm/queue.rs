@@ -28,6 +28,10 @@ pub(crate) enum EventKind {
     UploadStream = 9,
     /// The backend's endpoint is there: what waited for it can be delivered.
     Started = 10,
+    /// Start a task that evaluates expressions.
+    StartEvaluator = 11,
+    /// Make such a task stop.
+    KillEvaluator = 12,
 }
 
 /// One thing for the JVM to do.

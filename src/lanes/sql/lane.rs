@@ -86,6 +86,8 @@ pub(super) struct Shared {
     pub(super) codec: Codec,
     /// Whether files of checkpoints are compressed (`spark.checkpoint.compress`).
     compresses_checkpoints: bool,
+    /// Whether the JVM evaluates what has no native form (`spark.firesteel.sql.jvmExpressions`).
+    jvm_expressions: bool,
     /// How results and values of broadcasts are written.
     pub(super) format: ResultFormat,
     /// Of objects that are read.
@@ -168,6 +170,8 @@ impl SqlLane {
     pub fn new(parts: SqlParts, properties: &SparkProperties) -> Result<Self, SettingError> {
         let verifier = verifies(properties)?.then(Attempts::default);
         let nothing = unknown_part(properties, LaneName::Sql);
+        let jvm_expressions =
+            properties.switch(&declared::SQL_JVM_EXPRESSIONS)? && parts.java_major > 0;
         let shared = Arc::new(Shared {
             relations: Relations::new(parts.memory.clone()),
             parts,
@@ -175,6 +179,7 @@ impl SqlLane {
             verifier,
             codec: Codec::from_conf(properties)?,
             compresses_checkpoints: properties.switch(&declared::CHECKPOINT_COMPRESS)?,
+            jvm_expressions,
             format: ResultFormat(match kryo::form_of_serializer(properties)? {
                 Some(form) => Serializer::Kryo(form),
                 None => Serializer::Java,
@@ -301,8 +306,18 @@ impl Shared {
         let property = |name: &str| description.property(name);
         let mut settings = Settings::new(property);
         self.complete(&mut settings);
-        let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
-        let stage = self.judged_stage(stage, binary, description)?;
+        let read = |settings| {
+            let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
+            self.judged_stage(stage, binary, description)
+        };
+        let stage = match read(settings.clone()) {
+            Err(_) if self.jvm_expressions => {
+                settings.is_native = Some(exec::expr::is_native);
+                // What keeps it from that, not which expression is not native.
+                read(settings)?
+            }
+            judged => judged?,
+        };
         let native = &stage.native;
         let what = match native.stage().output {
             Output::Files(_) => Some("a write, which cannot be held against another one"),

@@ -16,9 +16,9 @@ use catalyst::{
 };
 use datafusion_common::Result;
 use exec::{
-    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, MakeRows, NativeCall, NativeCallee,
-    NativeFunction, PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared, SimpleCall,
-    SimpleFunction, Sources,
+    BlockStream, CachedBatches, FileBytes, JvmCall, Make, MakeBatches, MakeRows, NativeCall,
+    NativeCallee, NativeFunction, PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared,
+    SimpleCall, SimpleFunction, Sources,
 };
 use javaser::arena::NodeId;
 use parking_lot::Mutex;
@@ -320,6 +320,12 @@ impl Sources for TaskSources {
         self.stage
             .python
             .call(workers, call, arguments, times, &self.context)
+    }
+
+    fn jvm_rows(&self, call: &JvmCall, rows: &[u8]) -> Result<Bytes> {
+        let evaluator = &self.context.evaluator;
+        let results = evaluator.evaluate(call.number, &call.expression, rows);
+        results.map_err(of_source)
     }
 
     fn native_function(&self, call: NativeCall<'_>) -> Result<Option<NativeFunction>> {

@@ -100,6 +100,16 @@ impl fmt::Display for Expr {
                 write!(f, "subquery#{}={value}:{}", id.id, self.data_type)
             }
             ExprKind::Draw(draw) => write!(f, "{draw:?}:{}", self.data_type),
+            ExprKind::Jvm {
+                expression,
+                columns,
+            } => write!(
+                f,
+                "Jvm[{}]({}):{}",
+                expression.class,
+                list(columns),
+                self.data_type
+            ),
             ExprKind::Native { function, args } => {
                 write!(f, "{function}({}):{}", list(args), self.data_type)
             }

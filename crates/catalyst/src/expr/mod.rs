@@ -8,6 +8,7 @@ mod draw;
 mod function;
 mod interval;
 mod json;
+mod jvm;
 mod lambda;
 mod native;
 mod nested;
@@ -16,9 +17,12 @@ mod signature;
 mod text;
 mod times;
 
+use std::sync::Arc;
+
 use javatime::TimeZone;
 
 pub use json::{JsonText, TimesText};
+pub use jvm::{IsNative, JvmExpression};
 
 use crate::literal::Literal;
 use crate::scan::{JsonForm, Malformed};
@@ -186,6 +190,13 @@ pub enum ExprKind {
         /// Its arguments.
         args: Vec<Expr>,
     },
+    /// What Spark's own code evaluates, in the JVM beside the task.
+    Jvm {
+        /// The expression.
+        expression: Arc<JvmExpression>,
+        /// References to the columns that it refers to.
+        columns: Vec<Expr>,
+    },
     /// A function of its arguments and of lambdas.
     HigherOrder {
         /// The function.
@@ -242,6 +253,7 @@ macro_rules! gathered {
             ExprKind::CreateNamedStruct(args)
             | ExprKind::Call { args, .. }
             | ExprKind::Native { args, .. } => all.extend(args.$iter()),
+            ExprKind::Jvm { columns, .. } => all.extend(columns.$iter()),
             ExprKind::HigherOrder { args, captured, .. } => {
                 all.extend(args.$iter());
                 all.extend(captured.$iter());

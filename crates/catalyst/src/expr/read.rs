@@ -7,7 +7,7 @@ use super::call::{call, function};
 use super::function::spec;
 use super::{
     Attribute, EvalMode, Expr, ExprId, ExprKind, Function, SortOrder, attempt, draw, interval,
-    json, lambda, native, nested, text,
+    json, jvm, lambda, native, nested, text,
 };
 use crate::error::{Result, Unsupported};
 use crate::literal::Literal;
@@ -15,14 +15,19 @@ use crate::object::{Object, Reader, simple};
 use crate::output::plan_output;
 use crate::types::{DataType, StructField};
 
-const PACKAGE: &str = "org.apache.spark.sql.catalyst.expressions.";
+pub(super) const PACKAGE: &str = "org.apache.spark.sql.catalyst.expressions.";
 const NORMALIZE: &str = "org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero";
 const SCALAR_SUBQUERY: &str = "org.apache.spark.sql.execution.ScalarSubquery";
 
 impl Expr {
     #[inline(never)]
     pub(crate) fn read(reader: &Reader<'_>, value: Value) -> Result<Self> {
-        reader.nested(|| read_nested(reader, reader.expect(value)?))
+        let object = reader.expect(value)?;
+        let read = reader.nested(|| read_nested(reader, object));
+        match reader.settings.is_native {
+            Some(is_native) => jvm::in_place_of(reader, object, read, is_native),
+            None => read,
+        }
     }
 
     /// Expressions of a sequence.

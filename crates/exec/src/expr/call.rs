@@ -534,7 +534,7 @@ fn may_fail(expr: &Expr) -> bool {
             !(wider || (number && *mode != EvalMode::Ansi))
         }
         // Its lambdas are not looked into.
-        ExprKind::HigherOrder { .. } | ExprKind::Native { .. } => true,
+        ExprKind::HigherOrder { .. } | ExprKind::Jvm { .. } | ExprKind::Native { .. } => true,
         ExprKind::Call { function, mode, .. } => {
             use Function as F;
             let harmless = matches!(

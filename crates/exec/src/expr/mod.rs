@@ -59,11 +59,12 @@ use datafusion_physical_expr::expressions::{Column, Literal as PhysicalLiteral, 
 use catalyst::DataType;
 use catalyst::Literal;
 use catalyst::Unsupported;
-use catalyst::{Attribute, Expr, ExprKind, Function, NativeUdf};
+use catalyst::{Attribute, Expr, ExprId, ExprKind, Function, JvmExpression, NativeUdf};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 use rows::types::{column_name, schema_of};
 
+use crate::jvm_calls::JvmRows;
 use crate::native_calls::LibraryCall;
 
 pub use capabilities::{Capability, CastCapability, casts, casts_in, functions, functions_in};
@@ -84,6 +85,42 @@ pub(crate) use order::order_key;
 /// Something in it is not computed natively, or an attribute is not among the input.
 pub fn lower(expr: &Expr, input: &[Attribute]) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
     Lowering::new(input)?.expr(expr)
+}
+
+/// Whether an expression is computed natively if what it is made of is.
+#[must_use]
+pub fn is_native(expr: &Expr) -> bool {
+    let mut shallow = match &expr.kind {
+        ExprKind::Attribute(_)
+        | ExprKind::BoundReference { .. }
+        | ExprKind::Draw(_)
+        | ExprKind::Jvm { .. }
+        | ExprKind::Literal(_)
+        | ExprKind::ScalarSubquery { .. } => return true,
+        _ => expr.clone(),
+    };
+    let mut input = Vec::new();
+    for child in shallow.children_mut() {
+        match &child.kind {
+            ExprKind::Literal(_) | ExprKind::ScalarSubquery { .. } => {}
+            ExprKind::Attribute(column) => input.push(column.clone()),
+            _ => {
+                let column = Attribute {
+                    name: String::new(),
+                    data_type: child.data_type.clone(),
+                    nullable: child.nullable,
+                    // Of no column: ids are counted from 0.
+                    id: ExprId {
+                        id: -1 - i64::try_from(input.len()).unwrap_or(i64::MAX - 1),
+                        jvm_id: 0,
+                    },
+                };
+                input.push(column.clone());
+                *child = Expr::attribute(column);
+            }
+        }
+    }
+    lower(&shallow, &input).is_ok()
 }
 
 struct Lowering<'a> {
@@ -236,6 +273,10 @@ impl<'a> Lowering<'a> {
                 };
                 nested::lambda::lower(&parts, inputs)
             }
+            ExprKind::Jvm {
+                expression,
+                columns,
+            } => self.in_jvm(expression, columns, &expr.data_type),
             ExprKind::Native { function, args } => self.native(function, args, &expr.data_type),
             ExprKind::Call {
                 function,
@@ -261,6 +302,24 @@ impl<'a> Lowering<'a> {
                 let columns = args.iter().map(|arg| arg.column(rows));
                 let columns = columns.collect::<datafusion_common::Result<Vec<_>>>()?;
                 call.evaluate(&columns, rows)
+            },
+        ))
+    }
+
+    /// What the JVM beside the task evaluates.
+    fn in_jvm(&self, expression: &Arc<JvmExpression>, columns: &[Expr], of: &DataType) -> Lowered {
+        let types = columns.iter().map(|column| &column.data_type);
+        let call = JvmRows::new(expression, types.collect(), of)?;
+        let name = format!("Jvm[{}]", expression.class);
+        let args = self.all(columns)?;
+        Ok(kernel::Kernel::lenient(
+            name,
+            args,
+            of.to_arrow()?,
+            move |args, rows| {
+                let columns = args.iter().map(|arg| arg.column(rows));
+                let columns = columns.collect::<datafusion_common::Result<Vec<_>>>()?;
+                call.evaluate(columns, rows)
             },
         ))
     }

@@ -49,7 +49,8 @@ public final class Bridge {
   }
 
   /** SparkEnv exists and the backend's endpoint was just registered. */
-  public static void endpointReady(int cores) {
+  public static void endpointReady(Object endpoint, int cores) {
+    Evaluators.connect(endpoint);
     BlockLoop.start(cores);
     Runtime.getRuntime().addShutdownHook(new Thread(Native::shuttingDown, "firesteel-shutting-down"));
     Native.started();

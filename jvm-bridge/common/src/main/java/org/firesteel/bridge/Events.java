@@ -14,4 +14,6 @@ final class Events {
   static final int UPLOAD = 8;
   static final int UPLOAD_STREAM = 9;
   static final int STARTED = 10;
+  static final int START_EVALUATOR = 11;
+  static final int KILL_EVALUATOR = 12;
 }

@@ -40,6 +40,12 @@ final class MessageLoop extends EventThread {
         // Shutdown hooks may ask the driver something: this thread has to go on.
         new Thread(() -> System.exit((int) id), "firesteel-exit").start();
         break;
+      case Events.START_EVALUATOR:
+        whenReady(() -> Evaluators.start(id, payload));
+        break;
+      case Events.KILL_EVALUATOR:
+        whenReady(() -> Evaluators.kill(id, payload[0] != 0, new String(payload, 1, payload.length - 1, StandardCharsets.UTF_8)));
+        break;
       case Events.STARTED:
         List<Runnable> waiting = early;
         early = null;

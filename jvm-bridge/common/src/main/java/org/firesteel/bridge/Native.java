@@ -72,4 +72,14 @@ public final class Native {
   public static native int readStreamDirect(long handle, ByteBuffer target, int offset, int length);
 
   public static native void closeStream(long handle);
+
+  /** Waits for rows that an evaluator has to look at; null if there are no more. */
+  static native byte[] nextRows(long id);
+
+  static native void rowsDone(long id, byte[] rows, int offset, int length);
+
+  static native void rowsFailed(long id, String stackTrace);
+
+  /** An evaluator's task has ended, or could not begin. */
+  static native void evaluatorEnded(long id, String why);
 }

@@ -81,7 +81,7 @@ public final class BridgeRpcEnv extends NettyRpcEnv {
       throw new IllegalStateException("Cannot use the executor's local directories", e);
     }
     RpcEndpointRef ref = super.setupEndpoint(name, endpoint);
-    Bridge.endpointReady(cores);
+    Bridge.endpointReady(endpoint, cores);
     return ref;
   }
 

@@ -1,0 +1,243 @@
+//! Expressions without a native form: Spark's own code evaluates them, in the JVM beside the task, over the columns that
+//! they refer to.
+
+use std::sync::Arc;
+
+use javaser::arena::Value;
+
+use super::read::{PACKAGE, expr_id, read_attribute};
+use super::{Attribute, Expr, ExprId, ExprKind};
+use crate::error::{Result, Unsupported};
+use crate::object::{NOISE, Object, Reader, unmangled};
+use crate::types::DataType;
+
+/// Expressions of packages other than [`PACKAGE`].
+const OTHERS: &[&str] = &[
+    "org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero",
+    "org.apache.spark.sql.execution.ScalarSubquery",
+    "org.apache.spark.sql.hive.HiveGenericUDF",
+    "org.apache.spark.sql.hive.HiveSimpleUDF",
+];
+
+/// Expressions that are not evaluated for a row by itself, in any order: what they give depends on the rows before, on
+/// the partition or on chance, or they give rows, or they are evaluated by an operator of their own.
+const NOT_OF_A_ROW: &[&str] = &[
+    "BoundReference",
+    "CallMethodViaReflection",
+    "Collations",
+    "CurrentBatchTimestamp",
+    "Explode",
+    "Inline",
+    "InputFileBlockLength",
+    "InputFileBlockStart",
+    "InputFileName",
+    "JsonTuple",
+    "MonotonicallyIncreasingID",
+    "OuterReference",
+    "PosExplode",
+    "PythonUDAF",
+    "PythonUDF",
+    "PythonUDTF",
+    "Rand",
+    "Randn",
+    "RandStr",
+    "ReplicateRows",
+    "SQLKeywords",
+    "Shuffle",
+    "SparkPartitionID",
+    "Stack",
+    "TryReflect",
+    "Uniform",
+    "UserDefinedGenerator",
+    "Uuid",
+    "WindowExpression",
+    "variant.VariantExplode",
+];
+
+/// Fields that say whether an expression gives the same for the same.
+const DETERMINISTIC: &[&str] = &["udfDeterministic", "isDeterministic"];
+
+/// Classes whose objects send what was added to them to the driver when the task ends.
+const ACCUMULATOR: &str = "org.apache.spark.util.AccumulatorV2";
+
+/// An expression of Spark's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JvmExpression {
+    /// Its class, without its package.
+    pub class: String,
+    /// A stream of objects whose root it is.
+    pub stream: Vec<u8>,
+    /// The columns that it refers to, each once.
+    pub columns: Vec<ExprId>,
+}
+
+/// What says whether an expression is computed natively, if its arguments are.
+pub type IsNative = fn(&Expr) -> bool;
+
+/// The expression that was `read`, or the same as one of Spark's, if only that can be computed.
+#[inline(never)]
+pub(super) fn in_place_of(
+    reader: &Reader<'_>,
+    object: Object<'_>,
+    read: Result<Expr>,
+    is_native: IsNative,
+) -> Result<Expr> {
+    if read.as_ref().is_ok_and(is_native) {
+        return read;
+    }
+    let of = match &read {
+        Ok(expr) => Some(expr.data_type.clone()),
+        Err(_) => type_of(reader, object),
+    };
+    let Some(of) = of else {
+        return read;
+    };
+    match (expression(reader, object, of), read) {
+        (Ok(expr), _) => Ok(expr),
+        // Why the JVM does not, where the class says all that is known otherwise.
+        (Err(why), Err(Unsupported::Class(_))) => Err(why),
+        (Err(_), read) => read,
+    }
+}
+
+/// The type of an expression that is not known but for its class.
+fn type_of(reader: &Reader<'_>, object: Object<'_>) -> Option<DataType> {
+    let field = |name: &str| DataType::read(reader, object.get(name)?).ok();
+    // A constructor's parameter in place of the method of that name.
+    if let Some(of) = field("dataType") {
+        return Some(of);
+    }
+    let name = object.class().strip_prefix(PACKAGE)?;
+    Some(match name {
+        "CsvToStructs" | "XmlToStructs" => return field("schema"),
+        "FormatString" | "RegExpReplace" | "SchemaOfCsv" | "SchemaOfXml" | "StructsToCsv"
+        | "StructsToXml" | "ToCharacter" | "xml.XPathString" => DataType::String,
+        "xml.XPathBoolean" => DataType::Boolean,
+        "xml.XPathShort" => DataType::Short,
+        "xml.XPathInt" => DataType::Integer,
+        "xml.XPathLong" => DataType::Long,
+        "xml.XPathFloat" => DataType::Float,
+        "xml.XPathDouble" => DataType::Double,
+        "xml.XPathList" => DataType::Array {
+            element: Box::new(DataType::String),
+            contains_null: true,
+        },
+        _ => return None,
+    })
+}
+
+fn expression(reader: &Reader<'_>, object: Object<'_>, data_type: DataType) -> Result<Expr> {
+    let mut found = Found::default();
+    found.gather(reader, object)?;
+    if !found.used.iter().all(|id| found.made.contains(id)) {
+        return Err(Unsupported::of_use("a lambda's variable outside of it"));
+    }
+    let (graph, stream) = reader.copied(object)?;
+    if graph
+        .nodes()
+        .any(|(node, _)| graph.is_instance(node, ACCUMULATOR))
+    {
+        return Err(Unsupported::of_use("a function with an accumulator"));
+    }
+    Ok(Expr {
+        data_type,
+        nullable: true,
+        kind: ExprKind::Jvm {
+            expression: Arc::new(JvmExpression {
+                class: object.name().to_owned(),
+                stream,
+                columns: found.columns.iter().map(|column| column.id).collect(),
+            }),
+            columns: found.columns.into_iter().map(Expr::attribute).collect(),
+        },
+    })
+}
+
+/// What an expression is made of.
+#[derive(Default)]
+struct Found {
+    columns: Vec<Attribute>,
+    /// Variables of lambdas.
+    used: Vec<ExprId>,
+    /// Those of the lambdas in it.
+    made: Vec<ExprId>,
+}
+
+impl Found {
+    fn gather(&mut self, reader: &Reader<'_>, object: Object<'_>) -> Result<()> {
+        reader.nested(|| self.gather_nested(reader, object))
+    }
+
+    fn gather_nested(&mut self, reader: &Reader<'_>, object: Object<'_>) -> Result<()> {
+        let name = object.class();
+        let name = name.strip_prefix(PACKAGE).unwrap_or(name);
+        if NOT_OF_A_ROW.contains(&name) || name.starts_with("aggregate.") {
+            return Err(Unsupported::Class(object.name().to_owned()));
+        }
+        let varies = |field: &&str| {
+            object.get(field).and_then(|value| object.graph.bool(value)) == Some(false)
+        };
+        if DETERMINISTIC.iter().any(varies) {
+            return Err(Unsupported::of_use("a function that is not deterministic"));
+        }
+        match name {
+            // Its value may be any object, with expressions that are none of this one.
+            "Literal" => return Ok(()),
+            "AttributeReference" => {
+                let column = read_attribute(reader, Value::Ref(object.node))?;
+                if self.columns.iter().all(|known| known.id != column.id) {
+                    self.columns.push(column);
+                }
+                return Ok(());
+            }
+            "NamedLambdaVariable" => {
+                self.used.push(expr_id(object.object("exprId")?)?);
+                return Ok(());
+            }
+            "LambdaFunction" => {
+                for variable in object.elements("arguments")? {
+                    let variable = reader.expect(variable)?;
+                    self.made.push(expr_id(variable.object("exprId")?)?);
+                }
+            }
+            _ => {}
+        }
+        for level in object.graph.levels(object.node) {
+            for (field, value) in level.iter() {
+                let field = unmangled(field.name());
+                if !NOISE.contains(&field) {
+                    self.gather_value(reader, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Expressions that a field has, by itself or in a collection.
+    fn gather_value(&mut self, reader: &Reader<'_>, value: Value) -> Result<()> {
+        let Some(node) = value.node() else {
+            return Ok(());
+        };
+        let graph = reader.graph;
+        if is_expression(reader.class(value)) {
+            return self.gather(reader, reader.object(node));
+        }
+        let option = || {
+            graph
+                .scala_option(value)
+                .map(|inner| inner.into_iter().collect())
+        };
+        let parts = graph.tuple(value).or_else(option);
+        let Some(parts) = parts.or_else(|| graph.elements(value)) else {
+            return Ok(());
+        };
+        reader.nested(|| {
+            let mut parts = parts.into_iter();
+            parts.try_for_each(|part| self.gather_value(reader, part))
+        })
+    }
+}
+
+fn is_expression(class: &str) -> bool {
+    class.starts_with(PACKAGE) || OTHERS.contains(&class)
+}

@@ -1,0 +1,115 @@
+//! Functions in Java, and other expressions that only Spark's own code evaluates, next to plain Spark: the stages that have
+//! them run natively, and the embedded JVM evaluates the expressions.
+
+use std::path::Path;
+
+use testkit::{Distribution, NEWEST, OLDEST, each_version};
+
+use crate::carried_plans::plan_jar;
+use crate::jobs::{both_sides, equal_sides};
+use crate::lanes::{Reason, Report, check_reasons, ended};
+use crate::places;
+use crate::report;
+use crate::submit::{Application, Outcome, job_with};
+
+const EXPRESSIONS: Application = Application {
+    name: "sql-jvm-expressions",
+    program: "spark-submit",
+    seconds: 900,
+    arguments: |distribution, work| {
+        let off = ["--conf", "spark.sql.codegen.wholeStage=false"].map(str::to_owned);
+        let jars = ["--jars".to_owned(), functions(distribution, work)];
+        [off.to_vec(), jars.to_vec(), arguments(work)].concat()
+    },
+    stdin: None,
+    lanes: None,
+    sources: &[
+        "jobs/sql_jvm_expressions.py",
+        "jobs/support.py",
+        "jobs/functions",
+    ],
+};
+
+/// The same of generated code.
+const GENERATED: Application = Application {
+    name: "sql-jvm-expressions-generated",
+    arguments: |distribution, work| {
+        let jars = ["--jars".to_owned(), functions(distribution, work)];
+        [jars.to_vec(), arguments(work)].concat()
+    },
+    ..EXPRESSIONS
+};
+
+const CARRIED: Application = Application {
+    arguments: |distribution, work| {
+        let jars = format!("{},{}", functions(distribution, work), plan_jar());
+        let extension = "spark.sql.extensions=org.firesteel.CarriedPlans";
+        let jars = ["--jars", &jars, "--conf", extension].map(str::to_owned);
+        [jars.to_vec(), arguments(work)].concat()
+    },
+    ..GENERATED
+};
+
+/// Why tasks are delegated: making the table, and what must see all rows in their order, or tells the driver something.
+const NOT_NATIVE: [&str; 3] = ["a write of a column of type ", "RDDScanExec", "ScalaUDF"];
+
+/// Why tasks are bailed out of: what fails fails in Spark's words.
+const BAILED_OUT: [&str; 1] = ["ScalaUDF fails in the JVM"];
+
+/// The jar of the job's functions.
+fn functions(distribution: &Distribution, work: &Path) -> String {
+    let jar = work.join("functions.jar");
+    if !jar.exists() {
+        places::make_jar(distribution, &places::jobs().join("functions"), work, &jar);
+    }
+    jar.display().to_string()
+}
+
+fn arguments(work: &Path) -> Vec<String> {
+    let mut arguments = vec!["--conf".to_owned(), "spark.task.maxFailures=1".to_owned()];
+    arguments.extend(job_with(&["support.py"], "sql_jvm_expressions.py", work));
+    if places::everything() {
+        arguments.push("all".to_owned());
+    }
+    arguments
+}
+
+fn checked(outcome: &Outcome) {
+    let reports: Vec<_> = report::all(&outcome.reports)
+        .into_iter()
+        .map(Report::new)
+        .collect();
+    check_reasons(&reports, Report::bailed_out, &[Reason::Part(&BAILED_OUT)]);
+    check_reasons(&reports, Report::delegated, &[Reason::Part(&NOT_NATIVE)]);
+    let native = ended(&reports, "sql");
+    assert!(native >= 100, "{native} native tasks: {reports:#?}");
+    let (tasks, batches) = Report::jvm_expressions(&reports);
+    assert!(
+        tasks >= 60 && batches > tasks,
+        "{tasks} tasks, {batches} batches"
+    );
+}
+
+fn expressions(version: &'static str) {
+    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+        return;
+    }
+    if let Some(outcome) = both_sides(&EXPRESSIONS, version) {
+        checked(&outcome);
+    }
+}
+
+fn generated(version: &'static str) {
+    if !places::asked_for(version, &[]) {
+        return;
+    }
+    if let Some(outcome) = equal_sides(&GENERATED, &CARRIED, version) {
+        checked(&outcome);
+    }
+}
+
+each_version!(functions_in_java_equal_plain_spark, super::expressions);
+each_version!(
+    functions_in_java_of_generated_code_equal_plain_spark,
+    super::generated
+);
