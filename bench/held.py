@@ -65,6 +65,27 @@ class Held(ChaosJobs, hold.Hold):
             result = F.udf(distance(), "double")(*points)
         return self.timed(lambda: rows.agg(F.sum(result)).first()[0])
 
+    def java_functions(self, command):
+        """Sums of a function of Java: over numbers and nothing else, or among what queries do with the columns of files."""
+        from pyspark.sql import functions as F
+
+        session = SparkSession(self.sc)
+        session.udf.registerJavaFunction("java_haversine", "Haversine", "double")
+
+        def points(of):
+            return [(F.col(of) % divisor - half).cast("double") for divisor, half in [(181, 90), (361, 180), (179, 89), (359, 179)]]
+
+        rows = session.range(0, command["rows"], 1, 8)
+        if command["form"] == "alone":
+            return self.timed(lambda: rows.agg(F.sum(F.call_function("java_haversine", *points("id")))).first()[0])
+        path = os.path.join(self.scratch, "points")
+        if not os.path.exists(path):
+            rows.select("id", (F.col("id") % 1000).alias("n"), F.concat(F.lit("text "), F.col("id") % 5000).alias("s"), F.col("id").cast("decimal(20,2)").alias("d")).write.parquet(path)
+        table = session.read.parquet(path).where("n between 100 and 899 and s like '%7%'")
+        joined = table.join(table.groupBy("n").agg(F.count("*").alias("many")), "n")
+        of = joined.groupBy("s").agg(F.sum(F.call_function("java_haversine", *points("id"))).alias("x"), F.sum("d").alias("d"), F.max("many").alias("m"))
+        return self.timed(lambda: str(of.agg(F.sum(F.round("x", 3).cast("decimal(38,3)")), F.sum("d"), F.max("m"), F.count("*")).first()))
+
     def py_groups(self, command):
         """What a function of Python makes of groups: rows of data frames, rows of two, or a value of each."""
         from pyspark.sql import functions as F

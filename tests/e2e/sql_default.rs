@@ -39,7 +39,9 @@ const NOT_NATIVE: [&str; 4] = [
 
 /// All reasons for which tasks that began natively begin again in the JVM: values that queries of the jobs fail with or
 /// take special care of.
-const BAILED_OUT: [&str; 3] = [
+const BAILED_OUT: [&str; 5] = [
+    "RaiseError fails in the JVM",
+    "ScalaUDF fails in the JVM",
     "a string that is no value of the type",
     "a sum of integers that overflows",
     "division by zero",

@@ -50,11 +50,18 @@ const CARRIED: Application = Application {
     ..GENERATED
 };
 
-/// Why tasks are delegated: making the table, and what must see all rows in their order, or tells the driver something.
-const NOT_NATIVE: [&str; 3] = ["a write of a column of type ", "RDDScanExec", "ScalaUDF"];
+/// Why tasks are delegated: what must see all rows in their order, or tells the driver something.
+const NOT_NATIVE: [&str; 2] = [
+    "a function that is not deterministic",
+    "a function with an accumulator",
+];
 
-/// Why tasks are bailed out of: what fails fails in Spark's words.
-const BAILED_OUT: [&str; 1] = ["ScalaUDF fails in the JVM"];
+/// Why tasks are bailed out of: what fails fails in Spark's words, and odd values of the table.
+const BAILED_OUT: [&str; 3] = [
+    "a write of timestamps of times when there were two calendars",
+    "letters whose case depends on Java's Unicode",
+    "ScalaUDF fails in the JVM",
+];
 
 /// The jar of the job's functions.
 fn functions(distribution: &Distribution, work: &Path) -> String {

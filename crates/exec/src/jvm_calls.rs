@@ -111,3 +111,8 @@ impl JvmRows {
         Ok(results)
     }
 }
+
+#[cfg(test)]
+#[path = "jvm_calls_tests.rs"]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+mod tests;

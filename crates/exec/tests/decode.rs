@@ -10,8 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use catalyst::{Listing, OperatorKind, SchemaFile, SchemaMerge, Settings, Stage, Unsupported};
+use catalyst::{
+    IsNative, Listing, OperatorKind, SchemaFile, SchemaMerge, Settings, Stage, Unsupported,
+};
 use exec::NativeStage;
+use exec::expr::is_native;
 use javaser::Limits;
 use javaser::arena::{Graph, NodeId, Value};
 use proptest::prelude::*;
@@ -118,8 +121,17 @@ fn parts(binary: &Graph) -> Option<(NodeId, NodeId)> {
 
 impl Captured {
     fn stage(&self) -> Result<Stage, Unsupported> {
+        self.stage_with(None)
+    }
+
+    /// The same where the JVM evaluates expressions that are not native.
+    fn stage_with(&self, is_native: Option<IsNative>) -> Result<Stage, Unsupported> {
         let (rdd, target) = parts(&self.binary).unwrap();
-        Stage::read(&self.binary, rdd, target, self.settings.clone())
+        let settings = Settings {
+            is_native,
+            ..self.settings.clone()
+        };
+        Stage::read(&self.binary, rdd, target, settings)
     }
 
     /// The stage and what its first and last task read, or why not.
@@ -374,6 +386,41 @@ fn carried_stages_are_the_same() {
     }
 }
 
+/// Nothing that is native goes to the JVM, and there are stages that are native because something else does.
+#[test]
+fn expressions_go_to_the_jvm_that_are_not_native() {
+    for version in [OLDEST, NEWEST] {
+        let (mut same, mut more, mut of_jvm) = (0, BTreeSet::new(), 0);
+        for captured in captured(version).into_iter().chain(carried(version)) {
+            let native = |stage: Stage| NativeStage::new(Arc::new(stage)).is_ok();
+            let text = |stage: &Stage| stage.to_string();
+            let plain = captured.stage();
+            let with = captured.stage_with(Some(is_native));
+            match (plain, with) {
+                (Ok(plain), Ok(with)) if native(plain.clone()) => {
+                    assert_eq!(text(&plain), text(&with), "{} of {version}", captured.name);
+                    same += 1;
+                }
+                (_, Ok(with)) if native(with.clone()) => {
+                    assert!(
+                        text(&with).contains("Jvm["),
+                        "{} of {version}",
+                        captured.name
+                    );
+                    more.insert(captured.name.clone());
+                }
+                _ => {}
+            }
+            // As if nothing was native: what cannot go there stays as it is.
+            if let Ok(stage) = captured.stage_with(Some(|_| false)) {
+                of_jvm += usize::from(text(&stage).contains("Jvm["));
+            }
+        }
+        println!("{version}: {same} the same, {of_jvm} of the JVM, more: {more:?}");
+        assert!(same > 600 && of_jvm > 400, "{version}: {same}, {of_jvm}");
+    }
+}
+
 /// A stage with a byte changed is another stage or none, and never a panic.
 #[test]
 fn changed_bytes_do_no_harm() {
@@ -392,9 +439,13 @@ fn changed_bytes_do_no_harm() {
         raw[at] = byte;
         if let Ok((graph, _)) = Graph::parse_first(&raw, &Limits::default())
             && let Some((rdd, target)) = parts(&graph)
-            && let Ok(stage) = Stage::read(&graph, rdd, target, stage.settings.clone())
         {
-            prop_assert!(!stage.to_string().is_empty());
+            for is_native in [None, Some((|_| false) as IsNative)] {
+                let settings = Settings { is_native, ..stage.settings.clone() };
+                if let Ok(stage) = Stage::read(&graph, rdd, target, settings) {
+                    prop_assert!(!stage.to_string().is_empty());
+                }
+            }
         }
     });
 }

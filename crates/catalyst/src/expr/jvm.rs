@@ -6,7 +6,7 @@ use std::sync::Arc;
 use javaser::arena::Value;
 
 use super::read::{PACKAGE, expr_id, read_attribute};
-use super::{Attribute, Expr, ExprId, ExprKind};
+use super::{Attribute, Expr, ExprId, ExprKind, lambda};
 use crate::error::{Result, Unsupported};
 use crate::object::{NOISE, Object, Reader, unmangled};
 use crate::types::DataType;
@@ -59,6 +59,9 @@ const DETERMINISTIC: &[&str] = &["udfDeterministic", "isDeterministic"];
 
 /// Classes whose objects send what was added to them to the driver when the task ends.
 const ACCUMULATOR: &str = "org.apache.spark.util.AccumulatorV2";
+
+/// What carried operators have in place of other stages: a class of the driver's jar, which no executor need have.
+const OTHER_STAGE: &str = "org.firesteel.OtherStage";
 
 /// An expression of Spark's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,26 +121,31 @@ fn type_of(reader: &Reader<'_>, object: Object<'_>) -> Option<DataType> {
         "xml.XPathLong" => DataType::Long,
         "xml.XPathFloat" => DataType::Float,
         "xml.XPathDouble" => DataType::Double,
-        "xml.XPathList" => DataType::Array {
-            element: Box::new(DataType::String),
-            contains_null: true,
-        },
+        "xml.XPathList" => list_of(DataType::String),
+        "Sentences" => list_of(list_of(DataType::String)),
         _ => return None,
     })
+}
+
+fn list_of(element: DataType) -> DataType {
+    DataType::Array {
+        element: Box::new(element),
+        contains_null: true,
+    }
 }
 
 fn expression(reader: &Reader<'_>, object: Object<'_>, data_type: DataType) -> Result<Expr> {
     let mut found = Found::default();
     found.gather(reader, object)?;
-    if !found.used.iter().all(|id| found.made.contains(id)) {
-        return Err(Unsupported::of_use("a lambda's variable outside of it"));
-    }
+    let columns = found.columns();
     let (graph, stream) = reader.copied(object)?;
-    if graph
-        .nodes()
-        .any(|(node, _)| graph.is_instance(node, ACCUMULATOR))
-    {
-        return Err(Unsupported::of_use("a function with an accumulator"));
+    for (node, _) in graph.nodes() {
+        if graph.is_instance(node, ACCUMULATOR) {
+            return Err(Unsupported::of_use("a function with an accumulator"));
+        }
+        if graph.is_instance(node, OTHER_STAGE) {
+            return Err(Unsupported::of_use("a subquery within an expression"));
+        }
     }
     Ok(Expr {
         data_type,
@@ -146,9 +154,9 @@ fn expression(reader: &Reader<'_>, object: Object<'_>, data_type: DataType) -> R
             expression: Arc::new(JvmExpression {
                 class: object.name().to_owned(),
                 stream,
-                columns: found.columns.iter().map(|column| column.id).collect(),
+                columns: columns.iter().map(|column| column.id).collect(),
             }),
-            columns: found.columns.into_iter().map(Expr::attribute).collect(),
+            columns: columns.into_iter().map(Expr::attribute).collect(),
         },
     })
 }
@@ -156,14 +164,26 @@ fn expression(reader: &Reader<'_>, object: Object<'_>, data_type: DataType) -> R
 /// What an expression is made of.
 #[derive(Default)]
 struct Found {
-    columns: Vec<Attribute>,
-    /// Variables of lambdas.
-    used: Vec<ExprId>,
-    /// Those of the lambdas in it.
+    /// Columns and variables of lambdas that it refers to, each once.
+    used: Vec<Attribute>,
+    /// Variables of the lambdas in it.
     made: Vec<ExprId>,
 }
 
 impl Found {
+    /// What it refers to from around it: where it is in a lambda, the lambda's variables are columns to it.
+    fn columns(self) -> Vec<Attribute> {
+        let Self { mut used, made } = self;
+        used.retain(|column| !made.contains(&column.id));
+        used
+    }
+
+    fn add(&mut self, column: Attribute) {
+        if self.used.iter().all(|known| known.id != column.id) {
+            self.used.push(column);
+        }
+    }
+
     fn gather(&mut self, reader: &Reader<'_>, object: Object<'_>) -> Result<()> {
         reader.nested(|| self.gather_nested(reader, object))
     }
@@ -184,14 +204,11 @@ impl Found {
             // Its value may be any object, with expressions that are none of this one.
             "Literal" => return Ok(()),
             "AttributeReference" => {
-                let column = read_attribute(reader, Value::Ref(object.node))?;
-                if self.columns.iter().all(|known| known.id != column.id) {
-                    self.columns.push(column);
-                }
+                self.add(read_attribute(reader, Value::Ref(object.node))?);
                 return Ok(());
             }
             "NamedLambdaVariable" => {
-                self.used.push(expr_id(object.object("exprId")?)?);
+                self.add(lambda::variable(reader, object)?);
                 return Ok(());
             }
             "LambdaFunction" => {
@@ -238,6 +255,7 @@ impl Found {
     }
 }
 
+/// Classes within others are closures and what expressions keep for themselves, and may refer to them again.
 fn is_expression(class: &str) -> bool {
-    class.starts_with(PACKAGE) || OTHERS.contains(&class)
+    class.starts_with(PACKAGE) && !class.contains('$') || OTHERS.contains(&class)
 }

@@ -6,6 +6,8 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
@@ -52,7 +54,10 @@ final class Evaluation {
     return results;
   }
 
-  /** Puts places of columns where their names were. Any may be null, for what is said of it may be out of date. */
+  /**
+   * Puts places of columns where their names were. Any may be null, for what is said of it may be out of date. Variables
+   * of lambdas around the expression are columns, too.
+   */
   private static final class Binding extends AbstractPartialFunction<Expression, Expression> {
     private final long[] ids;
 
@@ -62,13 +67,17 @@ final class Evaluation {
 
     @Override
     public boolean isDefinedAt(Expression expression) {
-      return expression instanceof AttributeReference;
+      return expression instanceof AttributeReference
+          || expression instanceof NamedLambdaVariable && place((NamedExpression) expression) >= 0;
     }
 
     @Override
     public Expression apply(Expression expression) {
-      AttributeReference column = (AttributeReference) expression;
-      return new BoundReference(place(column), column.dataType(), true);
+      int place = place((NamedExpression) expression);
+      if (place < 0) {
+        throw new IllegalStateException("no column " + expression);
+      }
+      return new BoundReference(place, expression.dataType(), true);
     }
 
     @Override
@@ -81,7 +90,7 @@ final class Evaluation {
       return (B) expression;
     }
 
-    private int place(AttributeReference column) {
+    private int place(NamedExpression column) {
       long id = column.exprId().id();
       long most = column.exprId().jvmId().getMostSignificantBits();
       long least = column.exprId().jvmId().getLeastSignificantBits();
@@ -90,7 +99,7 @@ final class Evaluation {
           return at / 3;
         }
       }
-      throw new IllegalStateException("no column " + column);
+      return -1;
     }
   }
 }

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""A function of Java in queries, on Firesteel's executor, whose JVM evaluates it, and on plain Spark's, as ratios, in one run.
+
+* the sum of the function over numbers, with nothing else to do;
+* the same among what queries do: files of Parquet are read, filtered, joined with a group of theirs, and summed up by texts.
+
+Two drivers with Spark's defaults, Firesteel's with the jar that lets generated code carry its operators, each with one executor, take turns. `--whole` has Firesteel leave such
+stages to its JVM as a whole. Needs a built distribution of Firesteel and a Spark distribution (scripts/test installs both). Standard library only."""
+
+import subprocess
+
+from side_by_side import REPOSITORY, carried, compare, measure_jobs, parse, parser
+
+FORMS = {"alone": "a function of Java, alone", "among others": "a function of Java, among what queries do"}
+
+
+def options():
+    arguments = parser(__doc__)
+    arguments.add_argument("--rows", type=int, default=20_000_000, help="rows of each query (default: %(default)s)")
+    arguments.add_argument("--whole", action="store_true", help="spark.firesteel.sql.jvmExpressions=false")
+    return parse(arguments)
+
+
+def measure(chosen, work, samples):
+    classes = work / "classes"
+    source = REPOSITORY / "bench" / "java" / "Haversine.java"
+    subprocess.run([chosen.jdk / "bin" / "javac", "-cp", f"{chosen.home}/jars/*", "-d", classes, source], check=True)
+    subprocess.run([chosen.jdk / "bin" / "jar", "--create", "--file", work / "haversine.jar", "-C", classes, "."], check=True)
+
+    def command(form):
+        return lambda _: dict(do="java_functions", form=form, rows=chosen.rows)
+
+    def settings(side):
+        whole = f"spark.firesteel.sql.jvmExpressions={str(not chosen.whole).lower()}"
+        return [f"spark.jars={work}/haversine.jar", whole, *carried(chosen, side)]
+
+    jobs = [(form, command(form), str) for form in FORMS]
+    measure_jobs(chosen, work, samples, "java", jobs, None if chosen.whole else "sql", settings, lambda one, other: one.split(".")[0] == other.split(".")[0])
+
+
+MEASURES = [(form, title, lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1") for form, title in FORMS.items()]
+
+
+compare(options(), MEASURES, measure)
