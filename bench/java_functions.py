@@ -21,6 +21,11 @@ def options():
     return parse(arguments)
 
 
+def same(one, other):
+    """Sums of floats depend on the order of what comes."""
+    return abs(one - other) <= 1e-9 * abs(one) if isinstance(one, float) else one == other
+
+
 def measure(chosen, work, samples):
     classes = work / "classes"
     source = REPOSITORY / "bench" / "java" / "Haversine.java"
@@ -34,11 +39,12 @@ def measure(chosen, work, samples):
         whole = f"spark.firesteel.sql.jvmExpressions={str(not chosen.whole).lower()}"
         return [f"spark.jars={work}/haversine.jar", whole, *carried(chosen, side)]
 
-    jobs = [(form, command(form), str) for form in FORMS]
-    measure_jobs(chosen, work, samples, "java", jobs, None if chosen.whole else "sql", settings, lambda one, other: one.split(".")[0] == other.split(".")[0])
+    jobs = [(form, command(form), float) for form in FORMS]
+    measure_jobs(chosen, work, samples, "java", jobs, None if chosen.whole else "sql", settings, same)
 
 
 MEASURES = [(form, title, lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1") for form, title in FORMS.items()]
+MEASURES.append(("peak_rss_bytes", "peak memory", lambda v: f"{v / 2**20:.0f} MiB", ("firesteel", "plain"), ""))
 
 
 compare(options(), MEASURES, measure)

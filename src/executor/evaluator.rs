@@ -48,14 +48,14 @@ impl Exchanges {
     /// What came of it.
     pub(super) fn done(&self, id: i64, result: Result<Vec<u8>, String>) {
         if let Some(exchange) = self.get(id) {
-            exchange.answer(result.map_err(Trouble::Expression));
+            exchange.answer(result);
         }
     }
 
     /// The evaluator's task in the JVM is no more.
     pub(super) fn ended(&self, id: i64, why: String) {
         if let Some(exchange) = self.get(id) {
-            exchange.answer(Err(Trouble::Evaluator(why)));
+            exchange.ended(why);
         }
     }
 }
@@ -71,7 +71,7 @@ enum Trouble {
     Killed,
 }
 
-/// What is between a task and its evaluator.
+/// Whose turn it is.
 #[derive(Debug)]
 enum Turn {
     /// Nothing is to be done.
@@ -82,15 +82,21 @@ enum Turn {
     Taken(Duration),
     /// Rows have been evaluated.
     Answered(Result<Vec<u8>, Trouble>),
-    /// The evaluator is gone: why.
-    Gone(String),
+}
+
+/// What is between a task and its evaluator.
+#[derive(Debug)]
+struct Between {
+    turn: Turn,
+    /// The evaluator is no more: why. It may have ended after its last answer.
+    gone: Option<String>,
     /// The task needs it no more.
-    Closed,
+    closed: bool,
 }
 
 #[derive(Debug)]
 struct Exchange {
-    turn: Mutex<Turn>,
+    between: Mutex<Between>,
     changed: Condvar,
     /// Nanoseconds that the evaluator's thread has worked.
     cpu: AtomicU64,
@@ -99,7 +105,11 @@ struct Exchange {
 impl Exchange {
     fn new() -> Self {
         Self {
-            turn: Mutex::new(Turn::Idle),
+            between: Mutex::new(Between {
+                turn: Turn::Idle,
+                gone: None,
+                closed: false,
+            }),
             changed: Condvar::new(),
             cpu: AtomicU64::new(0),
         }
@@ -107,77 +117,70 @@ impl Exchange {
 
     /// The evaluator's side: waits for something to do; `None` if there is no more.
     fn next(&self) -> Option<Vec<u8>> {
-        let mut turn = self.turn.lock();
+        let mut between = self.between.lock();
         loop {
-            match &mut *turn {
-                Turn::Asked(message) => {
-                    let message = std::mem::take(message);
-                    *turn = Turn::Taken(thread_cpu());
-                    return Some(message);
-                }
-                Turn::Closed | Turn::Gone(_) => return None,
-                Turn::Idle | Turn::Taken(_) | Turn::Answered(_) => self.changed.wait(&mut turn),
+            if between.closed || between.gone.is_some() {
+                return None;
             }
+            if let Turn::Asked(message) = &mut between.turn {
+                let message = std::mem::take(message);
+                between.turn = Turn::Taken(thread_cpu());
+                return Some(message);
+            }
+            self.changed.wait(&mut between);
         }
     }
 
-    /// The evaluator's side: what came of it.
-    fn answer(&self, result: Result<Vec<u8>, Trouble>) {
-        let mut turn = self.turn.lock();
-        // An evaluator that ends is told of by another thread.
-        let of_evaluator = matches!(result, Ok(_) | Err(Trouble::Expression(_)));
-        if let (Turn::Taken(since), true) = (&*turn, of_evaluator) {
-            let worked = thread_cpu().saturating_sub(*since).as_nanos();
-            let worked = u64::try_from(worked).unwrap_or(u64::MAX);
-            self.cpu.fetch_add(worked, Ordering::Relaxed);
-        }
-        *turn = match (&*turn, result) {
-            (Turn::Closed, _) => Turn::Closed,
-            (Turn::Idle, Err(Trouble::Evaluator(why))) => Turn::Gone(why),
-            (Turn::Asked(_) | Turn::Taken(_), result) => Turn::Answered(result),
-            // Nobody asked.
-            _ => return,
+    /// The evaluator's side: what came of what it took.
+    fn answer(&self, result: Result<Vec<u8>, String>) {
+        let mut between = self.between.lock();
+        let Turn::Taken(since) = between.turn else {
+            return;
         };
+        let worked = thread_cpu().saturating_sub(since).as_nanos();
+        let worked = u64::try_from(worked).unwrap_or(u64::MAX);
+        self.cpu.fetch_add(worked, Ordering::Relaxed);
+        between.turn = Turn::Answered(result.map_err(Trouble::Expression));
+        self.changed.notify_all();
+    }
+
+    /// The evaluator's side: it is no more.
+    fn ended(&self, why: String) {
+        self.between.lock().gone.get_or_insert(why);
         self.changed.notify_all();
     }
 
     /// The task's side: gives rows to the evaluator, and waits for what comes of them.
     fn ask(&self, message: Vec<u8>, cancellation: &Cancellation) -> Result<Vec<u8>, Trouble> {
-        let mut turn = self.turn.lock();
-        match &*turn {
-            Turn::Idle => *turn = Turn::Asked(message),
-            Turn::Gone(why) => return Err(Trouble::Evaluator(why.clone())),
-            _ => return Err(Trouble::Evaluator("it is busy".to_owned())),
-        }
+        let mut between = self.between.lock();
+        between.turn = Turn::Asked(message);
         self.changed.notify_all();
         loop {
             if cancellation.is_cancelled() {
-                *turn = Turn::Closed;
+                between.closed = true;
                 self.changed.notify_all();
                 return Err(Trouble::Killed);
             }
-            if let Turn::Answered(_) = &*turn {
-                let Turn::Answered(result) = std::mem::replace(&mut *turn, Turn::Idle) else {
-                    continue;
-                };
-                if let Err(Trouble::Evaluator(why)) = &result {
-                    *turn = Turn::Gone(why.clone());
-                }
-                return result;
+            match std::mem::replace(&mut between.turn, Turn::Idle) {
+                Turn::Answered(result) => return result,
+                other => between.turn = other,
             }
-            self.changed.wait(&mut turn);
+            if let Some(why) = &between.gone {
+                return Err(Trouble::Evaluator(why.clone()));
+            }
+            self.changed.wait(&mut between);
         }
     }
 
     /// The task may have been killed.
     fn look_again(&self) {
         // Whoever looks at the switch has the lock, so that it sleeps or sees it.
-        drop(self.turn.lock());
+        drop(self.between.lock());
         self.changed.notify_all();
     }
 
     fn close(&self) {
-        *self.turn.lock() = Turn::Closed;
+        self.between.lock().closed = true;
         self.changed.notify_all();
     }
 }
@@ -242,6 +245,9 @@ impl TaskEvaluator {
             std::thread::sleep(JVM_POLL);
             if let Some(reason) = self.cancellation.reason() {
                 return Err(TaskError::Killed(reason));
+            }
+            if executor.ending.is_finished() {
+                return Err(TaskError::BailOut("an executor that is gone".to_owned()));
             }
         }
     }
@@ -383,7 +389,7 @@ mod tests {
             let mut seen = 0;
             while let Some(mut rows) = exchange.next() {
                 if seen == rounds {
-                    exchange.answer(Err(Trouble::Expression("too many".to_owned())));
+                    exchange.answer(Err("too many".to_owned()));
                     continue;
                 }
                 seen += 1;
@@ -450,10 +456,20 @@ mod tests {
         });
         assert!(ended(exchange.ask(vec![1], &never)));
         assert!(exchanges.next(-1).is_none());
-        // Before it is asked.
+        // Before it is asked, and after its last answer.
         let idle = Exchange::new();
-        idle.answer(Err(Trouble::Evaluator("no class".to_owned())));
+        idle.ended("no class".to_owned());
         assert!(ended(idle.ask(vec![1], &never)));
+        let last = Exchange::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert_eq!(last.next(), Some(vec![1]));
+                last.answer(Ok(vec![2]));
+                last.ended("no class".to_owned());
+            });
+            assert_eq!(last.ask(vec![1], &never).unwrap(), [2]);
+        });
+        assert!(ended(last.ask(vec![1], &never)));
         // Unknown ones are told that there is nothing to do.
         assert!(exchanges.next(-2).is_none());
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use testkit::{Distribution, NEWEST, OLDEST, each_version};
 
-use crate::carried_plans::carried;
+use crate::carried_plans::plan_jar;
 use crate::jobs::equal_sides;
 use crate::lanes::{ended, reports};
 use crate::places;
@@ -28,7 +28,11 @@ const JOB: Application = Application {
 
 const WITH_JAR: Application = Application {
     name: "qualify-with-jar",
-    arguments: |_, work| [carried(), arguments(work)].concat(),
+    arguments: |_, work| {
+        let extension = "spark.sql.extensions=org.firesteel.CarriedPlans";
+        let jar = ["--jars", &plan_jar(), "--conf", extension].map(str::to_owned);
+        [jar.to_vec(), arguments(work)].concat()
+    },
     ..JOB
 };
 

@@ -13,7 +13,7 @@ use firesteel::config::SparkProperties;
 use firesteel::python::worker::PythonWorkers;
 use firesteel::python::{Element, Elements, PythonFunction};
 use firesteel::rpc::{DriverEndpoint, RpcConf};
-use firesteel::task::{TaskContext, TaskError};
+use firesteel::task::{NoEvaluator, TaskContext, TaskError};
 use javaser::{Catalog, Limits};
 use testkit::{Distribution, VERSIONS};
 use wire::envelope::RpcAddress;
@@ -150,6 +150,7 @@ impl Bench {
             metrics: Arc::default(),
             accumulator_updates: Default::default(),
             python_updates: Default::default(),
+            evaluator: Arc::new(NoEvaluator),
             blocks: Arc::clone(&self.env),
         })
     }

@@ -65,8 +65,8 @@ pub use checkpoint::{CheckpointFiles, CheckpointRows, CheckpointScan, KeptRows};
 pub use error::Unsupported;
 pub use expr::{
     Attribute, Draw, EvalMode, Expr, ExprId, ExprKind, FileFact, Function, HigherOrder,
-    IntervalField, IntervalFields, IsNative, JsonText, JvmExpression, Lambda, NativeUdf, Share,
-    SortOrder, TimesText, list,
+    IntervalField, IntervalFields, IsNative, JsonText, JvmExpression, Lambda, NOT_OF_A_ROW,
+    NativeUdf, Share, SortOrder, TimesText, list,
 };
 pub use generate::Generator;
 pub use infer::{CsvInference, JsonInference};

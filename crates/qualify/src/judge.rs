@@ -367,12 +367,16 @@ impl Judge {
         for found in all {
             match found {
                 Found::Sign(class) => {
-                    if !self.table.has_function(class) {
+                    if !self.table.has_function(class) && !self.table.leaves_to_jvm(name, class) {
                         findings.refuse(format!("expression {class}"));
                     }
                 }
+                Found::Cast { .. } if self.table.leaves_to_jvm(name, "Cast") => {}
                 Found::Cast { from, to } => self.cast(from.as_deref(), &to, findings),
-                Found::Call { name, arguments } => self.call(&name, &arguments, findings),
+                Found::Call {
+                    name: called,
+                    arguments,
+                } => self.call(name, &called, &arguments, findings),
             }
         }
     }
@@ -400,7 +404,13 @@ impl Judge {
         }
     }
 
-    fn call(&self, name: &str, arguments: &[Option<String>], findings: &mut Findings) {
+    fn call(
+        &self,
+        operator: &str,
+        name: &str,
+        arguments: &[Option<String>],
+        findings: &mut Findings,
+    ) {
         if let Some(class) = self.names.aggregate(name)
             && let Some(known) = self.table.aggregates.iter().find(|it| it.name == class)
         {
@@ -423,7 +433,7 @@ impl Judge {
             return;
         }
         let is_element = class == "GetArrayItem" && self.table.has_function("GetMapValue");
-        if is_element {
+        if is_element || self.table.leaves_to_jvm(operator, class) {
             return;
         }
         let zoned = self

@@ -34,6 +34,9 @@ pub struct Table {
     pub expressions: Vec<Function>,
     /// Conversions.
     pub casts: Vec<Cast>,
+    /// Whether projections and filters have other expressions evaluated in the JVM: all but these.
+    #[serde(default)]
+    pub not_in_jvm: Option<Vec<String>>,
 }
 
 /// Joins of one operator.
@@ -137,6 +140,13 @@ impl Table {
         })
     }
 
+    /// Whether the JVM evaluates expressions of that class for operators of this name, in the log's spelling.
+    pub(crate) fn leaves_to_jvm(&self, operator: &str, class: &str) -> bool {
+        let mut not = self.not_in_jvm.as_ref().map(|not| not.iter());
+        let not = not.as_mut().is_none_or(|not| not.any(|it| it == class));
+        matches!(operator, "Project" | "Filter") && !not
+    }
+
     /// Whether there is a function of that class at all.
     pub(crate) fn has_function(&self, class: &str) -> bool {
         self.expressions.iter().any(|it| it.name == class)
@@ -150,5 +160,21 @@ impl Table {
         self.casts.iter().any(|cast| {
             shape(&cast.to) == shape(to) && from.is_none_or(|from| shape(&cast.from) == shape(from))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_jvm_evaluates_what_projections_and_filters_have() {
+        let mut table = Table::default();
+        assert!(!table.leaves_to_jvm("Project", "Soundex"));
+        table.not_in_jvm = Some(vec!["Uuid".to_owned()]);
+        assert!(table.leaves_to_jvm("Project", "Soundex"));
+        assert!(table.leaves_to_jvm("Filter", "Soundex"));
+        assert!(!table.leaves_to_jvm("Generate", "Soundex"));
+        assert!(!table.leaves_to_jvm("Project", "Uuid"));
     }
 }

@@ -79,6 +79,7 @@ impl Native for Small {
             })
         });
         Table {
+            not_in_jvm: None,
             operators: owned(&[
                 "FileSourceScanExec",
                 "ShuffledRowRDD",

@@ -57,6 +57,8 @@ impl Native for Lanes {
                     to: cast.to,
                 })
                 .collect(),
+            // As `spark.firesteel.sql.jvmExpressions` is if nobody sets it.
+            not_in_jvm: Some(owned(catalyst::NOT_OF_A_ROW.to_vec())),
         }
     }
 

@@ -21,7 +21,7 @@ const OTHERS: &[&str] = &[
 
 /// Expressions that are not evaluated for a row by itself, in any order: what they give depends on the rows before, on
 /// the partition or on chance, or they give rows, or they are evaluated by an operator of their own.
-const NOT_OF_A_ROW: &[&str] = &[
+pub const NOT_OF_A_ROW: &[&str] = &[
     "BoundReference",
     "CallMethodViaReflection",
     "Collations",
@@ -50,8 +50,8 @@ const NOT_OF_A_ROW: &[&str] = &[
     "Uniform",
     "UserDefinedGenerator",
     "Uuid",
+    "VariantExplode",
     "WindowExpression",
-    "variant.VariantExplode",
 ];
 
 /// Fields that say whether an expression gives the same for the same.
@@ -191,7 +191,7 @@ impl Found {
     fn gather_nested(&mut self, reader: &Reader<'_>, object: Object<'_>) -> Result<()> {
         let name = object.class();
         let name = name.strip_prefix(PACKAGE).unwrap_or(name);
-        if NOT_OF_A_ROW.contains(&name) || name.starts_with("aggregate.") {
+        if NOT_OF_A_ROW.contains(&object.name()) || name.starts_with("aggregate.") {
             return Err(Unsupported::Class(object.name().to_owned()));
         }
         let varies = |field: &&str| {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use javatime::TimeZone;
 
 pub use json::{JsonText, TimesText};
-pub use jvm::{IsNative, JvmExpression};
+pub use jvm::{IsNative, JvmExpression, NOT_OF_A_ROW};
 
 use crate::literal::Literal;
 use crate::scan::{JsonForm, Malformed};
