@@ -16,7 +16,7 @@ use crate::blocks::{BlockEnv, LocalDirs};
 use crate::cancel::Cancellation;
 use crate::config::SparkProperties;
 use crate::rpc::{DriverEndpoint, RpcConf};
-use crate::task::{TaskContext, TaskMetrics};
+use crate::task::{NoEvaluator, TaskContext, TaskMetrics};
 
 /// No classes: fuzz targets need no distribution.
 #[cfg(fuzzing)]
