@@ -110,14 +110,22 @@ fn type_of(reader: &Reader<'_>, object: Object<'_>) -> Option<DataType> {
     if let Some(of) = field("dataType") {
         return Some(of);
     }
+    let child = |name: &str| Some(Expr::read(reader, object.get(name)?).ok()?.data_type);
     let name = object.class().strip_prefix(PACKAGE)?;
     Some(match name {
+        "ArrayInsert" => return child("srcArrayExpr"),
+        "MapSort" => return child("base"),
         "CsvToStructs" | "XmlToStructs" => return field("schema"),
+        "Contains" | "EndsWith" | "EqualNullSafe" | "EqualTo" | "GreaterThan"
+        | "GreaterThanOrEqual" | "In" | "LessThan" | "LessThanOrEqual" | "Like" | "RLike"
+        | "StartsWith" | "xml.XPathBoolean" => DataType::Boolean,
+        "Length" | "Levenshtein" | "StringInstr" | "StringLocate" | "xml.XPathInt" => {
+            DataType::Integer
+        }
         "FormatString" | "RegExpReplace" | "SchemaOfCsv" | "SchemaOfXml" | "StructsToCsv"
-        | "StructsToXml" | "ToCharacter" | "xml.XPathString" => DataType::String,
-        "xml.XPathBoolean" => DataType::Boolean,
+        | "StructsToXml" | "ToCharacter" | "TypeOf" | "xml.XPathString" => DataType::String,
+        "MakeInterval" => DataType::CalendarInterval,
         "xml.XPathShort" => DataType::Short,
-        "xml.XPathInt" => DataType::Integer,
         "xml.XPathLong" => DataType::Long,
         "xml.XPathFloat" => DataType::Float,
         "xml.XPathDouble" => DataType::Double,
