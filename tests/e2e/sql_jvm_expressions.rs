@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use testkit::{Distribution, NEWEST, OLDEST, each_version};
+use testkit::{Distribution, NEWEST, each_version};
 
 use crate::carried_plans::plan_jar;
 use crate::jobs::{both_sides, equal_sides};
@@ -98,7 +98,7 @@ fn checked(outcome: &Outcome) {
 }
 
 fn expressions(version: &'static str) {
-    if !places::asked_for(version, &[OLDEST, NEWEST]) {
+    if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     if let Some(outcome) = both_sides(&EXPRESSIONS, version) {
