@@ -11,6 +11,9 @@ use crate::stage::Settings;
 /// Deepest nesting of expressions and operators. Reading takes stack for each level.
 const MAX_DEPTH: u32 = 300;
 
+/// The same where expressions may become those of the JVM: each level takes more stack.
+const MAX_DEPTH_FOR_JVM: u32 = 150;
+
 /// Most expressions and operators in a stage. A graph may share nodes, a tree repeats them.
 const MAX_NODES: u32 = 100_000;
 
@@ -57,7 +60,11 @@ impl<'g> Reader<'g> {
 
     /// Reads something nested.
     pub(crate) fn nested<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
-        if self.depth.get() >= MAX_DEPTH {
+        let most = match self.settings.is_native {
+            None => MAX_DEPTH,
+            Some(_) => MAX_DEPTH_FOR_JVM,
+        };
+        if self.depth.get() >= most {
             return Err(Unsupported::TooLarge("levels"));
         }
         if self.nodes.get() >= MAX_NODES {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use javaser::arena::Value;
 
-use super::read::{PACKAGE, expr_id, read_attribute};
+use super::read::{PACKAGE, expr_id, read_attribute, read_nested};
 use super::{Attribute, Expr, ExprId, ExprKind, lambda};
 use crate::error::{Result, Unsupported};
 use crate::object::{NOISE, Object, Reader, unmangled};
@@ -77,9 +77,15 @@ pub struct JvmExpression {
 /// What says whether an expression is computed natively, if its arguments are.
 pub type IsNative = fn(&Expr) -> bool;
 
-/// The expression that was `read`, or the same as one of Spark's, if only that can be computed.
+/// An expression, or the same as one of Spark's, if only that can be computed.
 #[inline(never)]
-pub(super) fn in_place_of(
+pub(super) fn read(reader: &Reader<'_>, object: Object<'_>, is_native: IsNative) -> Result<Expr> {
+    let read = reader.nested(|| read_nested(reader, object));
+    in_place_of(reader, object, read, is_native)
+}
+
+#[inline(never)]
+fn in_place_of(
     reader: &Reader<'_>,
     object: Object<'_>,
     read: Result<Expr>,

@@ -23,10 +23,9 @@ impl Expr {
     #[inline(never)]
     pub(crate) fn read(reader: &Reader<'_>, value: Value) -> Result<Self> {
         let object = reader.expect(value)?;
-        let read = reader.nested(|| read_nested(reader, object));
         match reader.settings.is_native {
-            Some(is_native) => jvm::in_place_of(reader, object, read, is_native),
-            None => read,
+            None => reader.nested(|| read_nested(reader, object)),
+            Some(is_native) => jvm::read(reader, object, is_native),
         }
     }
 
@@ -46,7 +45,7 @@ impl Expr {
 }
 
 // Each kind has a function of its own: what they have on the stack does not add up for every level of an expression.
-fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
+pub(super) fn read_nested(reader: &Reader<'_>, object: Object<'_>) -> Result<Expr> {
     let class = object.class();
     let name = match class.strip_prefix(PACKAGE) {
         Some(name) => name,

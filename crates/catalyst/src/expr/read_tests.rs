@@ -26,6 +26,10 @@ fn head(class: &str, fields: &[&str]) -> Vec<u8> {
 
 /// Expressions of this class around each other, with the same one in each field, around `null` of `BooleanType`.
 fn nested(class: &str, fields: &[&str], levels: usize) -> Result<Expr> {
+    nested_with(Settings::default(), class, fields, levels)
+}
+
+fn nested_with(settings: Settings, class: &str, fields: &[&str], levels: usize) -> Result<Expr> {
     let mut stream = vec![0xAC, 0xED, 0, 5];
     let around = head(&format!("catalyst.expressions.{class}"), fields);
     for _ in 0..levels {
@@ -46,10 +50,7 @@ fn nested(class: &str, fields: &[&str], levels: usize) -> Result<Expr> {
         }
     }
     let graph = Graph::parse(&stream, &Limits::default()).unwrap();
-    Expr::read(
-        &Reader::new(&graph, Settings::default()),
-        graph.root().unwrap(),
-    )
+    Expr::read(&Reader::new(&graph, settings), graph.root().unwrap())
 }
 
 #[test]
@@ -63,6 +64,34 @@ fn depth_costs_little_stack_and_ends() {
     let thread = std::thread::Builder::new().stack_size(1 << 20);
     let error = thread.spawn(read).unwrap().join().unwrap();
     assert_eq!(error, Unsupported::TooLarge("levels"));
+}
+
+#[test]
+fn what_goes_to_the_jvm_has_the_same_bounds() {
+    let settings = || Settings {
+        is_native: Some(|_| false),
+        ..Settings::default()
+    };
+    let whole = nested_with(settings(), "Not", &["child"], 100).unwrap();
+    let ExprKind::Jvm {
+        expression,
+        columns,
+    } = whole.kind
+    else {
+        panic!("{whole}");
+    };
+    assert_eq!((expression.class.as_str(), columns.len()), ("Not", 0));
+    let copied = Graph::parse(&expression.stream, &Limits::default()).unwrap();
+    let class = "org.apache.spark.sql.catalyst.expressions.Not";
+    assert_eq!(copied.class_name(copied.root().unwrap()), Some(class));
+    let deep = move || nested_with(settings(), "Not", &["child"], 50_000).unwrap_err();
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    let error = thread.spawn(deep).unwrap().join().unwrap();
+    assert_eq!(error, Unsupported::TooLarge("levels"));
+    let error = nested_with(settings(), "And", &["left", "right"], 60).unwrap_err();
+    assert_eq!(error, Unsupported::TooLarge("nodes"));
+    // What depends on chance stays what it is.
+    assert!(nested_with(settings(), "Rand", &["child"], 1).is_err());
 }
 
 #[test]
