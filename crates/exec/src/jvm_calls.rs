@@ -1,9 +1,10 @@
-//! Expressions of Spark's that the JVM beside the task evaluates: columns go there as rows, and results come back as rows.
+//! Expressions of Spark's that the JVM beside the task evaluates: columns go there as rows, and results come back as
+//! rows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use catalyst::{DataType, JvmExpression, Unsupported};
@@ -14,7 +15,10 @@ use rows::{BATCH_ROWS, RowDecoder, RowEncoder};
 
 use super::native_calls::sources_of_task;
 
-/// Longest message: what holds it in the JVM is an array.
+/// Longest message, unless a row is longer: the JVM's heap may be small.
+const MESSAGE: usize = 4 << 20;
+
+/// Longest row: what holds it in the JVM is an array.
 const MAX_BYTES: usize = 1 << 30;
 
 /// Which expression is evaluated.
@@ -83,30 +87,40 @@ impl JvmRows {
         }
     }
 
+    /// Rows go in messages of a few MiB. Of the results of one, too, only so many come at once.
     fn evaluate_part(&self, part: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let sources = sources_of_task();
         let sources = sources.ok_or_else(|| bail_out("an expression outside of its task"))?;
         let refused = |why: Unsupported| bail_out(why.to_string());
         let mut encoder = RowEncoder::new(&self.columns).map_err(refused)?;
         let rows = encoder.encode(part)?;
-        if rows.bytes().len() > MAX_BYTES {
-            return Err(bail_out(
-                "rows of more than 1 GiB for an expression in the JVM",
-            ));
-        }
         let mut decoder = RowDecoder::new([&self.result]).map_err(refused)?;
-        decoder.push(sources.jvm_rows(&self.call, rows.bytes())?);
-        let mut results = Vec::new();
-        while let Some(batch) = decoder.next()? {
-            results.push(Arc::clone(batch.column(0)));
-        }
-        if let Some(batch) = decoder.finish()? {
-            results.push(Arc::clone(batch.column(0)));
-        }
-        if results.iter().map(|results| results.len()).sum::<usize>() != part.num_rows() {
-            return Err(bail_out(
-                "another number of results of an expression in the JVM",
-            ));
+        let (mut results, mut start) = (Vec::new(), 0);
+        while start < rows.len() {
+            let mut end = start + 1;
+            while end < rows.len() && rows.records(start, end + 1).len() <= MESSAGE {
+                end += 1;
+            }
+            let message = rows.records(start, end);
+            if message.len() > MAX_BYTES {
+                return Err(bail_out("a row of more than 1 GiB for the JVM"));
+            }
+            decoder.push(sources.jvm_rows(&self.call, message)?);
+            let mut done = 0;
+            while let Some(batch) = decoder.next()? {
+                done += batch.num_rows();
+                results.push(Arc::clone(batch.column(0)));
+            }
+            if let Some(batch) = decoder.finish()? {
+                done += batch.num_rows();
+                results.push(Arc::clone(batch.column(0)));
+            }
+            if done == 0 || done > end - start {
+                return Err(bail_out(
+                    "another number of results of an expression in the JVM",
+                ));
+            }
+            start += done;
         }
         Ok(results)
     }

@@ -158,7 +158,7 @@ pub trait Sources: Debug + Send + Sync {
     }
 
     /// The results of an expression of Spark's for rows of the columns that it refers to: rows of one column. Both are
-    /// streams of `UnsafeRow`s, each behind its size.
+    /// streams of `UnsafeRow`s, each behind its size. Results may be those of the first rows only.
     ///
     /// # Errors
     /// Bail-out: there is no JVM, or the expression fails.

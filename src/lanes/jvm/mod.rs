@@ -9,6 +9,7 @@
 //!   executor ──JvmLane──▶ event queues ──nextEvent()──▶ Java threads ──▶ Spark's Dispatcher, BlockManager
 //!   executor ◀──JvmHost── native methods ◀──────────── Spark's Outbox, call contexts, backend
 //! ```
+mod evaluators;
 mod functions;
 mod natives;
 mod partial;

@@ -14,6 +14,7 @@ use jni::strings::{JNIStr, JNIString};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, NativeMethod, jni_str};
 
+use super::evaluators::{evaluator_ended, next_rows, rows_done, rows_failed};
 use super::partial::PartialBlock;
 use super::queue::{Event, EventKind};
 use super::{Embedded, functions};
@@ -68,7 +69,7 @@ impl<T: Default> ErrorPolicy<T, NativeError> for ThrowText {
 }
 
 /// Runs a native method's body.
-fn body<'local, T: Default>(
+pub(super) fn body<'local, T: Default>(
     env: &mut EnvUnowned<'local>,
     f: impl FnOnce(&mut Env<'local>, &Embedded) -> Result<T, NativeError>,
 ) -> T {
@@ -455,61 +456,6 @@ fn read_chunk(
 extern "system" fn close_stream<'l>(mut env: EnvUnowned<'l>, _: JClass<'l>, handle: jlong) {
     body(&mut env, |_, shared| {
         shared.host.close_stream(handle);
-        Ok(())
-    });
-}
-
-/// Waits in native code, as [`next_event`] does.
-extern "system" fn next_rows<'l>(
-    mut env: EnvUnowned<'l>,
-    _: JClass<'l>,
-    id: jlong,
-) -> JByteArray<'l> {
-    body(&mut env, |env, shared| match shared.host.next_rows(id) {
-        None => Ok(JByteArray::default()),
-        Some(rows) => {
-            let array = env.byte_array_from_slice(&rows);
-            array.map_err(|_| NativeError::OutOfMemory(rows.len()))
-        }
-    })
-}
-
-extern "system" fn rows_done<'l>(
-    mut env: EnvUnowned<'l>,
-    _: JClass<'l>,
-    id: jlong,
-    buf: JByteArray<'l>,
-    off: jint,
-    len: jint,
-) {
-    body(&mut env, |env, shared| {
-        let rows = bytes(env, &buf, off, len)?;
-        shared.host.rows_done(id, Ok(rows));
-        Ok(())
-    });
-}
-
-extern "system" fn rows_failed<'l>(
-    mut env: EnvUnowned<'l>,
-    _: JClass<'l>,
-    id: jlong,
-    text: JString<'l>,
-) {
-    body(&mut env, |env, shared| {
-        let why = text.try_to_string(env)?;
-        shared.host.rows_done(id, Err(why));
-        Ok(())
-    });
-}
-
-extern "system" fn evaluator_ended<'l>(
-    mut env: EnvUnowned<'l>,
-    _: JClass<'l>,
-    id: jlong,
-    text: JString<'l>,
-) {
-    body(&mut env, |env, shared| {
-        shared.host.evaluator_ended(id, text.try_to_string(env)?);
         Ok(())
     });
 }

@@ -1,5 +1,5 @@
-//! Expressions without a native form: Spark's own code evaluates them, in the JVM beside the task, over the columns that
-//! they refer to.
+//! Expressions without a native form: Spark's own code evaluates them, in the JVM beside the task, over the columns
+//! that they refer to.
 
 use std::sync::Arc;
 

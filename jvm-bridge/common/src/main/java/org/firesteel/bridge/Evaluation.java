@@ -16,6 +16,9 @@ import scala.runtime.AbstractPartialFunction;
 
 /** One expression of a stage over rows that have the columns that it refers to. */
 final class Evaluation {
+  /** Bytes of results after which no more rows are looked at: the native side asks again. */
+  private static final int ENOUGH = 8 << 20;
+
   private final int columns;
   private final UnsafeProjection projection;
   private final TaskContext context;
@@ -40,11 +43,11 @@ final class Evaluation {
     return new Evaluation(columns, projection, context);
   }
 
-  /** The results for rows, as rows of one column. */
+  /** The results for rows, as rows of one column: for the first of them if they are large. */
   Rows evaluate(ByteBuffer in) {
     Rows results = new Rows(in.remaining());
     UnsafeRow row = new UnsafeRow(columns);
-    while (in.hasRemaining()) {
+    while (in.hasRemaining() && results.size() < ENOUGH) {
       context.killTaskIfInterrupted();
       int size = in.getInt();
       row.pointTo(in.array(), Platform.BYTE_ARRAY_OFFSET + in.arrayOffset() + in.position(), size);
@@ -55,8 +58,8 @@ final class Evaluation {
   }
 
   /**
-   * Puts places of columns where their names were. Any may be null, for what is said of it may be out of date. Variables
-   * of lambdas around the expression are columns, too.
+   * Puts places of columns where their names were. Any may be null, for what is said of it may be out of date.
+   * Variables of lambdas around the expression are columns, too.
    */
   private static final class Binding extends AbstractPartialFunction<Expression, Expression> {
     private final long[] ids;

@@ -13,8 +13,8 @@ import scala.Enumeration;
 import scala.reflect.ClassTag$;
 
 /**
- * Tasks that evaluate expressions for native tasks. To Spark's executor in this JVM they are tasks like others, with the
- * class loader, the properties and the files of the native task's session; the driver does not know of them.
+ * Tasks that evaluate expressions for native tasks. To Spark's executor in this JVM they are tasks like others, with
+ * the class loader, the properties and the files of the native task's session; the driver does not know of them.
  */
 final class Evaluators {
   private static final Logger log = LoggerFactory.getLogger(Evaluators.class);
@@ -31,8 +31,8 @@ final class Evaluators {
   }
 
   /**
-   * Starts one. Payload: stage, its attempt, partition, number of partitions; length of the task's metrics, the metrics;
-   * a {@link TaskDescription} with the evaluator's own task id.
+   * Starts one. Payload: stage, its attempt, partition, number of partitions; length of the task's metrics, the
+   * metrics; a {@link TaskDescription} with the evaluator's own task id.
    */
   static void start(long id, byte[] payload) {
     try {

@@ -44,7 +44,8 @@ final class MessageLoop extends EventThread {
         whenReady(() -> Evaluators.start(id, payload));
         break;
       case Events.KILL_EVALUATOR:
-        whenReady(() -> Evaluators.kill(id, payload[0] != 0, new String(payload, 1, payload.length - 1, StandardCharsets.UTF_8)));
+        String reason = new String(payload, 1, payload.length - 1, StandardCharsets.UTF_8);
+        whenReady(() -> Evaluators.kill(id, payload[0] != 0, reason));
         break;
       case Events.STARTED:
         List<Runnable> waiting = early;
