@@ -236,13 +236,15 @@ impl TaskEvaluator {
         &self,
         executor: &'e Arc<RegisteredExecutor>,
     ) -> Result<&'e dyn Jvm, TaskError> {
-        let name = &self.description.name;
+        if executor.ready_jvm().is_none() {
+            // Nothing happens if it is being started. If it cannot be, the executor ends.
+            let name = &self.description.name;
+            executor.input(Input::JvmWanted(format!("expressions of {name}")));
+        }
         loop {
             if let Some(jvm) = executor.ready_jvm() {
                 return Ok(jvm);
             }
-            // Nothing happens if it is being started. If it cannot be, the executor ends.
-            executor.input(Input::JvmWanted(format!("expressions of {name}")));
             std::thread::sleep(JVM_POLL);
             if let Some(reason) = self.cancellation.reason() {
                 return Err(TaskError::Killed(reason));

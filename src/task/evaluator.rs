@@ -10,8 +10,8 @@ use super::TaskError;
 
 /// Evaluates expressions of one task in the embedded JVM, which is started for the first of them.
 pub trait Evaluator: Debug + Send + Sync {
-    /// The results of an expression for rows: both are streams of `UnsafeRow`s, each behind its size. `number` tells the
-    /// expression from all others of the process. Waits for them.
+    /// The results of an expression for rows: both are streams of `UnsafeRow`s, each behind its size. `number` tells
+    /// the expression from all others of the process. Waits for them.
     ///
     /// # Errors
     /// The task was killed, or bails out: the expression fails, or there is no JVM.

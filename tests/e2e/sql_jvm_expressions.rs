@@ -1,5 +1,5 @@
-//! Functions in Java, and other expressions that only Spark's own code evaluates, next to plain Spark: the stages that have
-//! them run natively, and the embedded JVM evaluates the expressions.
+//! Functions in Java, and other expressions that only Spark's own code evaluates, next to plain Spark: the stages that
+//! have them run natively, and the embedded JVM evaluates the expressions.
 
 use std::path::Path;
 

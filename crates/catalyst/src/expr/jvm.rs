@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use javaser::arena::Value;
 
-use super::read::{PACKAGE, expr_id, read_attribute, read_nested};
+use super::read::{NORMALIZE, PACKAGE, SCALAR_SUBQUERY, expr_id, read_attribute, read_nested};
 use super::{Attribute, Expr, ExprId, ExprKind, lambda};
 use crate::error::{Result, Unsupported};
 use crate::object::{NOISE, Object, Reader, unmangled};
@@ -13,8 +13,8 @@ use crate::types::DataType;
 
 /// Expressions of packages other than [`PACKAGE`].
 const OTHERS: &[&str] = &[
-    "org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero",
-    "org.apache.spark.sql.execution.ScalarSubquery",
+    NORMALIZE,
+    SCALAR_SUBQUERY,
     "org.apache.spark.sql.hive.HiveGenericUDF",
     "org.apache.spark.sql.hive.HiveSimpleUDF",
 ];
@@ -70,7 +70,7 @@ pub struct JvmExpression {
     pub class: String,
     /// A stream of objects whose root it is.
     pub stream: Vec<u8>,
-    /// The columns that it refers to, each once.
+    /// The columns that it refers to, each once, as the stream has them, whatever they become around it.
     pub columns: Vec<ExprId>,
 }
 

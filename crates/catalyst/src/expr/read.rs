@@ -16,8 +16,8 @@ use crate::output::plan_output;
 use crate::types::{DataType, StructField};
 
 pub(super) const PACKAGE: &str = "org.apache.spark.sql.catalyst.expressions.";
-const NORMALIZE: &str = "org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero";
-const SCALAR_SUBQUERY: &str = "org.apache.spark.sql.execution.ScalarSubquery";
+pub(super) const NORMALIZE: &str = "org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero";
+pub(super) const SCALAR_SUBQUERY: &str = "org.apache.spark.sql.execution.ScalarSubquery";
 
 impl Expr {
     #[inline(never)]

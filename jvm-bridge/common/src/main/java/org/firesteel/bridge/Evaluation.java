@@ -38,7 +38,12 @@ final class Evaluation {
     ClassLoader loader = Thread.currentThread().getContextClassLoader();
     Object expression =
         SparkEnv.get().closureSerializer().newInstance().deserialize(in.slice(), loader, ClassTag$.MODULE$.Any());
-    UnsafeProjection projection = UnsafeProjection.create(((Expression) expression).transform(new Binding(ids)));
+    Expression bound = ((Expression) expression).transform(new Binding(ids));
+    // Only the class can say so of Hive's functions: whoever asked leaves the task to Spark.
+    if (!bound.deterministic()) {
+      throw new IllegalStateException("not deterministic: " + expression);
+    }
+    UnsafeProjection projection = UnsafeProjection.create(bound);
     projection.initialize(context.partitionId());
     return new Evaluation(columns, projection, context);
   }
