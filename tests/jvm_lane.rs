@@ -170,7 +170,7 @@ impl JvmHost for Host {
         None
     }
     fn rows_done(&self, _: i64, _: Result<Vec<u8>, String>) {}
-    fn evaluator_ended(&self, _: i64, _: String) {}
+    fn evaluator_ended(&self, _: i64, _: Option<String>) {}
     fn tell(&self, envelope: Vec<u8>) {
         self.see(Seen::Tell(class_of(&envelope)));
     }

@@ -215,8 +215,8 @@ impl JvmHost for EarlyHost {
         self.with(|host| host.rows_done(id, result));
     }
 
-    fn evaluator_ended(&self, id: i64, why: String) {
-        self.with(|host| host.evaluator_ended(id, why));
+    fn evaluator_ended(&self, id: i64, failure: Option<String>) {
+        self.with(|host| host.evaluator_ended(id, failure));
     }
 
     fn bootstrap(&self) -> Bootstrap {

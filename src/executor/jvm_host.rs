@@ -94,8 +94,8 @@ impl JvmHost for Host {
         self.0.jvm.exchanges.done(id, result);
     }
 
-    fn evaluator_ended(&self, id: i64, why: String) {
-        self.0.jvm.exchanges.ended(id, why);
+    fn evaluator_ended(&self, id: i64, failure: Option<String>) {
+        self.0.jvm.exchanges.ended(id, failure);
     }
 
     fn bootstrap(&self) -> Bootstrap {

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use bytes::Bytes;
-use catalyst::JvmExpression;
+use catalyst::{JvmExpression, Objects, ObjectsAnswer, ObjectsInput};
+use wire::messages::Accumulator;
 
 use super::TaskError;
 
@@ -22,6 +23,25 @@ pub trait Evaluator: Debug + Send + Sync {
         rows: &[u8],
     ) -> Result<Bytes, TaskError>;
 
+    /// Has operators on objects go on, of a partition that `number` tells from all others of the process. Waits for what
+    /// they say.
+    ///
+    /// # Errors
+    /// The task was killed, or bails out: an operator fails, or there is no JVM.
+    fn objects(
+        &self,
+        number: u64,
+        objects: &Objects,
+        input: ObjectsInput<'_>,
+    ) -> Result<ObjectsAnswer, TaskError>;
+
+    /// Nothing is to be evaluated any more: waits until what functions have left to be done at the end of the task is
+    /// done. Gives the accumulators that they have added to.
+    ///
+    /// # Errors
+    /// The task was killed, or bails out: something of that fails.
+    fn finish(&self) -> Result<Vec<Accumulator>, TaskError>;
+
     /// Processor time of the JVM's thread so far.
     fn cpu_time(&self) -> Duration;
 }
@@ -33,6 +53,21 @@ pub struct NoEvaluator;
 impl Evaluator for NoEvaluator {
     fn evaluate(&self, _: u64, _: &JvmExpression, _: &[u8]) -> Result<Bytes, TaskError> {
         Err(TaskError::BailOut("no JVM for expressions".to_owned()))
+    }
+
+    fn objects(
+        &self,
+        _: u64,
+        _: &Objects,
+        _: ObjectsInput<'_>,
+    ) -> Result<ObjectsAnswer, TaskError> {
+        Err(TaskError::BailOut(
+            "no JVM for operators on objects".to_owned(),
+        ))
+    }
+
+    fn finish(&self) -> Result<Vec<Accumulator>, TaskError> {
+        Ok(Vec::new())
     }
 
     fn cpu_time(&self) -> Duration {

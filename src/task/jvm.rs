@@ -91,8 +91,8 @@ pub trait JvmHost: Send + Sync {
     fn next_rows(&self, id: i64) -> Option<Vec<u8>>;
     /// Results for what [`Self::next_rows`] gave, or the stack trace of what went wrong.
     fn rows_done(&self, id: i64, result: Result<Vec<u8>, String>);
-    /// An evaluator has ended, or could not begin: why.
-    fn evaluator_ended(&self, id: i64, why: String);
+    /// An evaluator has ended, or could not begin: what went wrong, if something did.
+    fn evaluator_ended(&self, id: i64, failure: Option<String>);
     /// Asked once, before the JVM is created.
     fn bootstrap(&self) -> Bootstrap;
     /// Spark's environment exists and the `Executor` endpoint takes messages. Tasks must wait longer: until the

@@ -8,10 +8,10 @@ import decimal
 import json
 import math
 import os
-import re
 import sys
 import time
 
+from asking import Asked
 from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -31,34 +31,6 @@ EXPRESSIONS = [
     "from_csv(concat(id, ',', s), 'i long, s string')", "to_number(concat(id, '.5'), '99.9')", "to_char(d, 'S99999999999999999999D99')", "xpath_string(concat('<a>', id, '</a>'), 'a')", "schema_of_csv('1,x')", "sentences(s)",
     "format_string('%s|%05d|%s', s, id, b)", "soundex(s)", "parse_url(concat('http://h/', id, '?q=', id), 'QUERY', 'q')",
 ]  # fmt: skip
-
-
-def exact(value):
-    """A value such that equal ones are equal to the last bit."""
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else value.hex()
-    if isinstance(value, (bytes, bytearray)):
-        return "x" + bytes(value).hex()
-    if isinstance(value, (tuple, list)):
-        return [exact(item) for item in value]
-    if isinstance(value, dict):
-        return [[exact(key), exact(of)] for key, of in value.items()]
-    return None if value is None else str(value)
-
-
-class Asked:
-    """Answers by what was asked."""
-
-    def __init__(self):
-        self.answers = {}
-
-    def ask(self, name, frame):
-        try:
-            self.answers[name] = [exact(row) for row in frame().collect()]
-        except Exception as error:
-            found = re.search(r"\[([A-Z_.]+)\]", str(error))
-            caused = re.findall(r"Caused by: ([\w.]+)", str(error))
-            self.answers[name] = f"error {found and found[1]} {caused[-1:]}"
 
 
 def functions(asked, spark, values):

@@ -194,6 +194,17 @@ impl fmt::Display for OperatorKind {
                 write!(f, " to ({})", list(&map.output))
             }
             Self::TablePython { table, .. } => write!(f, "{table}"),
+            Self::Objects { objects, .. } => {
+                write!(f, "Objects")?;
+                for (place, operator) in objects.chain.iter().enumerate() {
+                    let separator = if place == 0 { " " } else { ", " };
+                    write!(f, "{separator}{}", operator.name())?;
+                }
+                for input in &objects.inputs {
+                    write!(f, " of ({})", list(input))?;
+                }
+                write!(f, " to ({})", list(&objects.made))
+            }
             Self::MapInBatch { map, .. } => {
                 write!(f, "MapInBatch {:?} to ({})", map.kind, list(&map.output))
             }

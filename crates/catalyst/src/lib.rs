@@ -36,6 +36,7 @@ mod map_groups;
 mod map_in_batch;
 mod metrics;
 mod object;
+mod objects;
 mod operators;
 mod output;
 mod parallel_job;
@@ -77,6 +78,7 @@ pub use literal::{Literal, literals_of_row, variant_bytes};
 pub use map_groups::{GroupUdf, GroupedInput, MapGroups};
 pub use map_in_batch::{MapInBatch, MapUdf};
 pub use metrics::Metric;
+pub use objects::{ObjectOperator, Objects, ObjectsAnswer, ObjectsInput};
 pub use pickled::{ArrowBatches, PickledRows, PickledScan};
 pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,

@@ -12,6 +12,7 @@ use crate::expr::{Attribute, Expr, read_attributes};
 use crate::inputs::Inputs;
 use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
+use crate::objects::{ObjectOperator, are_objects};
 use crate::operators::{
     broadcast_join, broadcast_sides, left_is_streamed, sampled, shuffled_join, unary,
 };
@@ -120,6 +121,9 @@ impl<'r, 'g> Lineage<'r, 'g> {
                         | "sql.execution.python.FlatMapCoGroupsInBatchExec",
                         "doExecute",
                     ) => self.map_cogroups(&closure, rdd),
+                    ("sql.execution.CoGroupExec", "doExecute") => {
+                        self.cogrouped_objects(&closure, rdd)
+                    }
                     _ => Err(closure.unsupported()),
                 }
             }
@@ -300,6 +304,10 @@ impl<'r, 'g> Lineage<'r, 'g> {
             }
             ("RDDScanExec", "doExecute") => self.rdd_scan(closure.arg(reader, 0)?, child),
             ("RangeExec", "doExecute") => self.range(closure.arg(reader, 0)?),
+            (operator, "doExecute") => match ObjectOperator::of(operator) {
+                Some(operator) => self.objects(operator, &closure, child),
+                None => Err(closure.unsupported()),
+            },
             _ => Err(closure.unsupported()),
         }
     }
@@ -311,8 +319,12 @@ impl<'r, 'g> Lineage<'r, 'g> {
             | "ProjectEvaluatorFactory"
             | "WindowEvaluatorFactory"
             | "WindowGroupLimitEvaluatorFactory" => {
-                let output = read_attributes(self.reader, factory.elements("childOutput")?)?;
-                let child = self.rdd(child, Hint::output(output))?;
+                let output = factory.elements("childOutput")?;
+                let hint = match are_objects(self.reader, &output) {
+                    true => Hint::default(),
+                    false => Hint::output(read_attributes(self.reader, output)?),
+                };
+                let child = self.rdd(child, hint)?;
                 self.over(factory, child)
             }
             "WindowInPandasEvaluatorFactory" | "ArrowWindowPythonEvaluatorFactory" => {

@@ -77,18 +77,19 @@ impl<'g> Reader<'g> {
         result
     }
 
-    /// An object with all that it refers to, as a graph of its own whose root it is. The bytes of its stream count
+    /// Values with all that they refer to, as a graph of their own whose roots they are. The bytes of its stream count
     /// towards what is copied of a stage.
-    pub(crate) fn copied(&self, object: Object<'_>) -> Result<(Graph, Vec<u8>)> {
+    pub(crate) fn copied(&self, values: &[Value]) -> Result<(Graph, Vec<u8>)> {
         let too_large = Unsupported::TooLarge("bytes of expressions");
         if self.copied.get() >= MAX_COPIED {
             return Err(too_large);
         }
         let unreadable = |_| Unsupported::of_use("an object that cannot be copied");
         let mut graph = Graph::default();
-        let root = graph.import(object.graph, Value::Ref(object.node));
-        let root = root.map_err(unreadable)?;
-        graph.push_root(root).map_err(unreadable)?;
+        let roots = graph.import_all(self.graph, values).map_err(unreadable)?;
+        for root in roots {
+            graph.push_root(root).map_err(unreadable)?;
+        }
         let stream = graph.to_bytes();
         self.copied
             .set(self.copied.get().saturating_add(stream.len()));

@@ -7,6 +7,7 @@ use crate::generate::generate;
 use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
+use crate::objects::{self, ObjectOperator, gives_objects, object_operator};
 use crate::output::plan_output;
 use crate::plan::{AggregateStrategy, Broadcast, Columns, Operator, OperatorKind};
 use crate::python::eval_python;
@@ -27,7 +28,11 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
         "BatchEvalPythonUDTFExec" | "ArrowEvalPythonUDTFExec" => {
             return table_python(reader, plan, child);
         }
-        _ => {}
+        class => {
+            if let Some(operator) = ObjectOperator::of(class) {
+                return object_operator(reader, operator, plan, vec![child]);
+            }
+        }
     }
     let mut metrics = of_operator(reader, plan)?;
     let output = child.output.clone();
@@ -37,11 +42,17 @@ pub(crate) fn unary(reader: &Reader<'_>, plan: Object<'_>, child: Operator) -> R
             if name == "FilterEvaluatorFactory" {
                 metrics = vec![metric(reader, plan, "numOutputRows")?];
             }
+            if gives_objects(&child) {
+                return objects::filter(plan, metrics, *child);
+            }
             output.require()?;
             let condition = Expr::read(reader, plan.value("condition")?)?;
             (OperatorKind::Filter { condition, child }, output)
         }
         "ProjectExec" | "ProjectEvaluatorFactory" => {
+            if gives_objects(&child) {
+                return objects::project(reader, plan, *child);
+            }
             child.output.require()?;
             let list = Expr::read_all(reader, plan.elements("projectList")?)?;
             let output = Columns::Known(attributes(&list)?);

@@ -4,6 +4,7 @@ use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, Expr, read_attribute, read_attributes};
 use crate::join::JoinType;
 use crate::object::{Object, Reader};
+use crate::objects::object_output;
 
 /// `SparkPlan.output` of an operator object.
 pub(crate) fn plan_output(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
@@ -67,6 +68,9 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "ObjectHashAggregateExec"
         | "AggregateInPandasExec"
         | "ArrowAggregatePythonExec" => named("resultExpressions"),
+        "SerializeFromObjectExec" | "AppendColumnsExec" | "AppendColumnsWithObjectExec" => {
+            object_output(reader, plan)
+        }
         "WindowExec" | "WindowInPandasExec" | "ArrowWindowPythonExec" => {
             Ok([of("child")?, named("windowExpression")?].concat())
         }

@@ -15,6 +15,7 @@ use crate::join::{BuildSide, EquiJoin, JoinType};
 use crate::map_groups::MapGroups;
 use crate::map_in_batch::MapInBatch;
 use crate::metrics::Metric;
+use crate::objects::Objects;
 use crate::pickled::PickledScan;
 use crate::python::{PythonForm, PythonUdf};
 use crate::scan::FileSourceScan;
@@ -343,6 +344,14 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
+    /// `DeserializeToObject` … `SerializeFromObject`, `AppendColumns` and their kin: what is made of objects of users'
+    /// classes.
+    Objects {
+        /// The operators.
+        objects: Box<Objects>,
+        /// Inputs, as many as the first operator takes.
+        children: Vec<Operator>,
+    },
     /// `FlatMapGroupsInPandas` and its kin: rows that a function of Python makes of rows of the same keys.
     MapGroups {
         /// The function.
@@ -467,9 +476,9 @@ impl Operator {
             OperatorKind::CartesianProduct { left, right, .. }
             | OperatorKind::ShuffledHashJoin { left, right, .. }
             | OperatorKind::SortMergeJoin { left, right, .. } => vec![left, right],
-            OperatorKind::Union(children) | OperatorKind::MapGroups { children, .. } => {
-                children.iter().collect()
-            }
+            OperatorKind::Union(children)
+            | OperatorKind::MapGroups { children, .. }
+            | OperatorKind::Objects { children, .. } => children.iter().collect(),
         };
         children.into_iter()
     }

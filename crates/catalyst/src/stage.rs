@@ -13,6 +13,7 @@ use crate::infer::{CSV_LINES, CsvInference, INFER, JsonInference};
 use crate::inputs::{self, Inputs, TaskInputs};
 use crate::lineage::{Hint, Lineage, Tree};
 use crate::object::{Object, Reader};
+use crate::objects::check_accumulators;
 use crate::pickled::{ArrowBatches, PickledRows, PickledScan};
 use crate::plan::{Operator, OperatorKind};
 use crate::shuffle::{self, ShuffleWrite};
@@ -239,6 +240,8 @@ impl Stage {
         } else {
             result(&mut lineage, target, rdd)?
         };
+        let some = matches!(output, Output::Collect { limit: 0.., .. });
+        check_accumulators(&tree.operator, some)?;
         Ok(Self {
             root: tree.operator,
             inputs: tree.inputs,

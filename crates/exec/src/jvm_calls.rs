@@ -16,10 +16,10 @@ use rows::{BATCH_ROWS, RowDecoder, RowEncoder};
 use super::native_calls::sources_of_task;
 
 /// Longest message, unless a row is longer: the JVM's heap may be small.
-const MESSAGE: usize = 4 << 20;
+pub(crate) const MESSAGE: usize = 4 << 20;
 
 /// Longest row: what holds it in the JVM is an array.
-const MAX_BYTES: usize = 1 << 30;
+pub(crate) const MAX_BYTES: usize = 1 << 30;
 
 /// Which expression is evaluated.
 #[derive(Debug)]

@@ -25,6 +25,7 @@ mod lower;
 mod metrics;
 mod native_calls;
 mod native_functions;
+mod objects;
 mod parts;
 mod plan;
 mod project;
@@ -58,6 +59,7 @@ pub use native_functions::{
     NativeAggregate, NativeCall, NativeCallee, NativeFunction, NativeInput, NativeOutput,
     NativePartition, NativeScalar,
 };
+pub use objects::ObjectsCall;
 pub use plan::{NativeStage, TaskPlan};
 pub use python::{ArrowResult, DataFramePickler, EncodedBatch};
 pub use records::{CsvTypes, JsonTypes};

@@ -12,8 +12,8 @@ use super::exec::{Batches, OperatorExec, Start, StartFn};
 use super::metrics::Measured;
 use super::plan::Task;
 use super::{
-    aggregate, cached, checkpoint, filter, generate, join, leaves, limit, project, python, scan,
-    shuffle_read, sort, union, window,
+    aggregate, cached, checkpoint, filter, generate, join, leaves, limit, objects, project, python,
+    scan, shuffle_read, sort, union, window,
 };
 use catalyst::Metric;
 use catalyst::Unsupported;
@@ -407,6 +407,9 @@ impl Lowering {
             }
             OperatorKind::MapGroups { map, children } => {
                 python::map_groups(self, map, children, inputs, demand)?
+            }
+            OperatorKind::Objects { objects, children } => {
+                objects::objects(self, objects, children, inputs, demand)?
             }
             OperatorKind::MapInBatch { map, child } => {
                 python::map_in_batch(self, map, child, inputs, demand)?

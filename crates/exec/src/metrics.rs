@@ -27,6 +27,9 @@ pub(super) const SORT_FALLBACKS: &str = "sort_fallbacks";
 /// Name of the metric with the batches that Spark's reader would have made.
 pub(super) const INPUT_BATCHES: &str = "input_batches";
 
+/// How [`Objects::passed`](catalyst::Objects::passed) begins.
+const PASSED: &str = "objects passed";
+
 /// Metrics of functions of Python that are counted under Spark's names.
 const PYTHON: [&str; 2] = [DATA_SENT, DATA_RECEIVED];
 
@@ -60,6 +63,10 @@ fn value(name: &str, measured: &MetricsSet) -> Option<usize> {
     match name {
         "numOutputRows" => measured.output_rows(),
         "spillSize" => Some(measured.spilled_bytes().unwrap_or(0)),
+        // Of filters of objects, which the JVM evaluates.
+        name if name.starts_with(PASSED) => measured
+            .sum_by_name(name)
+            .map(|value: MetricValue| value.as_usize()),
         "pythonNumRowsReceived" => measured.output_rows(),
         name if PYTHON.contains(&name) || PythonTimes::NAMES.contains(&name) => measured
             .sum_by_name(name)

@@ -16,11 +16,13 @@ use rows::error::bail_out;
 
 use crate::jvm_calls::JvmCall;
 use crate::native_functions::{NativeCall, NativeFunction};
+use crate::objects::ObjectsCall;
 use crate::simple_functions::{SimpleCall, SimpleFunction};
 use catalyst::ArrowSession;
 use catalyst::LeafId;
 use catalyst::ShufflePartitionSpec;
 use catalyst::{Broadcast, CachedTable, CheckpointRows, DataType, ShuffleRead};
+use catalyst::{ObjectsAnswer, ObjectsInput};
 
 /// Something that tasks share.
 pub type Shared = Arc<dyn Any + Send + Sync>;
@@ -163,6 +165,15 @@ pub trait Sources: Debug + Send + Sync {
     /// # Errors
     /// Bail-out: there is no JVM, or the expression fails.
     fn jvm_rows(&self, _call: &JvmCall, _rows: &[u8]) -> Result<Bytes> {
+        Err(bail_out("no JVM"))
+    }
+
+    /// Gives operators on objects rows of their inputs, or has them go on: gives the rows that they make, or says which
+    /// input they want rows of.
+    ///
+    /// # Errors
+    /// Bail-out: there is no JVM, or an operator fails.
+    fn jvm_objects(&self, _call: &ObjectsCall, _input: ObjectsInput<'_>) -> Result<ObjectsAnswer> {
         Err(bail_out("no JVM"))
     }
 

@@ -56,7 +56,11 @@ pub(super) extern "system" fn evaluator_ended<'l>(
     text: JString<'l>,
 ) {
     body(&mut env, |env, shared| {
-        shared.host.evaluator_ended(id, text.try_to_string(env)?);
+        let failure = match text.is_null() {
+            true => None,
+            false => Some(text.try_to_string(env)?),
+        };
+        shared.host.evaluator_ended(id, failure);
         Ok(())
     });
 }

@@ -240,7 +240,7 @@ mod tests {
             None
         }
         fn rows_done(&self, _: i64, _: Result<Vec<u8>, String>) {}
-        fn evaluator_ended(&self, _: i64, _: String) {}
+        fn evaluator_ended(&self, _: i64, _: Option<String>) {}
         fn bootstrap(&self) -> Bootstrap {
             panic!("refused before the host is asked")
         }

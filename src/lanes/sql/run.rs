@@ -53,7 +53,8 @@ impl SqlPlan {
             sink.take(&batch)?;
         }
         // Nothing may bail out once the sink has finished: what it has written may be visible.
-        let made = rows.end()?;
+        let mut made = rows.end()?;
+        made.extend(context.evaluator.finish()?);
         let finished = sink.finish()?;
         let values = rows.count(&finished.metrics);
         let mut updates = context.accumulator_updates.lock();

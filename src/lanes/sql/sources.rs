@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use catalyst::{
-    ArrowSession, Broadcast, CachedTable, CheckpointRows, DataType, LeafId, ShufflePartitionSpec,
-    ShuffleRead,
+    ArrowSession, Broadcast, CachedTable, CheckpointRows, DataType, LeafId, ObjectsAnswer,
+    ObjectsInput, ShufflePartitionSpec, ShuffleRead,
 };
 use datafusion_common::Result;
 use exec::{
     BlockStream, CachedBatches, FileBytes, JvmCall, Make, MakeBatches, MakeRows, NativeCall,
-    NativeCallee, NativeFunction, PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared,
-    SimpleCall, SimpleFunction, Sources,
+    NativeCallee, NativeFunction, ObjectsCall, PythonArguments, PythonCall, PythonFrames,
+    PythonTimes, Shared, SimpleCall, SimpleFunction, Sources,
 };
 use javaser::arena::NodeId;
 use parking_lot::Mutex;
@@ -326,6 +326,12 @@ impl Sources for TaskSources {
         let evaluator = &self.context.evaluator;
         let results = evaluator.evaluate(call.number, &call.expression, rows);
         results.map_err(of_source)
+    }
+
+    fn jvm_objects(&self, call: &ObjectsCall, input: ObjectsInput<'_>) -> Result<ObjectsAnswer> {
+        let evaluator = &self.context.evaluator;
+        let answer = evaluator.objects(call.number, &call.objects, input);
+        answer.map_err(of_source)
     }
 
     fn native_function(&self, call: NativeCall<'_>) -> Result<Option<NativeFunction>> {

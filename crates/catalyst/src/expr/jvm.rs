@@ -8,8 +8,9 @@ use javaser::arena::Value;
 use super::read::{NORMALIZE, PACKAGE, SCALAR_SUBQUERY, expr_id, read_attribute, read_nested};
 use super::{Attribute, Expr, ExprId, ExprKind, lambda};
 use crate::error::{Result, Unsupported};
+use crate::literal::read_utf8;
 use crate::object::{NOISE, Object, Reader, unmangled};
-use crate::types::DataType;
+use crate::types::{DataType, StructField};
 
 /// Expressions of packages other than [`PACKAGE`].
 const OTHERS: &[&str] = &[
@@ -152,14 +153,10 @@ fn expression(reader: &Reader<'_>, object: Object<'_>, data_type: DataType) -> R
     let mut found = Found::default();
     found.gather(reader, object)?;
     let columns = found.columns();
-    let (graph, stream) = reader.copied(object)?;
-    for (node, _) in graph.nodes() {
-        if graph.is_instance(node, ACCUMULATOR) {
-            return Err(Unsupported::of_use("a function with an accumulator"));
-        }
-        if graph.is_instance(node, OTHER_STAGE) {
-            return Err(Unsupported::of_use("a subquery within an expression"));
-        }
+    let (stream, accumulates) = runs_in_jvm(reader, &[Value::Ref(object.node)])?;
+    if accumulates {
+        // The same expression may be evaluated more often than in Spark, which knows those that are alike.
+        return Err(Unsupported::of_use("a function with an accumulator"));
     }
     Ok(Expr {
         data_type,
@@ -172,6 +169,72 @@ fn expression(reader: &Reader<'_>, object: Object<'_>, data_type: DataType) -> R
             }),
             columns: columns.into_iter().map(Expr::attribute).collect(),
         },
+    })
+}
+
+/// A stream of values that Spark's own code works with in the JVM beside a task, and whether there are accumulators
+/// among them.
+///
+/// # Errors
+/// They have what no executor need have.
+pub(crate) fn runs_in_jvm(reader: &Reader<'_>, values: &[Value]) -> Result<(Vec<u8>, bool)> {
+    let (graph, stream) = reader.copied(values)?;
+    let mut accumulates = false;
+    for (node, _) in graph.nodes() {
+        accumulates |= graph.is_instance(node, ACCUMULATOR);
+        if graph.is_instance(node, OTHER_STAGE) {
+            return Err(Unsupported::of_use("a subquery within an expression"));
+        }
+    }
+    Ok((stream, accumulates))
+}
+
+/// The columns that an expression refers to, each once.
+///
+/// # Errors
+/// It is none that is evaluated for a row by itself.
+pub(crate) fn columns_in(reader: &Reader<'_>, expression: Value) -> Result<Vec<Attribute>> {
+    let mut found = Found::default();
+    found.gather(reader, reader.expect(expression)?)?;
+    Ok(found.columns())
+}
+
+/// The type of an expression that makes a column of an object or of a part of it.
+pub(crate) fn type_in_jvm(reader: &Reader<'_>, object: Object<'_>) -> Option<DataType> {
+    let of = |field: &str| {
+        let inner = object.maybe(field)?;
+        reader.nested(|| Ok(type_in_jvm(reader, inner))).ok()?
+    };
+    Some(match object.class().strip_prefix(PACKAGE)? {
+        "If" => return of("trueValue"),
+        "KnownNotNull" | "objects.AssertNotNull" | "AssertNotNull" => return of("child"),
+        "IsNull" => DataType::Boolean,
+        "objects.EncodeUsingSerializer" => DataType::Binary,
+        "objects.MapObjects" => list_of(of("lambdaFunction")?),
+        "objects.ExternalMapToCatalyst" => DataType::Map {
+            key: Box::new(of("keyConverter")?),
+            value: Box::new(of("valueConverter")?),
+            value_contains_null: true,
+        },
+        "CreateNamedStruct" => {
+            let mut fields = Vec::new();
+            for pair in object.elements("children").ok()?.chunks_exact(2) {
+                let [name, value] = pair else {
+                    return None;
+                };
+                let name = reader.expect(*name).ok()?;
+                let value = reader.expect(*value).ok()?;
+                fields.push(StructField {
+                    name: String::from_utf8(read_utf8(name.object("value").ok()?).ok()?).ok()?,
+                    data_type: reader.nested(|| Ok(type_in_jvm(reader, value))).ok()??,
+                    nullable: true,
+                    field_id: None,
+                    exists_default: None,
+                });
+            }
+            DataType::Struct(fields)
+        }
+        _ => return DataType::read(reader, object.get("dataType")?).ok(),
     })
 }
 

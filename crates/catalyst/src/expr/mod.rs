@@ -23,6 +23,7 @@ use javatime::TimeZone;
 
 pub use json::{JsonText, TimesText};
 pub use jvm::{IsNative, JvmExpression, NOT_OF_A_ROW};
+pub(crate) use jvm::{columns_in, runs_in_jvm, type_in_jvm};
 
 use crate::literal::Literal;
 use crate::scan::{JsonForm, Malformed};

@@ -22,6 +22,7 @@ use catalyst::{CheckpointRows, CheckpointScan, KeptRows};
 use catalyst::{DataType, StructField};
 use catalyst::{FrameFunction, WindowPython, WindowUdf};
 use catalyst::{GroupUdf, GroupedInput, MapGroups, MapInBatch, MapUdf};
+use catalyst::{ObjectOperator, Objects};
 
 pub(super) fn column(id: i64, data_type: &DataType) -> Attribute {
     Attribute {
@@ -61,6 +62,34 @@ pub(super) fn order(key: &Expr) -> SortOrder {
         ascending: true,
         nulls_first: true,
     }
+}
+
+/// Operators on objects, of which this is the last: what they are called for is known of none.
+fn objects(last: ObjectOperator, columns: &[Attribute]) -> (Operator, Inputs) {
+    let sides = if last == ObjectOperator::CoGroup {
+        2
+    } else {
+        1
+    };
+    let objects = Objects {
+        chain: vec![last],
+        stream: vec![0],
+        inputs: vec![columns.to_vec(); sides],
+        made: columns.to_vec(),
+        appends: false,
+        filters: 0,
+        accumulates: false,
+        parts: Vec::new(),
+    };
+    let kind = OperatorKind::Objects {
+        objects: Box::new(objects),
+        children: (0..sides).map(|leaf| *local(leaf, columns)).collect(),
+    };
+    let inputs = match sides {
+        1 => Inputs::Leaf(0),
+        _ => Inputs::Zip(vec![Inputs::Leaf(0), Inputs::Leaf(1)]),
+    };
+    (operator(kind, columns.to_vec()), inputs)
 }
 
 /// A broadcast variable that nobody reads.
@@ -454,6 +483,7 @@ fn plain() -> Vec<(Operator, Inputs)> {
         let inputs = Inputs::Cached(Box::new(Inputs::Leaf(0)));
         all.push((operator(scan, columns.to_vec()), inputs));
     }
+    all.extend(ObjectOperator::ALL.map(|last| objects(last, &columns)));
     let rows = KeptRows {
         rdd_id: 0,
         storage_level: (9, 1),

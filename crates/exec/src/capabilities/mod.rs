@@ -13,6 +13,7 @@ use catalyst::DataType;
 use catalyst::GroupUdf;
 use catalyst::Inputs;
 use catalyst::MapUdf;
+use catalyst::ObjectOperator;
 use catalyst::PythonForm;
 use catalyst::TableForm;
 use catalyst::{AggregateKind, Between, BitOperation, Comoment, ListOrder, Moment, Ties};
@@ -242,6 +243,17 @@ fn class_of(kind: &OperatorKind) -> &'static str {
             GroupUdf::Table | GroupUdf::Batches => "FlatMapGroupsInArrowExec",
             GroupUdf::TwoDataFrames => "FlatMapCoGroupsInPandasExec",
             GroupUdf::TwoTables => "FlatMapCoGroupsInArrowExec",
+        },
+        OperatorKind::Objects { objects, .. } => match objects.chain.last() {
+            Some(ObjectOperator::DeserializeToObject) => "DeserializeToObjectExec",
+            Some(ObjectOperator::MapElements) => "MapElementsExec",
+            Some(ObjectOperator::MapPartitions) => "MapPartitionsExec",
+            Some(ObjectOperator::AppendColumns) => "AppendColumnsExec",
+            Some(ObjectOperator::AppendColumnsWithObject) => "AppendColumnsWithObjectExec",
+            Some(ObjectOperator::MapGroups) => "MapGroupsExec",
+            Some(ObjectOperator::CoGroup) => "CoGroupExec",
+            Some(ObjectOperator::SerializeFromObject) => "SerializeFromObjectExec",
+            Some(ObjectOperator::Filter) | None => "FilterExec",
         },
         OperatorKind::MapInBatch { map, .. } => match map.kind {
             MapUdf::DataFrames => "MapInPandasExec",

@@ -349,10 +349,19 @@ impl Graph {
     /// # Errors
     /// [`Error::BadNode`] if the value is not one of `other`.
     pub fn import(&mut self, other: &Self, value: Value) -> Result<Value, Error> {
-        other.check(value)?;
+        let copied = self.import_all(other, &[value])?;
+        Ok(copied.first().copied().unwrap_or(Value::Null))
+    }
+
+    /// Copies values of another graph with everything they refer to: what several refer to, once.
+    ///
+    /// # Errors
+    /// [`Error::BadNode`] if a value is not one of `other`.
+    pub fn import_all(&mut self, other: &Self, values: &[Value]) -> Result<Vec<Value>, Error> {
+        values.iter().try_for_each(|value| other.check(*value))?;
         let mut new_ids: HashMap<NodeId, NodeId> = HashMap::new();
         let mut order = Vec::new();
-        let mut todo: Vec<NodeId> = value.node().into_iter().collect();
+        let mut todo: Vec<NodeId> = values.iter().filter_map(|value| value.node()).collect();
         while let Some(id) = todo.pop() {
             if new_ids.contains_key(&id) {
                 continue;
@@ -385,7 +394,7 @@ impl Graph {
                 *slot = node;
             }
         }
-        Ok(map_value(value, &map))
+        Ok(values.iter().map(|value| map_value(*value, &map)).collect())
     }
 
     /// A descriptor of this graph that says the same as the other graph's.

@@ -159,6 +159,7 @@ impl Facts {
             OperatorKind::TablePython { .. }
             | OperatorKind::MapInBatch { .. }
             | OperatorKind::MapGroups { .. }
+            | OperatorKind::Objects { .. }
             | OperatorKind::AggregatePython { .. } => Self {
                 rows: Rows::Nothing(MAPPED),
                 ..Self::leaf(false)

@@ -83,7 +83,8 @@ final class Evaluators {
     public void statusUpdate(long taskId, Enumeration.Value state, ByteBuffer data) {
       if (TaskState$.MODULE$.isFinished(state)) {
         log.debug("The evaluator {} ended: {}", id, state);
-        Native.evaluatorEnded(id, "its task in the JVM ended: " + state);
+        boolean failed = state != TaskState$.MODULE$.FINISHED();
+        Native.evaluatorEnded(id, failed ? "its task in the JVM ended: " + state : null);
       }
     }
   }

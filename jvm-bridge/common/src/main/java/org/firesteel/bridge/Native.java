@@ -73,13 +73,13 @@ public final class Native {
 
   public static native void closeStream(long handle);
 
-  /** Waits for rows that an evaluator has to look at; null if there are no more. */
+  /** Waits for what an evaluator has to do; null if there is no more. */
   static native byte[] nextRows(long id);
 
   static native void rowsDone(long id, byte[] rows, int offset, int length);
 
   static native void rowsFailed(long id, String stackTrace);
 
-  /** An evaluator's task has ended, or could not begin. */
-  static native void evaluatorEnded(long id, String why);
+  /** An evaluator's task has ended, or could not begin: what went wrong, or null. */
+  static native void evaluatorEnded(long id, String failure);
 }

@@ -14,6 +14,12 @@ public final class Reflect {
     field(object.getClass(), name).set(object, value);
   }
 
+  /** What is of this type, though Java cannot say so. */
+  @SuppressWarnings("unchecked")
+  static <T> T cast(Object object) {
+    return (T) object;
+  }
+
   private static Field field(Class<?> start, String name) throws NoSuchFieldException {
     for (Class<?> c = start; c != null; c = c.getSuperclass()) {
       for (Field field : c.getDeclaredFields()) {

@@ -28,6 +28,11 @@ final class Rows {
     size = end;
   }
 
+  /** Leaves room for something before the rows. */
+  void skip(int bytes) {
+    size += bytes;
+  }
+
   byte[] array() {
     return array;
   }

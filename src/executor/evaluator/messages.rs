@@ -1,0 +1,238 @@
+//! What goes to evaluators and what comes back, as bytes. The other side is `org.firesteel.bridge.EvaluatorLoop`.
+//! Numbers are big-endian.
+
+use bytes::{Buf, BufMut, Bytes};
+use catalyst::{ExprId, JvmExpression, Objects, ObjectsAnswer, ObjectsInput};
+
+/// What a message asks for: its first byte.
+const EVALUATE: u8 = 0;
+const NEXT: u8 = 1;
+const ROWS: u8 = 2;
+const END: u8 = 3;
+const FINISH: u8 = 4;
+
+/// What operators on objects say: the first byte of an answer.
+const WANTED: u8 = 0;
+const MADE: u8 = 1;
+const LAST: u8 = 2;
+
+/// Most filters in a chain of operators.
+const MAX_FILTERS: usize = 1 << 10;
+
+/// The number of an expression; the length of what describes it, if it is new, or 0; rows.
+pub(super) fn evaluate(number: u64, new: Option<&JvmExpression>, rows: &[u8]) -> Vec<u8> {
+    let mut definition = Vec::new();
+    if let Some(new) = new {
+        put_ids(&mut definition, new.columns.iter().copied());
+        definition.put_slice(&new.stream);
+    }
+    let mut out = defined(EVALUATE, number, &definition);
+    out.put_slice(rows);
+    out
+}
+
+/// The number of a partition's operators; to go on: the length of what describes them, if they are new, or 0; or rows.
+pub(super) fn objects(number: u64, new: Option<&Objects>, input: ObjectsInput<'_>) -> Vec<u8> {
+    match input {
+        ObjectsInput::Next => {
+            let mut definition = Vec::new();
+            if let Some(new) = new {
+                put_length(&mut definition, new.chain.len());
+                definition.extend(new.chain.iter().map(|operator| operator.number()));
+                put_length(&mut definition, new.inputs.len());
+                for columns in &new.inputs {
+                    put_ids(&mut definition, columns.iter().map(|column| column.id));
+                }
+                definition.put_slice(&new.stream);
+            }
+            defined(NEXT, number, &definition)
+        }
+        ObjectsInput::Rows(rows) => {
+            let mut out = Vec::with_capacity(9 + rows.len());
+            out.put_u8(ROWS);
+            out.put_u64(number);
+            out.put_slice(rows);
+            out
+        }
+        ObjectsInput::End => {
+            let mut out = vec![END];
+            out.put_u64(number);
+            out
+        }
+    }
+}
+
+/// That nothing more will be asked.
+pub(super) fn finish() -> Vec<u8> {
+    vec![FINISH]
+}
+
+/// What operators on objects say: that rows of an input are wanted, by its number; or, of each filter, how many objects
+/// it has let pass, behind their number, and rows.
+pub(super) fn answer(bytes: Vec<u8>) -> Option<ObjectsAnswer> {
+    let mut bytes = Bytes::from(bytes);
+    match bytes.try_get_u8().ok()? {
+        WANTED => {
+            let place = usize::try_from(bytes.try_get_i32().ok()?).ok()?;
+            Some(ObjectsAnswer::Wanted(place))
+        }
+        kind @ (MADE | LAST) => {
+            let filters = usize::try_from(bytes.try_get_i32().ok()?).ok()?;
+            if filters > MAX_FILTERS {
+                return None;
+            }
+            let passed = (0..filters).map(|_| bytes.try_get_u64().ok());
+            let passed = passed.collect::<Option<_>>()?;
+            Some(ObjectsAnswer::Made {
+                rows: bytes,
+                passed,
+                last: kind == LAST,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The accumulators that functions have added to, each a stream of objects behind its length.
+pub(super) fn accumulators(bytes: Vec<u8>) -> Option<Vec<Bytes>> {
+    let mut bytes = Bytes::from(bytes);
+    let mut all = Vec::new();
+    while bytes.has_remaining() {
+        let length = usize::try_from(bytes.try_get_i32().ok()?).ok()?;
+        if length > bytes.remaining() {
+            return None;
+        }
+        all.push(bytes.split_to(length));
+    }
+    Some(all)
+}
+
+fn defined(kind: u8, number: u64, definition: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(13 + definition.len());
+    out.put_u8(kind);
+    out.put_u64(number);
+    put_length(&mut out, definition.len());
+    out.put_slice(definition);
+    out
+}
+
+fn put_ids(out: &mut Vec<u8>, ids: impl ExactSizeIterator<Item = ExprId>) {
+    put_length(out, ids.len());
+    for id in ids {
+        out.put_i64(id.id);
+        out.put_u128(id.jvm_id);
+    }
+}
+
+/// Of something that a stage has, of which at most 16 MiB go to the JVM.
+fn put_length(out: &mut Vec<u8>, length: usize) {
+    out.put_i32(i32::try_from(length).unwrap_or(i32::MAX));
+}
+
+#[cfg(test)]
+mod tests {
+    use catalyst::{Attribute, DataType, ObjectOperator};
+
+    use super::*;
+
+    const ID: ExprId = ExprId {
+        id: 5,
+        jvm_id: 1 << 64 | 2,
+    };
+
+    fn ids() -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_i32(1);
+        for part in [5, 1, 2] {
+            out.put_i64(part);
+        }
+        out
+    }
+
+    #[test]
+    fn expressions_are_described_once() {
+        let expression = JvmExpression {
+            class: "ScalaUDF".to_owned(),
+            stream: vec![0xac, 0xed],
+            columns: vec![ID],
+        };
+        let mut expected = vec![0, 0, 0, 0, 0, 0, 0, 0, 3];
+        expected.put_i32(4 + 24 + 2);
+        expected.extend(ids());
+        expected.extend([0xac, 0xed, 9]);
+        assert_eq!(evaluate(3, Some(&expression), &[9]), expected);
+        assert_eq!(
+            evaluate(3, None, &[9]),
+            [0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 9]
+        );
+    }
+
+    #[test]
+    fn operators_on_objects_are_described_once() {
+        let column = Attribute {
+            name: "x".to_owned(),
+            data_type: DataType::Long,
+            nullable: true,
+            id: ID,
+        };
+        let operators = Objects {
+            chain: vec![
+                ObjectOperator::DeserializeToObject,
+                ObjectOperator::SerializeFromObject,
+            ],
+            stream: vec![0xac, 0xed],
+            inputs: vec![vec![column]],
+            made: Vec::new(),
+            appends: false,
+            filters: 0,
+            accumulates: false,
+            parts: Vec::new(),
+        };
+        let mut expected = vec![1, 0, 0, 0, 0, 0, 0, 0, 7];
+        expected.put_i32(4 + 2 + 4 + 28 + 2);
+        expected.put_i32(2);
+        expected.extend([0, 4]);
+        expected.put_i32(1);
+        expected.extend(ids());
+        expected.extend([0xac, 0xed]);
+        assert_eq!(objects(7, Some(&operators), ObjectsInput::Next), expected);
+        let again = objects(7, None, ObjectsInput::Next);
+        assert_eq!(again, [1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0]);
+        let rows = objects(7, None, ObjectsInput::Rows(&[1, 2]));
+        assert_eq!(rows, [2, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2]);
+        let end = objects(7, None, ObjectsInput::End);
+        assert_eq!(end, [3, 0, 0, 0, 0, 0, 0, 0, 7]);
+    }
+
+    #[test]
+    fn answers_are_read() {
+        let wanted = answer(vec![0, 0, 0, 0, 1]);
+        assert_eq!(wanted, Some(ObjectsAnswer::Wanted(1)));
+        let mut made = vec![2, 0, 0, 0, 1];
+        made.put_u64(300);
+        made.extend([7, 8]);
+        let expected = ObjectsAnswer::Made {
+            rows: Bytes::from_static(&[7, 8]),
+            passed: vec![300],
+            last: true,
+        };
+        assert_eq!(answer(made), Some(expected));
+        for short in [
+            &[][..],
+            &[0, 0],
+            &[3, 0, 0, 0, 0],
+            &[1, 0, 0, 0, 1, 0],
+            &[1, 127, 0, 0, 0],
+        ] {
+            assert_eq!(answer(short.to_vec()), None);
+        }
+    }
+
+    #[test]
+    fn accumulators_are_told_apart() {
+        let two = accumulators(vec![0, 0, 0, 1, 9, 0, 0, 0, 0]);
+        assert_eq!(two, Some(vec![Bytes::from_static(&[9]), Bytes::new()]));
+        assert_eq!(accumulators(vec![0, 0, 0, 2, 9]), None);
+        assert_eq!(accumulators(vec![255, 255, 255, 255]), None);
+    }
+}

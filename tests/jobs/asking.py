@@ -1,0 +1,37 @@
+"""Questions to Spark and what comes of them: values such that equal ones are equal to the last bit, or how it fails."""
+
+import math
+import re
+
+
+def exact(value):
+    """A value such that equal ones are equal to the last bit."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value.hex()
+    if isinstance(value, (bytes, bytearray)):
+        return "x" + bytes(value).hex()
+    if isinstance(value, (tuple, list)):
+        return [exact(item) for item in value]
+    if isinstance(value, dict):
+        return [[exact(key), exact(of)] for key, of in value.items()]
+    return None if value is None else str(value)
+
+
+def failure(error):
+    """Class and cause of a failure."""
+    found = re.search(r"\[([A-Z_.]+)\]", str(error))
+    caused = re.findall(r"Caused by: ([\w.]+)", str(error))
+    return f"error {found and found[1]} {caused[-1:]}"
+
+
+class Asked:
+    """Answers by what was asked."""
+
+    def __init__(self):
+        self.answers = {}
+
+    def ask(self, name, frame):
+        try:
+            self.answers[name] = [exact(row) for row in frame().collect()]
+        except Exception as error:
+            self.answers[name] = failure(error)
