@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 
 import hold
 from chaos_jobs import ChaosJobs
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from support import digest
 
 
@@ -66,7 +66,7 @@ class Held(ChaosJobs, hold.Hold):
         return self.timed(lambda: rows.agg(F.sum(result)).first()[0])
 
     def java_functions(self, command):
-        """Sums of a function of Java: over numbers and nothing else, or among what queries do with the columns of files."""
+        """Sums of a function of Java, in SQL or of a typed data set: over numbers and nothing else, of groups, or among what queries do with the columns of files."""
         from pyspark.sql import functions as F
 
         session = SparkSession(self.sc)
@@ -76,6 +76,11 @@ class Held(ChaosJobs, hold.Hold):
             return [(F.col(of) % divisor - half).cast("double") for divisor, half in [(181, 90), (361, 180), (179, 89), (359, 179)]]
 
         rows = session.range(0, command["rows"], 1, 8)
+        typed = lambda name, frame, *more: DataFrame(getattr(self.sc._jvm.TypedPoints, name)(frame._jdf, *more), session)
+        if command["form"] == "typed alone":
+            return self.timed(lambda: typed("each", rows).agg(F.sum("value")).first()[0])
+        if command["form"] == "typed groups":
+            return self.timed(lambda: typed("groups", rows, 5000).agg(F.sum("_2")).first()[0])
         if command["form"] == "alone":
             return self.timed(lambda: rows.agg(F.sum(F.call_function("java_haversine", *points("id")))).first()[0])
         path = os.path.join(self.scratch, "points")
@@ -83,6 +88,9 @@ class Held(ChaosJobs, hold.Hold):
             rows.select("id", (F.col("id") % 1000).alias("n"), F.concat(F.lit("text "), F.col("id") % 5000).alias("s"), F.col("id").cast("decimal(20,2)").alias("d")).write.parquet(path)
         table = session.read.parquet(path).where("n between 100 and 899 and s like '%7%'")
         joined = table.join(table.groupBy("n").agg(F.count("*").alias("many")), "n")
+        if command["form"] == "typed among others":
+            of = typed("pairs", joined).groupBy("s").agg(F.sum("x").alias("x"))
+            return self.timed(lambda: str(of.agg(F.sum(F.round("x", 3).cast("decimal(38,3)")), F.count("*")).first()))
         of = joined.groupBy("s").agg(F.sum(F.call_function("java_haversine", *points("id"))).alias("x"), F.sum("d").alias("d"), F.max("many").alias("m"))
         return self.timed(lambda: str(of.agg(F.sum(F.round("x", 3).cast("decimal(38,3)")), F.sum("d"), F.max("m"), F.count("*")).first()))
 

@@ -2,7 +2,8 @@
 """A function of Java in queries, on Firesteel's executor, whose JVM evaluates it, and on plain Spark's, as ratios, in one run.
 
 * the sum of the function over numbers, with nothing else to do;
-* the same among what queries do: files of Parquet are read, filtered, joined with a group of theirs, and summed up by texts.
+* the same among what queries do: files of Parquet are read, filtered, joined with a group of theirs, and summed up by texts;
+* both as a function of a typed data set (`map`), and one of its groups (`groupByKey`, `mapGroups`).
 
 Two drivers with Spark's defaults, Firesteel's with the jar that lets generated code carry its operators, each with one executor, take turns. `--whole` has Firesteel leave such
 stages to its JVM as a whole. Needs a built distribution of Firesteel and a Spark distribution (scripts/test installs both). Standard library only."""
@@ -11,7 +12,13 @@ import subprocess
 
 from side_by_side import REPOSITORY, carried, compare, measure_jobs, parse, parser
 
-FORMS = {"alone": "a function of Java, alone", "among others": "a function of Java, among what queries do"}
+FORMS = {
+    "alone": "a function of Java, alone",
+    "among others": "a function of Java, among what queries do",
+    "typed alone": "a function of a typed data set, alone",
+    "typed among others": "a function of a typed data set, among what queries do",
+    "typed groups": "a function of groups of a typed data set",
+}
 
 
 def options():
@@ -28,8 +35,8 @@ def same(one, other):
 
 def measure(chosen, work, samples):
     classes = work / "classes"
-    source = REPOSITORY / "bench" / "java" / "Haversine.java"
-    subprocess.run([chosen.jdk / "bin" / "javac", "-cp", f"{chosen.home}/jars/*", "-d", classes, source], check=True)
+    sources = sorted((REPOSITORY / "bench" / "java").glob("*.java"))
+    subprocess.run([chosen.jdk / "bin" / "javac", "-cp", f"{chosen.home}/jars/*", "-d", classes, *sources], check=True)
     subprocess.run([chosen.jdk / "bin" / "jar", "--create", "--file", work / "haversine.jar", "-C", classes, "."], check=True)
 
     def command(form):

@@ -39,7 +39,8 @@ const NOT_NATIVE: [&str; 4] = [
 
 /// All reasons for which tasks that began natively begin again in the JVM: values that queries of the jobs fail with or
 /// take special care of.
-const BAILED_OUT: [&str; 5] = [
+const BAILED_OUT: [&str; 6] = [
+    "HiveSimpleUDF fails in the JVM",
     "RaiseError fails in the JVM",
     "ScalaUDF fails in the JVM",
     "a string that is no value of the type",

@@ -75,7 +75,11 @@ fn functions(distribution: &Distribution, work: &Path) -> String {
 
 fn arguments(work: &Path) -> Vec<String> {
     let mut arguments = vec!["--conf".to_owned(), "spark.task.maxFailures=1".to_owned()];
-    arguments.extend(job_with(&["support.py", "asking.py"], "sql_jvm_expressions.py", work));
+    arguments.extend(job_with(
+        &["support.py", "asking.py"],
+        "sql_jvm_expressions.py",
+        work,
+    ));
     if places::everything() {
         arguments.push("all".to_owned());
     }

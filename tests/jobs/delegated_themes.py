@@ -12,13 +12,15 @@ def numbers(run):
 
 
 def hive_functions(run):
-    for name, function in [("hive_upper", "generic.GenericUDFUpper"), ("hive_abs", "generic.GenericUDFAbs"), ("hive_hex", "UDFHex")]:
+    for name, function in [("hive_upper", "generic.GenericUDFUpper"), ("hive_abs", "generic.GenericUDFAbs"), ("hive_hex", "UDFHex"), ("hive_rand", "UDFRand")]:
         run.spark.sql(f"create temporary function {name} as 'org.apache.hadoop.hive.ql.udf.{function}'")
     numbers(run).createOrReplaceTempView("numbers")
     return {
         "generic": rows(run.spark.sql("select g, sum(hive_abs(g - id)) as n from numbers group by g order by g")),
         "texts": rows(run.spark.sql("select id, hive_upper(concat('n', s)) as u from numbers where id < 9 order by id")),
         "simple": rows(run.spark.sql("select hive_hex(max(id)), count(*) from numbers")),
+        # That it gives another number each time only its class says.
+        "chance": rows(run.spark.sql("select count(*), count_if(r > 0 and r < 1) > 0 from (select hive_rand(7) r from numbers)")),
     }
 
 

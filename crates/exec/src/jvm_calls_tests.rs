@@ -1,16 +1,11 @@
 //! Expressions that a JVM evaluates, which is one that doubles numbers here.
 
-use std::io::Read;
-use std::ops::Range;
 use std::sync::Mutex;
 
 use arrow::array::{AsArray, Int64Array, StringViewArray};
 use arrow::datatypes::Int64Type;
 use bytes::Bytes;
-use catalyst::{
-    Attribute, Broadcast, EvalMode, Expr, ExprId, ExprKind, Function, Literal,
-    ShufflePartitionSpec, ShuffleRead,
-};
+use catalyst::{Attribute, EvalMode, Expr, ExprId, ExprKind, Function, Literal};
 use datafusion_execution::memory_pool::UnboundedMemoryPool;
 use datafusion_physical_expr::PhysicalExpr;
 use rows::types::schema_of;
@@ -18,37 +13,13 @@ use rows::types::schema_of;
 use super::*;
 use crate::expr::{is_native, lower};
 use crate::native_calls::TaskCalls;
-use crate::sources::{BlockStream, FileBytes, Make, Shared, Sources};
+use crate::sources::Sources;
 
 /// Doubles the first column of rows, and remembers how many there were.
 #[derive(Debug, Default)]
 struct Doubling(Mutex<Vec<usize>>);
 
 impl Sources for Doubling {
-    fn shuffle(&self, _: &ShuffleRead, _: ShufflePartitionSpec) -> Result<Box<dyn BlockStream>> {
-        Err(bail_out("no shuffles"))
-    }
-
-    fn shuffle_bytes(&self, _: &ShuffleRead, _: ShufflePartitionSpec) -> Option<u64> {
-        None
-    }
-
-    fn of_broadcast(&self, _: &Broadcast, _: &str, _: &mut Make<'_>) -> Result<Shared> {
-        Err(bail_out("no broadcasts"))
-    }
-
-    fn file(&self, _: &str, _: u64, _: i64, _: &Broadcast) -> Result<Arc<dyn FileBytes>> {
-        Err(bail_out("no files"))
-    }
-
-    fn stream(&self, _: &str, _: Range<u64>, _: &Broadcast) -> Result<Box<dyn Read + Send>> {
-        Err(bail_out("no files"))
-    }
-
-    fn hadoop_setting(&self, _: &Broadcast, _: &str) -> Result<Option<String>> {
-        Err(bail_out("no settings"))
-    }
-
     fn alive(&self) -> Result<()> {
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Calls of a function that counts the bytes of texts and refuses one.
 
-use std::io::Read;
-use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 
 use arrow::array::{Array, AsArray, Int64Array, StringArray, StringViewArray};
@@ -14,8 +12,6 @@ use rows::error::RunError;
 
 use super::*;
 use crate::expr::lower;
-use crate::sources::{BlockStream, FileBytes, Make, Shared};
-use catalyst::{Broadcast, ShufflePartitionSpec, ShuffleRead};
 
 struct ByteCount;
 
@@ -41,30 +37,6 @@ impl NativeScalar for ByteCount {
 struct Bound(AtomicUsize);
 
 impl Sources for Bound {
-    fn shuffle(&self, _: &ShuffleRead, _: ShufflePartitionSpec) -> Result<Box<dyn BlockStream>> {
-        Err(bail_out("no shuffles"))
-    }
-
-    fn shuffle_bytes(&self, _: &ShuffleRead, _: ShufflePartitionSpec) -> Option<u64> {
-        None
-    }
-
-    fn of_broadcast(&self, _: &Broadcast, _: &str, _: &mut Make<'_>) -> Result<Shared> {
-        Err(bail_out("no broadcasts"))
-    }
-
-    fn file(&self, _: &str, _: u64, _: i64, _: &Broadcast) -> Result<Arc<dyn FileBytes>> {
-        Err(bail_out("no files"))
-    }
-
-    fn stream(&self, _: &str, _: Range<u64>, _: &Broadcast) -> Result<Box<dyn Read + Send>> {
-        Err(bail_out("no files"))
-    }
-
-    fn hadoop_setting(&self, _: &Broadcast, _: &str) -> Result<Option<String>> {
-        Err(bail_out("no settings"))
-    }
-
     fn alive(&self) -> Result<()> {
         Ok(())
     }

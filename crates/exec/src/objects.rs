@@ -332,3 +332,8 @@ impl Input {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "objects_tests.rs"]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+mod tests;

@@ -49,12 +49,16 @@ pub trait Sources: Debug + Send + Sync {
     /// Where the blocks are is not known.
     fn shuffle(
         &self,
-        read: &ShuffleRead,
-        spec: ShufflePartitionSpec,
-    ) -> Result<Box<dyn BlockStream>>;
+        _read: &ShuffleRead,
+        _spec: ShufflePartitionSpec,
+    ) -> Result<Box<dyn BlockStream>> {
+        Err(bail_out("no shuffles"))
+    }
 
     /// How many compressed bytes [`Sources::shuffle`] would read, by the map statuses. `None` if that is not known.
-    fn shuffle_bytes(&self, read: &ShuffleRead, spec: ShufflePartitionSpec) -> Option<u64>;
+    fn shuffle_bytes(&self, _read: &ShuffleRead, _spec: ShufflePartitionSpec) -> Option<u64> {
+        None
+    }
 
     /// How values of broadcast variables are written.
     fn serializer(&self) -> Serializer {
@@ -69,10 +73,12 @@ pub trait Sources: Debug + Send + Sync {
     /// The variable cannot be fetched, or `make` fails.
     fn of_broadcast(
         &self,
-        broadcast: &Broadcast,
-        name: &str,
-        make: &mut Make<'_>,
-    ) -> Result<Shared>;
+        _broadcast: &Broadcast,
+        _name: &str,
+        _make: &mut Make<'_>,
+    ) -> Result<Shared> {
+        Err(bail_out("no broadcasts"))
+    }
 
     /// A file, by its URL as Spark has it in a [`PartitionedFile`](catalyst::PartitionedFile). `conf` is the broadcast
     /// of the `SerializableConfiguration` of its file system.
@@ -81,11 +87,13 @@ pub trait Sources: Debug + Send + Sync {
     /// It is not there, or is not to be read natively.
     fn file(
         &self,
-        path: &str,
-        size: u64,
-        modification_time: i64,
-        conf: &Broadcast,
-    ) -> Result<Arc<dyn FileBytes>>;
+        _path: &str,
+        _size: u64,
+        _modification_time: i64,
+        _conf: &Broadcast,
+    ) -> Result<Arc<dyn FileBytes>> {
+        Err(bail_out("no files"))
+    }
 
     /// The bytes of a part of a file, and on demand what is behind it, in order, as Hadoop's record readers get them: a
     /// local file is held against its checksums. What goes wrong while they are read is an
@@ -95,16 +103,20 @@ pub trait Sources: Debug + Send + Sync {
     /// As [`Sources::file`]
     fn stream(
         &self,
-        path: &str,
-        part: Range<u64>,
-        conf: &Broadcast,
-    ) -> Result<Box<dyn Read + Send>>;
+        _path: &str,
+        _part: Range<u64>,
+        _conf: &Broadcast,
+    ) -> Result<Box<dyn Read + Send>> {
+        Err(bail_out("no files"))
+    }
 
     /// A setting of Hadoop that says something: not missing, not blank.
     ///
     /// # Errors
     /// The broadcast of the `SerializableConfiguration` cannot be had.
-    fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>>;
+    fn hadoop_setting(&self, _conf: &Broadcast, _key: &str) -> Result<Option<String>> {
+        Err(bail_out("no settings of Hadoop"))
+    }
 
     /// Batches of a partition of a cached table with columns of these types: those that somebody keeps, or else what
     /// `make` gives, which is kept from then on. Their statistics are read only if they are wanted.

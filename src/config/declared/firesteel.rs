@@ -11,8 +11,9 @@ declarations! { Firesteel:
     /// Whether stages of Spark SQL may run in the sql lane.
     SQL_ENABLED: Property<Switch> = Property::new("spark.firesteel.sql.enabled", Switch, Is("true"));
 
-    /// Whether expressions of native stages that have no native form, functions in Scala and Java among them, are
-    /// evaluated by Spark's own code in the embedded JVM, batch by batch. Without it such stages are delegated.
+    /// Whether expressions of native stages that have no native form, functions in Scala and Java among them, and
+    /// operators on the objects of typed data sets, are evaluated by Spark's own code in the embedded JVM, batch by
+    /// batch. Without it such stages are delegated.
     SQL_JVM_EXPRESSIONS: Property<Switch> =
         Property::new("spark.firesteel.sql.jvmExpressions", Switch, Is("true"));
 
