@@ -124,7 +124,7 @@ public final class Typed {
     all.put("parts of beans", items().map((MapFunction<Item, Item.Part>) Item::getPart, Encoders.bean(Item.Part.class)));
     all.put("texts of beans", items().map((MapFunction<Item, String>) item -> item.getS() + item.getA() + item.getM(), STRING));
     all.put("rows", values.map((MapFunction<Row, Row>) row -> row, Encoders.row(values.schema())));
-    all.put("rows to texts", values.drop("m").map((MapFunction<Row, String>) row -> "of " + row, STRING));
+    all.put("rows to texts", values.drop("m", "bin").map((MapFunction<Row, String>) row -> "of " + row, STRING));
     all.put("longs", numbers().map((MapFunction<Long, Long>) n -> n % 5 == 0 ? null : 3 * n, LONG).toDF().groupBy().sum());
     all.put("ints", numbers().map((MapFunction<Long, Integer>) Long::intValue, Encoders.INT()).toDF().groupBy().sum());
     all.put("shorts", numbers().map((MapFunction<Long, Short>) Long::shortValue, Encoders.SHORT()).toDF().groupBy().sum());
