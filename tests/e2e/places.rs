@@ -155,6 +155,15 @@ pub(crate) fn make_jar(distribution: &Distribution, sources: &Path, work: &Path,
         .arg("."));
 }
 
+/// The jar of the classes in a directory of the jobs', made once in `work`.
+pub(crate) fn jar_of(distribution: &Distribution, work: &Path, directory: &str) -> String {
+    let jar = work.join(format!("{directory}.jar"));
+    if !jar.exists() {
+        make_jar(distribution, &jobs().join(directory), work, &jar);
+    }
+    jar.display().to_string()
+}
+
 /// Jars, modules, files and archives for the jobs, made in `work`.
 pub(crate) struct Inputs {
     pub(crate) dir: PathBuf,

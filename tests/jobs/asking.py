@@ -2,6 +2,9 @@
 
 import math
 import re
+import time
+
+from pyspark import InheritableThread
 
 
 def exact(value):
@@ -22,6 +25,26 @@ def failure(error):
     found = re.search(r"\[([A-Z_.]+)\]", str(error))
     caused = re.findall(r"Caused by: ([\w.]+)", str(error))
     return f"error {found and found[1]} {caused[-1:]}"
+
+
+def killed(spark, frame):
+    """How a query ends whose functions take hours and that is cancelled after some seconds."""
+    outcome = []
+
+    def work():
+        spark.sparkContext.setJobGroup("slow", "slow", interruptOnCancel=True)
+        try:
+            frame().collect()
+        except Exception as error:
+            outcome.append("cancelled" in str(error))
+
+    thread = InheritableThread(target=work)
+    thread.start()
+    time.sleep(3)
+    spark.sparkContext.cancelJobGroup("slow")
+    thread.join(60)
+    spark.sparkContext.setJobGroup("", "")
+    return outcome
 
 
 class Asked:

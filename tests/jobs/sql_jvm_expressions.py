@@ -9,10 +9,8 @@ import json
 import math
 import os
 import sys
-import time
 
-from asking import Asked
-from pyspark import InheritableThread
+from asking import Asked, killed
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -97,26 +95,6 @@ def left_to_the_jvm(asked, many, added):
     asked.answers["accumulator"] = added.value()
 
 
-def killed(spark):
-    """A job whose functions take hours, ended after a second."""
-    outcome = []
-
-    def work():
-        spark.sparkContext.setJobGroup("slow", "slow", interruptOnCancel=True)
-        try:
-            spark.range(0, 100_000, 1, 2).selectExpr("sum(j_slow(id))").collect()
-        except Exception as error:
-            outcome.append("cancelled" in str(error))
-
-    thread = InheritableThread(target=work)
-    thread.start()
-    time.sleep(3)
-    spark.sparkContext.cancelJobGroup("slow")
-    thread.join(60)
-    spark.sparkContext.setJobGroup("", "")
-    return outcome
-
-
 def main():
     result, all_of = sys.argv[1], sys.argv[2:] == ["all"]
     out = os.path.dirname(result)
@@ -141,7 +119,7 @@ def main():
         faults(asked, values, many)
         left_to_the_jvm(asked, many, added)
         answers[f"ansi {ansi}"] = asked.answers
-    answers["killed"] = killed(spark)
+    answers["killed"] = killed(spark, lambda: spark.range(0, 100_000, 1, 2).selectExpr("sum(j_slow(id))"))
     asked.answers = {}
     asked.ask("after that", lambda: values.selectExpr("sum(j_twice(id))"))
     answers["after that"] = asked.answers

@@ -8,10 +8,8 @@ import json
 import math
 import os
 import sys
-import time
 
-from asking import Asked
-from pyspark import InheritableThread
+from asking import Asked, killed
 from pyspark.sql import DataFrame, SparkSession
 
 VALUES = [
@@ -37,26 +35,6 @@ def ask(asked, spark, sets, names=None):
         asked.ask(name, lambda: DataFrame(sets.get(name).toDF(), spark))
         if isinstance(asked.answers[name], list):
             asked.answers[name].sort(key=str)
-
-
-def killed(spark, of_jar, many):
-    """A job whose functions take hours, ended after some seconds."""
-    outcome = []
-
-    def work():
-        spark.sparkContext.setJobGroup("slow", "slow", interruptOnCancel=True)
-        try:
-            DataFrame(of_jar.slow(many._jdf).toDF(), spark).groupBy().sum().collect()
-        except Exception as error:
-            outcome.append("cancelled" in str(error))
-
-    thread = InheritableThread(target=work)
-    thread.start()
-    time.sleep(3)
-    spark.sparkContext.cancelJobGroup("slow")
-    thread.join(60)
-    spark.sparkContext.setJobGroup("", "")
-    return outcome
 
 
 def main():
@@ -90,7 +68,7 @@ def main():
         sums[name] = added.value()
     answers["adding"] = asked.answers
     answers["accumulator"] = sums
-    answers["killed"] = killed(spark, of_jar, many)
+    answers["killed"] = killed(spark, lambda: DataFrame(of_jar.slow(many._jdf).toDF(), spark).groupBy().sum())
     asked = Asked()
     asked.ask("after that", lambda: DataFrame(of_jar.all(spark._jsparkSession, values._jdf, many._jdf, added).get("deep").toDF(), spark))
     answers["after that"] = asked.answers

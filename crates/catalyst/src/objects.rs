@@ -184,7 +184,7 @@ impl Objects {
         }
     }
 
-    /// Name of the metric with the objects that a filter lets pass, the first of which is 0: `numOutputRows` of Spark's.
+    /// Name of the metric with the objects that a filter lets pass, Spark's `numOutputRows`. The first filter is 0.
     #[must_use]
     pub fn passed(filter: usize) -> String {
         format!("objects passed by filter {filter}")

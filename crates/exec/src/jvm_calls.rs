@@ -11,15 +11,15 @@ use catalyst::{DataType, JvmExpression, Unsupported};
 use datafusion_common::Result;
 use rows::error::bail_out;
 use rows::types::{ToArrow as _, schema_of_types};
-use rows::{BATCH_ROWS, RowDecoder, RowEncoder};
+use rows::{BATCH_ROWS, EncodedRows, RowDecoder, RowEncoder};
 
 use super::native_calls::sources_of_task;
 
 /// Longest message, unless a row is longer: the JVM's heap may be small.
-pub(crate) const MESSAGE: usize = 4 << 20;
+const MESSAGE: usize = 4 << 20;
 
 /// Longest row: what holds it in the JVM is an array.
-pub(crate) const MAX_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 
 /// Which expression is evaluated.
 #[derive(Debug)]
@@ -97,14 +97,7 @@ impl JvmRows {
         let mut decoder = RowDecoder::new([&self.result]).map_err(refused)?;
         let (mut results, mut start) = (Vec::new(), 0);
         while start < rows.len() {
-            let mut end = start + 1;
-            while end < rows.len() && rows.records(start, end + 1).len() <= MESSAGE {
-                end += 1;
-            }
-            let message = rows.records(start, end);
-            if message.len() > MAX_BYTES {
-                return Err(bail_out("a row of more than 1 GiB for the JVM"));
-            }
+            let (message, end) = message(&rows, start)?;
             decoder.push(sources.jvm_rows(&self.call, message)?);
             let mut done = 0;
             while let Some(batch) = decoder.next()? {
@@ -123,6 +116,19 @@ impl JvmRows {
             start += done;
         }
         Ok(results)
+    }
+}
+
+/// Rows for the JVM, from one on, as many as a message has; and the place of the one behind the last.
+pub(crate) fn message<'e>(rows: &EncodedRows<'e>, start: usize) -> Result<(&'e [u8], usize)> {
+    let mut end = start + 1;
+    while end < rows.len() && rows.records(start, end + 1).len() <= MESSAGE {
+        end += 1;
+    }
+    let message = rows.records(start, end);
+    match message.len() > MAX_BYTES {
+        true => Err(bail_out("a row of more than 1 GiB for the JVM")),
+        false => Ok((message, end)),
     }
 }
 

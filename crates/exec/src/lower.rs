@@ -484,6 +484,31 @@ pub(super) fn places(
     (Some(places), columns)
 }
 
+/// The parts of inputs that children have, of which there are one or two.
+pub(super) fn inputs_of<'a>(children: &[Operator], inputs: &'a Inputs) -> Result<&'a [Inputs]> {
+    match (children, inputs) {
+        ([_], inputs) => Ok(std::slice::from_ref(inputs)),
+        ([_, _], Inputs::Zip(all)) if all.len() == 2 => Ok(all),
+        _ => Err(Unsupported::of_use("inputs of another shape")),
+    }
+}
+
+/// The plans of one child or of several, which have their parts of the task's inputs.
+pub(super) fn built(
+    children: &[Lowered],
+    task: &mut Task,
+    inputs: &TaskInputs,
+) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
+    let of_children = match (children.len(), inputs) {
+        (1, inputs) => std::slice::from_ref(inputs),
+        (_, TaskInputs::Zip(all)) if all.len() == children.len() => all,
+        _ => return Err(Unsupported::of_use("inputs of another shape")),
+    };
+    let children = children.iter().zip(of_children);
+    let plans = children.map(|(child, inputs)| child.build(task, inputs));
+    plans.collect()
+}
+
 /// What a leaf reads, where the inputs are its own.
 pub(super) fn leaf_input(leaf: LeafId, inputs: &TaskInputs) -> Result<&LeafInput> {
     match inputs {

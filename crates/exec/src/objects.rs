@@ -10,7 +10,7 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use catalyst::{
     Attribute, DataType, ExprId, Inputs, Objects, ObjectsAnswer, ObjectsInput, Operator,
-    TaskInputs, Unsupported,
+    Unsupported,
 };
 use datafusion_common::Result as DataFusionResult;
 use datafusion_execution::SendableRecordBatchStream;
@@ -21,8 +21,8 @@ use rows::types::schema_of;
 use rows::{RowDecoder, RowEncoder};
 
 use super::exec::{Batches, OperatorExec, Start, batch_of};
-use super::jvm_calls::{MAX_BYTES, MESSAGE};
-use super::lower::{Build, Demand, Lowered, Lowering, Result};
+use super::jvm_calls::message;
+use super::lower::{Build, Demand, Lowered, Lowering, Result, built, inputs_of};
 use super::sources::Sources;
 
 /// Which operators run, for which partition.
@@ -55,15 +55,10 @@ pub(super) fn objects(
     inputs: &Inputs,
     demand: Demand<'_>,
 ) -> Result<Lowered> {
-    let other = || Unsupported::of_use("inputs of another shape");
     if objects.stream.is_empty() {
         return Err(Unsupported::of_use("objects of which no rows are made"));
     }
-    let of_children = match (children, inputs) {
-        ([_], inputs) => std::slice::from_ref(inputs),
-        ([_, _], Inputs::Zip(all)) if all.len() == 2 => &all[..],
-        _ => return Err(other()),
-    };
+    let of_children = inputs_of(children, inputs)?;
     let is_needed = |column: &Attribute| demand.columns.is_none_or(|ids| ids.contains(&column.id));
     let (mut lowered, mut given) = (Vec::new(), Vec::new());
     for ((child, inputs), wanted) in children.iter().zip(of_children).zip(&objects.inputs) {
@@ -118,14 +113,7 @@ pub(super) fn objects(
         made,
     });
     let build: Build = Box::new(move |task, inputs| {
-        let of_children = match (lowered.len(), inputs) {
-            (1, inputs) => std::slice::from_ref(inputs),
-            (_, TaskInputs::Zip(all)) if all.len() == lowered.len() => &all[..],
-            _ => return Err(other()),
-        };
-        let children = lowered.iter().zip(of_children);
-        let children = children.map(|(child, inputs)| child.build(task, inputs));
-        let children = children.collect::<Result<_>>()?;
+        let children = built(&lowered, task, inputs)?;
         let (plan, sources) = (Arc::clone(&plan), Arc::clone(&task.sources));
         let start = move |start: &Start<'_>| Running::begin(&plan, &sources, start);
         Ok(Arc::new(OperatorExec::new(
@@ -318,14 +306,7 @@ impl Input {
         let rows = self.encoder.encode(batch)?;
         let mut start = 0;
         while start < rows.len() {
-            let mut end = start + 1;
-            while end < rows.len() && rows.records(start, end + 1).len() <= MESSAGE {
-                end += 1;
-            }
-            let message = rows.records(start, end);
-            if message.len() > MAX_BYTES {
-                return Err(bail_out("a row of more than 1 GiB for the JVM"));
-            }
+            let (message, end) = message(&rows, start)?;
             self.messages.push_back(message.to_vec());
             start = end;
         }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use arrow::array::{ArrayRef, AsArray, Int64Array, StringViewArray};
 use arrow::datatypes::Int64Type;
 use bytes::Bytes;
-use catalyst::{Metric, ObjectOperator, ObjectsAnswer, ObjectsInput, OperatorKind};
+use catalyst::{Metric, ObjectOperator, ObjectsAnswer, ObjectsInput, OperatorKind, TaskInputs};
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use rows::types::schema_of_types;

@@ -1,6 +1,6 @@
 //! Expressions of native tasks, and operators on objects, that the embedded JVM evaluates. For each task that has some,
-//! a task of Spark's own kind runs in the JVM (`org.firesteel.bridge.EvaluatorTask`), which takes rows and gives results
-//! until the native one ends:
+//! a task of Spark's own kind runs in the JVM (`org.firesteel.bridge.EvaluatorTask`), which takes rows and gives
+//! results until the native one ends:
 //!
 //! ```text
 //!   native task ──ask──▶ Exchange ──next──▶ the evaluator's Java thread

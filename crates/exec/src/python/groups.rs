@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
-use catalyst::{
-    Attribute, DataType, Expr, GroupedInput, Inputs, MapGroups, Operator, TaskInputs, Unsupported,
-};
+use catalyst::{Attribute, DataType, Expr, GroupedInput, Inputs, MapGroups, Operator, Unsupported};
 use datafusion_common::Result as DataFusionResult;
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_physical_expr::PhysicalExpr;
@@ -23,7 +21,7 @@ use super::stream::ArrowDecoder;
 use crate::exec::{OperatorExec, Start};
 use crate::expr::lower;
 use crate::groups::GroupKeys;
-use crate::lower::{Build, Demand, Lowered, Lowering, Result};
+use crate::lower::{Build, Demand, Lowered, Lowering, Result, built, inputs_of};
 use crate::sources::{PythonCall, PythonCallee, PythonRows, PythonTimes, Sources};
 
 /// What is known of the operator when it is judged.
@@ -49,14 +47,9 @@ pub(in super::super) fn map_groups(
     inputs: &Inputs,
     demand: Demand<'_>,
 ) -> Result<Lowered> {
-    let other = || Unsupported::of_use("inputs of another shape");
-    let of_children = match (children, inputs) {
-        ([_], inputs) => std::slice::from_ref(inputs),
-        ([_, _], Inputs::Zip(all)) if all.len() == 2 => &all[..],
-        _ => return Err(other()),
-    };
+    let of_children = inputs_of(children, inputs)?;
     if children.len() != map.inputs.len() {
-        return Err(other());
+        return Err(Unsupported::of_use("inputs of another shape"));
     }
     if let [left, right] = &map.inputs[..] {
         let types = |of: &GroupedInput| -> Vec<DataType> {
@@ -85,14 +78,7 @@ pub(in super::super) fn map_groups(
     let (map, inputs, made) = (map.clone(), given, Arc::new(made));
     let plan = Arc::new(Plan { map, inputs });
     let build: Build = Box::new(move |task, inputs| {
-        let of_children = match (lowered.len(), inputs) {
-            (1, inputs) => std::slice::from_ref(inputs),
-            (_, TaskInputs::Zip(all)) if all.len() == lowered.len() => &all[..],
-            _ => return Err(other()),
-        };
-        let children = lowered.iter().zip(of_children);
-        let children = children.map(|(child, inputs)| child.build(task, inputs));
-        let children = children.collect::<Result<_>>()?;
+        let children = built(&lowered, task, inputs)?;
         let (plan, made) = (Arc::clone(&plan), Arc::clone(&made));
         let sources = Arc::clone(&task.sources);
         let start = move |start: &Start<'_>| {

@@ -9,8 +9,8 @@ import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Puts places of columns where their names were. Any may be null, for what is said of it may be out of date. Variables of
- * lambdas around the expression are columns, too.
+ * Puts places of columns where their names were. Any may be null, for what is said of it may be out of date. Variables
+ * of lambdas around the expression are columns, too.
  */
 final class Binding extends AbstractPartialFunction<Expression, Expression> {
   /** Of each column the three parts of its {@code ExprId}. */

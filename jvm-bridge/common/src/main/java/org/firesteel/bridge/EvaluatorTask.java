@@ -6,6 +6,7 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.Task;
 import org.apache.spark.util.AccumulatorV2;
 import scala.Option;
+import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /** Evaluates what a native task asks for until that ends. */
@@ -24,8 +25,12 @@ final class EvaluatorTask extends Task<Object> {
 
   @Override
   public Object runTask(TaskContext context) {
-    new EvaluatorLoop(id, context, () -> Reflect.<Seq<AccumulatorV2<?, ?>>>cast(collectAccumulatorUpdates(false)).iterator())
-        .run();
+    new EvaluatorLoop(id, context, this::added).run();
     return null;
+  }
+
+  /** What functions have added to, and this task's own numbers. */
+  private Iterator<AccumulatorV2<?, ?>> added() {
+    return Reflect.<Seq<AccumulatorV2<?, ?>>>cast(collectAccumulatorUpdates(false)).iterator();
   }
 }
