@@ -183,7 +183,7 @@ public final class Typed {
     all.put("without end", numbers().mapPartitions((MapPartitionsFunction<Long, Long>) rows -> new Endless(), LONG).limit(5));
     all.put("empty partitions", values.select("id").as(LONG).repartition(7).mapPartitions((MapPartitionsFunction<Long, String>) rows -> Collections.singletonList(rows.hasNext() ? "some" : "none").iterator(), STRING).toDF().groupBy("value").agg(functions.expr("count(*) > 0")));
     all.put("no rows", numbers().where("id < 0").as(LONG).map((MapFunction<Long, Long>) n -> n, LONG));
-    all.put("sorted before", numbers().sortWithinPartitions(functions.col("id").desc()).as(LONG).mapPartitions((MapPartitionsFunction<Long, Long>) rows -> Collections.singletonList(rows.next()).iterator(), LONG));
+    all.put("sorted before", numbers().sortWithinPartitions(functions.col("id").desc()).as(LONG).mapPartitions((MapPartitionsFunction<Long, Long>) Typed::first, LONG));
     all.put("in one task", numbers().mapPartitions((MapPartitionsFunction<Long, String>) Typed::summed, STRING).coalesce(1).toDF().groupBy().count());
     all.put("columns that nobody needs", numbers().mapPartitions((MapPartitionsFunction<Long, Long>) rows -> rows, LONG).toDF().groupBy().count());
     Broadcast<String> sent = new JavaSparkContext(spark.sparkContext()).broadcast("sent");
@@ -196,6 +196,11 @@ public final class Typed {
       sum += rows.next();
     }
     return Collections.singletonList(TaskContext.getPartitionId() + ": " + sum).iterator();
+  }
+
+  /** Asks whether there is one: Spark's generated code gives none to who does not. */
+  private static Iterator<Long> first(Iterator<Long> rows) {
+    return rows.hasNext() ? Collections.singletonList(rows.next()).iterator() : Collections.<Long>emptyIterator();
   }
 
   private static Iterator<Long> repeated(Iterator<Long> rows) {
@@ -275,7 +280,7 @@ public final class Typed {
     Dataset<Row> others = numbers().map((MapFunction<Long, Long>) n -> n * 3, LONG).toDF("k");
     all.put("joined", mapped.join(others, "k").groupBy().agg(functions.count("*"), functions.sum("k")));
     all.put("joined by sorting", mapped.hint("merge").join(others, "k").groupBy().agg(functions.count("*"), functions.sum("k")));
-    all.put("below a broadcast", mapped.join(functions.broadcast(others.limit(10)), "k").groupBy().count());
+    all.put("below a broadcast", mapped.join(functions.broadcast(others.where("k < 30")), "k").groupBy().count());
     all.put("united", mapped.union(others).union(values.select("id")).groupBy().sum());
     all.put("sorted", others.orderBy(functions.col("k").desc()).limit(7));
     all.put("limited", numbers().coalesce(1).map((MapFunction<Long, Long>) n -> n + 5, LONG).limit(3));
