@@ -23,8 +23,8 @@ pub trait Evaluator: Debug + Send + Sync {
         rows: &[u8],
     ) -> Result<Bytes, TaskError>;
 
-    /// Has operators on objects go on, of a partition that `number` tells from all others of the process. Waits for what
-    /// they say.
+    /// Has operators on objects go on, of a partition that `number` tells from all others of the process. Waits for
+    /// what they say.
     ///
     /// # Errors
     /// The task was killed, or bails out: an operator fails, or there is no JVM.

@@ -344,8 +344,8 @@ pub enum OperatorKind {
         /// Input.
         child: Box<Operator>,
     },
-    /// `DeserializeToObject` … `SerializeFromObject`, `AppendColumns` and their kin: what is made of objects of users'
-    /// classes.
+    /// `DeserializeToObject` … `SerializeFromObject`, `AppendColumns` and their kin: what is made of objects of
+    /// users' classes.
     Objects {
         /// The operators.
         objects: Box<Objects>,
