@@ -4,10 +4,19 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use bytes::Bytes;
-use catalyst::{JvmExpression, Objects, ObjectsAnswer, ObjectsInput};
+use catalyst::{JvmExpression, ObjectsAnswer, ObjectsCall, ObjectsInput};
 use wire::messages::Accumulator;
 
 use super::TaskError;
+
+/// What was counted where something was evaluated.
+#[derive(Debug, Default)]
+pub struct Evaluated {
+    /// The accumulators that functions and Spark's operators have added to.
+    pub accumulators: Vec<Accumulator>,
+    /// Numbers of Spark's `TaskMetrics`, by their names: those that are not zero.
+    pub metrics: Vec<(String, i64)>,
+}
 
 /// Evaluates expressions of one task in the embedded JVM, which is started for the first of them.
 pub trait Evaluator: Debug + Send + Sync {
@@ -23,24 +32,22 @@ pub trait Evaluator: Debug + Send + Sync {
         rows: &[u8],
     ) -> Result<Bytes, TaskError>;
 
-    /// Has operators on objects go on, of a partition that `number` tells from all others of the process. Waits for
-    /// what they say.
+    /// Has operators on objects of a partition go on. Waits for what they say.
     ///
     /// # Errors
     /// The task was killed, or bails out: an operator fails, or there is no JVM.
     fn objects(
         &self,
-        number: u64,
-        objects: &Objects,
+        call: &ObjectsCall,
         input: ObjectsInput<'_>,
     ) -> Result<ObjectsAnswer, TaskError>;
 
     /// Nothing is to be evaluated any more: waits until what functions have left to be done at the end of the task is
-    /// done. Gives the accumulators that they have added to.
+    /// done. Gives what they have counted.
     ///
     /// # Errors
     /// The task was killed, or bails out: something of that fails.
-    fn finish(&self) -> Result<Vec<Accumulator>, TaskError>;
+    fn finish(&self) -> Result<Evaluated, TaskError>;
 
     /// Processor time of the JVM's thread so far.
     fn cpu_time(&self) -> Duration;
@@ -55,19 +62,14 @@ impl Evaluator for NoEvaluator {
         Err(TaskError::BailOut("no JVM for expressions".to_owned()))
     }
 
-    fn objects(
-        &self,
-        _: u64,
-        _: &Objects,
-        _: ObjectsInput<'_>,
-    ) -> Result<ObjectsAnswer, TaskError> {
+    fn objects(&self, _: &ObjectsCall, _: ObjectsInput<'_>) -> Result<ObjectsAnswer, TaskError> {
         Err(TaskError::BailOut(
             "no JVM for operators on objects".to_owned(),
         ))
     }
 
-    fn finish(&self) -> Result<Vec<Accumulator>, TaskError> {
-        Ok(Vec::new())
+    fn finish(&self) -> Result<Evaluated, TaskError> {
+        Ok(Evaluated::default())
     }
 
     fn cpu_time(&self) -> Duration {

@@ -47,6 +47,33 @@ pub struct TaskMetrics {
     pub output: OutputMetrics,
 }
 
+impl TaskMetrics {
+    /// Adds a number of Spark's, by its name among the accumulators, if it is one of what tasks read and spill.
+    pub fn add(&self, name: &str, count: i64) {
+        let read = &self.shuffle_read;
+        let counter = match name.strip_prefix("internal.metrics.").unwrap_or_default() {
+            "memoryBytesSpilled" => &self.spill.memory_bytes_spilled,
+            "diskBytesSpilled" => &self.spill.disk_bytes_spilled,
+            "peakExecutionMemory" => &self.spill.peak_execution_memory,
+            "input.bytesRead" => &self.input.bytes_read,
+            "input.recordsRead" => &self.input.records_read,
+            "shuffle.read.remoteBlocksFetched" => &read.remote_blocks_fetched,
+            "shuffle.read.localBlocksFetched" => &read.local_blocks_fetched,
+            "shuffle.read.remoteBytesRead" => &read.remote_bytes_read,
+            "shuffle.read.remoteBytesReadToDisk" => &read.remote_bytes_read_to_disk,
+            "shuffle.read.localBytesRead" => &read.local_bytes_read,
+            "shuffle.read.fetchWaitTime" => {
+                read.fetch_wait_time.add(count.saturating_mul(1_000_000));
+                return;
+            }
+            "shuffle.read.recordsRead" => &read.records_read,
+            "shuffle.read.remoteReqsDuration" => &read.remote_reqs_duration,
+            _ => return,
+        };
+        counter.add(count);
+    }
+}
+
 /// Processor time of this thread.
 #[must_use]
 pub fn thread_cpu() -> Duration {

@@ -57,6 +57,7 @@ mod sql_python;
 mod sql_python_windows;
 mod sql_random;
 mod sql_records;
+mod sql_scans;
 mod sql_schemas;
 mod sql_simple;
 mod sql_steps;

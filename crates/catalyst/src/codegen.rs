@@ -12,6 +12,7 @@ use javaser::arena::Value;
 use crate::carried;
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
+use crate::jvm_scan::count_batches;
 use crate::lineage::{Hint, Lineage, Tree, union_tree};
 use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
@@ -144,6 +145,7 @@ impl<'g> Lineage<'_, 'g> {
             "ColumnarToRowExec" => {
                 let mut tree = self.code(plan.object("child")?, sources)?;
                 tree.operator.metrics.extend(of_operator(reader, plan)?);
+                count_batches(&mut tree.operator);
                 Ok(tree)
             }
             "BroadcastHashJoinExec" | "BroadcastNestedLoopJoinExec" => {
@@ -183,7 +185,15 @@ impl<'g> Lineage<'_, 'g> {
             }
             "RDDScanExec" => {
                 let rdd = sources.next_rdd()?;
-                self.rdd_scan(plan, rdd)
+                let leaves = self.leaves;
+                self.rdd_scan(plan, rdd).or_else(|why| {
+                    self.leaves = leaves;
+                    self.scan_in_code(plan, rdd).map_err(|_| why)
+                })
+            }
+            "RowDataSourceScanExec" => {
+                let rdd = sources.next_rdd()?;
+                self.scan_in_code(plan, rdd)
             }
             "RangeExec" => {
                 numbers_of_range(reader, sources.next_rdd()?)?;

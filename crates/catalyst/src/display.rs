@@ -200,6 +200,9 @@ impl fmt::Display for OperatorKind {
                     let separator = if place == 0 { " " } else { ", " };
                     write!(f, "{separator}{}", operator.name())?;
                 }
+                if let Some(leaf) = objects.leaf {
+                    write!(f, " of leaf {leaf}")?;
+                }
                 for input in &objects.inputs {
                     write!(f, " of ({})", list(input))?;
                 }

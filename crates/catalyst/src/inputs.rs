@@ -54,6 +54,8 @@ pub enum LeafInput {
     Slice(i32),
     /// The partition of an RDD of PySpark, in the task's graph.
     Partition(NodeId),
+    /// The partition of an RDD that the JVM computes, as a stream of objects.
+    Object(Vec<u8>),
 }
 
 /// A `PartitionedFile`.
@@ -254,6 +256,10 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
             Ok(LeafInput::Slice(slice(reader, partition)?))
         }
         OperatorKind::PickledScan(_) => Ok(LeafInput::Partition(partition.node)),
+        OperatorKind::Objects { .. } => {
+            let (_, stream) = reader.copied(&[Value::Ref(partition.node)])?;
+            Ok(LeafInput::Object(stream))
+        }
         OperatorKind::CheckpointScan(_) => {
             expect(partition, "CheckpointRDDPartition")?;
             Ok(LeafInput::Slice(partition.int("index")?))

@@ -28,6 +28,7 @@ mod generate;
 mod infer;
 mod inputs;
 mod join;
+mod jvm_scan;
 mod leaves;
 mod lineage;
 mod listing;
@@ -78,7 +79,7 @@ pub use literal::{Literal, literals_of_row, variant_bytes};
 pub use map_groups::{GroupUdf, GroupedInput, MapGroups};
 pub use map_in_batch::{MapInBatch, MapUdf};
 pub use metrics::Metric;
-pub use objects::{ObjectOperator, Objects, ObjectsAnswer, ObjectsInput};
+pub use objects::{ObjectOperator, Objects, ObjectsAnswer, ObjectsCall, ObjectsInput, ScanCall};
 pub use pickled::{ArrowBatches, PickledRows, PickledScan};
 pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,

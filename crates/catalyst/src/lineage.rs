@@ -10,6 +10,7 @@ use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, Expr, read_attributes};
 use crate::inputs::Inputs;
+use crate::jvm_scan::count_batches;
 use crate::metrics::{Metric, of_operator};
 use crate::object::{Object, Reader};
 use crate::objects::{ObjectOperator, are_objects};
@@ -75,7 +76,7 @@ pub(crate) struct Lineage<'r, 'g> {
     pub(crate) reader: &'r Reader<'g>,
     /// Metrics of the writer of the stage's shuffle, if it writes one.
     pub(crate) write_metrics: Option<Vec<Metric>>,
-    leaves: usize,
+    pub(crate) leaves: usize,
 }
 
 impl<'r, 'g> Lineage<'r, 'g> {
@@ -94,7 +95,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
 
     pub(crate) fn rdd(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
         let reader = self.reader;
-        reader.nested(|| self.nested(rdd, hint))
+        reader.nested(|| self.native_or_scan(rdd, hint, |lineage, hint| lineage.nested(rdd, hint)))
     }
 
     fn nested(&mut self, rdd: Object<'g>, hint: Hint<'g>) -> Result<Tree> {
@@ -304,6 +305,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
             }
             ("RDDScanExec", "doExecute") => self.rdd_scan(closure.arg(reader, 0)?, child),
             ("RangeExec", "doExecute") => self.range(closure.arg(reader, 0)?),
+            ("ExternalRDDScanExec", "doExecute") => self.objects_of_rdd(rdd),
             (operator, "doExecute") => match ObjectOperator::of(operator) {
                 Some(operator) => self.objects(operator, &closure, child),
                 None => Err(closure.unsupported()),
@@ -358,6 +360,7 @@ impl<'r, 'g> Lineage<'r, 'g> {
             let metric = Metric::read(self.reader, name, factory.value(name)?)?;
             tree.operator.metrics.push(metric);
         }
+        count_batches(&mut tree.operator);
         Ok(tree)
     }
 

@@ -9,6 +9,8 @@
 //! chain, which goes to the JVM as a whole. Of an operator it gets the parts that do what it does: functions, and
 //! expressions. Where the chain is not at its end yet, it has no stream.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use javaser::Closure;
 use javaser::arena::Value;
@@ -23,7 +25,7 @@ use crate::lineage::{Hint, Lineage, Tree};
 use crate::metrics::Metric;
 use crate::object::{Object, Reader};
 use crate::output::plan_output;
-use crate::plan::{Columns, Operator, OperatorKind};
+use crate::plan::{Columns, LeafId, Operator, OperatorKind};
 
 /// One of Spark's operators on objects. The names are Spark's, without `Exec`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +48,15 @@ pub enum ObjectOperator {
     MapGroups,
     /// Objects of each group of rows of two inputs.
     CoGroup,
+    /// The rows of an RDD, of whatever operator that only Spark's code knows.
+    Scan,
+    /// The objects of an RDD.
+    ExternalRDDScan,
 }
 
 impl ObjectOperator {
     /// Each once, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::DeserializeToObject,
         Self::MapElements,
         Self::MapPartitions,
@@ -60,6 +66,8 @@ impl ObjectOperator {
         Self::AppendColumnsWithObject,
         Self::MapGroups,
         Self::CoGroup,
+        Self::Scan,
+        Self::ExternalRDDScan,
     ];
 
     /// By the name of Spark's class. Filters are not for objects alone.
@@ -82,6 +90,8 @@ impl ObjectOperator {
             Self::AppendColumnsWithObject => "AppendColumnsWithObject",
             Self::MapGroups => "MapGroups",
             Self::CoGroup => "CoGroup",
+            Self::Scan => "Scan",
+            Self::ExternalRDDScan => "ExternalRDDScan",
         }
     }
 
@@ -89,6 +99,12 @@ impl ObjectOperator {
     #[must_use]
     pub fn number(self) -> u8 {
         self as u8
+    }
+
+    /// Whether it is where rows or objects come from: it has no input but the RDD that the JVM gets.
+    #[must_use]
+    pub fn is_leaf(self) -> bool {
+        matches!(self, Self::Scan | Self::ExternalRDDScan)
     }
 
     /// Fields of Spark's operator that the JVM gets, in this order.
@@ -117,6 +133,7 @@ impl ObjectOperator {
                 "leftAttr",
                 "rightAttr",
             ],
+            Self::Scan | Self::ExternalRDDScan => &[],
         }
     }
 
@@ -130,7 +147,9 @@ impl ObjectOperator {
             | Self::MapPartitions
             | Self::Filter
             | Self::SerializeFromObject
-            | Self::AppendColumnsWithObject => false,
+            | Self::AppendColumnsWithObject
+            | Self::Scan
+            | Self::ExternalRDDScan => false,
         }
     }
 
@@ -144,7 +163,9 @@ impl ObjectOperator {
             | Self::MapPartitions
             | Self::Filter
             | Self::MapGroups
-            | Self::CoGroup => &[],
+            | Self::CoGroup
+            | Self::Scan
+            | Self::ExternalRDDScan => &[],
         }
     }
 }
@@ -156,13 +177,16 @@ pub struct Objects {
     pub chain: Vec<ObjectOperator>,
     /// A stream of objects: the parts of each operator. Empty while the chain gives objects.
     pub stream: Vec<u8>,
+    /// Where tasks say which partition of an RDD the first operator reads, if it is a leaf.
+    pub leaf: Option<LeafId>,
     /// Columns that the first operator is given of each input, each once.
     pub inputs: Vec<Vec<Attribute>>,
     /// Columns that are made.
     pub made: Vec<Attribute>,
     /// Whether each row of the only input comes out, with the columns that are made behind its own.
     pub appends: bool,
-    /// How many filters there are. Each has a metric of the operator, [`Self::passed`].
+    /// How many filters there are. Each has a metric of the operator, [`Self::passed`]. A scan counts as one, which lets
+    /// batches of columns pass.
     pub filters: usize,
     /// Whether functions have accumulators, and may add to them.
     pub accumulates: bool,
@@ -175,6 +199,7 @@ impl Objects {
         Self {
             chain: Vec::new(),
             stream: Vec::new(),
+            leaf: None,
             inputs,
             made: Vec::new(),
             appends: first == ObjectOperator::AppendColumns,
@@ -190,6 +215,16 @@ impl Objects {
         format!("objects passed by filter {filter}")
     }
 
+    /// A chain that begins with an RDD.
+    pub(crate) fn of_rdd(first: ObjectOperator, leaf: LeafId, rdd: Object<'_>) -> Self {
+        Self {
+            chain: vec![first],
+            leaf: Some(leaf),
+            parts: vec![Value::Ref(rdd.node)],
+            ..Self::new(first, Vec::new())
+        }
+    }
+
     fn add(&mut self, operator: ObjectOperator, plan: Object<'_>) -> Result<()> {
         self.chain.push(operator);
         for field in operator.parts() {
@@ -199,12 +234,32 @@ impl Objects {
     }
 
     /// Makes the stream of a chain that gives rows.
-    fn finish(&mut self, reader: &Reader<'_>, made: Vec<Attribute>) -> Result<()> {
+    pub(crate) fn finish(&mut self, reader: &Reader<'_>, made: Vec<Attribute>) -> Result<()> {
         self.made = made;
         let parts = std::mem::take(&mut self.parts);
         (self.stream, self.accumulates) = runs_in_jvm(reader, &parts)?;
         Ok(())
     }
+}
+
+/// Which operators run, for which partition.
+#[derive(Debug)]
+pub struct ObjectsCall {
+    /// Tells the partition from all others of the process.
+    pub number: u64,
+    /// The operators.
+    pub objects: Arc<Objects>,
+    /// What a leaf reads.
+    pub scan: Option<ScanCall>,
+}
+
+/// What the JVM reads of an RDD.
+#[derive(Debug, Clone)]
+pub struct ScanCall {
+    /// The partition, as a stream of objects.
+    pub partition: Vec<u8>,
+    /// Types of the rows, as `StructType.json`.
+    pub schema: String,
 }
 
 /// What operators are told.

@@ -26,6 +26,7 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "ExpandExec"
         | "ReusedExchangeExec"
         | "BatchScanExec"
+        | "MicroBatchScanExec"
         | "RowDataSourceScanExec"
         | "MapInPandasExec"
         | "MapInArrowExec"
@@ -36,6 +37,7 @@ fn nested(reader: &Reader<'_>, plan: Object<'_>) -> Result<Vec<Attribute>> {
         | "FlatMapCoGroupsInArrowExec"
         // Of `carried`.
         | "OtherStage" => read_attributes(reader, plan.elements("output")?),
+        "HiveTableScanExec" => read_attributes(reader, plan.elements("requestedAttributes")?),
         "InMemoryTableScanExec" => read_attributes(reader, plan.elements("attributes")?),
         "FilterExec"
         | "SortExec"

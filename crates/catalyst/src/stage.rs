@@ -290,6 +290,9 @@ fn collect_leaves<'a>(operator: &'a Operator, leaves: &mut Vec<(usize, &'a Opera
         | OperatorKind::Range { leaf, .. }
         | OperatorKind::CheckpointScan(CheckpointScan { leaf, .. })
         | OperatorKind::PickledScan(PickledScan { leaf, .. }) => leaves.push((*leaf, operator)),
+        OperatorKind::Objects { objects, .. } if objects.leaf.is_some() => {
+            leaves.extend(objects.leaf.map(|leaf| (leaf, operator)));
+        }
         _ => {
             for child in operator.children() {
                 collect_leaves(child, leaves);

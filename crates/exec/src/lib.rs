@@ -37,6 +37,7 @@ mod shuffle_read;
 mod simple_functions;
 mod sort;
 mod sources;
+mod type_json;
 mod union;
 mod window;
 pub mod write;
@@ -59,7 +60,6 @@ pub use native_functions::{
     NativeAggregate, NativeCall, NativeCallee, NativeFunction, NativeInput, NativeOutput,
     NativePartition, NativeScalar,
 };
-pub use objects::ObjectsCall;
 pub use plan::{NativeStage, TaskPlan};
 pub use python::{ArrowResult, DataFramePickler, EncodedBatch};
 pub use records::{CsvTypes, JsonTypes};

@@ -9,8 +9,8 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use catalyst::{
-    Attribute, DataType, ExprId, Inputs, Objects, ObjectsAnswer, ObjectsInput, Operator,
-    Unsupported,
+    Attribute, DataType, ExprId, Inputs, LeafInput, Objects, ObjectsAnswer, ObjectsCall,
+    ObjectsInput, Operator, ScanCall, TaskInputs, Unsupported,
 };
 use datafusion_common::Result as DataFusionResult;
 use datafusion_execution::SendableRecordBatchStream;
@@ -22,17 +22,9 @@ use rows::{RowDecoder, RowEncoder};
 
 use super::exec::{Batches, OperatorExec, Start, batch_of};
 use super::jvm_calls::message;
-use super::lower::{Build, Demand, Lowered, Lowering, Result, built, inputs_of};
+use super::lower::{Build, Demand, Lowered, Lowering, Result, built, inputs_of, leaf_input};
 use super::sources::Sources;
-
-/// Which operators run, for which partition.
-#[derive(Debug)]
-pub struct ObjectsCall {
-    /// Tells the partition from all others of the process.
-    pub number: u64,
-    /// The operators.
-    pub objects: Arc<Objects>,
-}
+use super::type_json::json_of_row;
 
 /// What is known of the operators when they are judged.
 struct Plan {
@@ -58,7 +50,11 @@ pub(super) fn objects(
     if objects.stream.is_empty() {
         return Err(Unsupported::of_use("objects of which no rows are made"));
     }
-    let of_children = inputs_of(children, inputs)?;
+    let of_children = match objects.leaf {
+        Some(_) if children.is_empty() => &[],
+        Some(_) => return Err(Unsupported::of_use("inputs of another shape")),
+        None => inputs_of(children, inputs)?,
+    };
     let is_needed = |column: &Attribute| demand.columns.is_none_or(|ids| ids.contains(&column.id));
     let (mut lowered, mut given) = (Vec::new(), Vec::new());
     for ((child, inputs), wanted) in children.iter().zip(of_children).zip(&objects.inputs) {
@@ -113,9 +109,13 @@ pub(super) fn objects(
         made,
     });
     let build: Build = Box::new(move |task, inputs| {
-        let children = built(&lowered, task, inputs)?;
+        let scan = plan.scan(inputs)?;
+        let children = match scan {
+            Some(_) => Vec::new(),
+            None => built(&lowered, task, inputs)?,
+        };
         let (plan, sources) = (Arc::clone(&plan), Arc::clone(&task.sources));
-        let start = move |start: &Start<'_>| Running::begin(&plan, &sources, start);
+        let start = move |start: &Start<'_>| Running::begin(&plan, &scan, &sources, start);
         Ok(Arc::new(OperatorExec::new(
             "ObjectsExec",
             children,
@@ -124,6 +124,22 @@ pub(super) fn objects(
         )))
     });
     Lowered::new(output, build)
+}
+
+impl Plan {
+    /// What a leaf reads in a task.
+    fn scan(&self, inputs: &TaskInputs) -> Result<Option<ScanCall>> {
+        let Some(leaf) = self.objects.leaf else {
+            return Ok(None);
+        };
+        let LeafInput::Object(partition) = leaf_input(leaf, inputs)? else {
+            return Err(Unsupported::of_use("a scan without partition"));
+        };
+        Ok(Some(ScanCall {
+            partition: partition.clone(),
+            schema: json_of_row(&self.types),
+        }))
+    }
 }
 
 fn places(columns: &[Attribute], input: &[Attribute]) -> Result<Vec<usize>> {
@@ -160,6 +176,7 @@ struct Input {
 impl Running {
     fn begin(
         plan: &Arc<Plan>,
+        scan: &Option<ScanCall>,
         sources: &Arc<dyn Sources>,
         start: &Start<'_>,
     ) -> DataFusionResult<Batches> {
@@ -180,6 +197,7 @@ impl Running {
             call: ObjectsCall {
                 number: NEXT.fetch_add(1, Ordering::Relaxed),
                 objects: Arc::clone(&plan.objects),
+                scan: scan.clone(),
             },
             sources: Arc::clone(sources),
             inputs,

@@ -117,6 +117,7 @@ fn operators(appends: bool) -> Operator {
             ObjectOperator::SerializeFromObject,
         ],
         stream: vec![0xac, 0xed],
+        leaf: None,
         inputs: vec![vec![columns()[1].clone()]],
         made: vec![made.clone()],
         appends,

@@ -16,13 +16,12 @@ use rows::error::bail_out;
 
 use crate::jvm_calls::JvmCall;
 use crate::native_functions::{NativeCall, NativeFunction};
-use crate::objects::ObjectsCall;
 use crate::simple_functions::{SimpleCall, SimpleFunction};
 use catalyst::ArrowSession;
 use catalyst::LeafId;
 use catalyst::ShufflePartitionSpec;
 use catalyst::{Broadcast, CachedTable, CheckpointRows, DataType, ShuffleRead};
-use catalyst::{ObjectsAnswer, ObjectsInput};
+use catalyst::{ObjectsAnswer, ObjectsCall, ObjectsInput};
 
 /// Something that tasks share.
 pub type Shared = Arc<dyn Any + Send + Sync>;

@@ -78,6 +78,9 @@ const NO_OPERATORS_OF_TASKS: [&str; 14] = [
 /// The command of writes of files.
 const WRITE: &str = "Execute InsertIntoHadoopFsRelationCommand ";
 
+/// What the operators that are known have for scans that are left to Spark's own code, below native operators.
+const ANY_OTHER_SCAN: &str = "any other scan";
+
 /// What was found out about a stage.
 #[derive(Default)]
 pub(crate) struct Findings {
@@ -184,6 +187,11 @@ impl Judge {
             self.write_of_files(arguments, findings);
             return;
         }
+        let is_other = name.starts_with("Scan ") || name.starts_with("BatchScan");
+        if is_other && name != "Scan OneRowRelation" {
+            self.other_scan("a scan of another source", findings);
+            return;
+        }
         let class = match name {
             "Exchange" => "ShuffledRowRDD".to_owned(),
             "CollectLimit" => "LocalLimitExec".to_owned(),
@@ -223,6 +231,15 @@ impl Judge {
         }
     }
 
+    /// A scan that only Spark's own code does: what is above it may be native, and gain as much or nothing.
+    fn other_scan(&self, what: &str, findings: &mut Findings) {
+        let is_known = self.table.operators.iter().any(|it| it == ANY_OTHER_SCAN);
+        match is_known && self.table.not_in_jvm.is_some() {
+            true => findings.doubt(format!("{what}, which the JVM reads")),
+            false => findings.refuse(what),
+        }
+    }
+
     /// A write to `path, ifPartitionNotExists, [partitions], [buckets], format, [options], …`.
     fn write_of_files(&self, arguments: &str, findings: &mut Findings) {
         let path = arguments.split(", ").next().unwrap_or_default();
@@ -252,7 +269,7 @@ impl Judge {
         }
         let mut formats = self.table.formats.iter();
         if !formats.any(|known| known.eq_ignore_ascii_case(format)) {
-            findings.refuse(format!("files of {format}"));
+            self.other_scan(&format!("files of {format}"), findings);
             return;
         }
         let location = node.metadata.get("Location").map_or("", String::as_str);

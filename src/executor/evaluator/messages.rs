@@ -2,7 +2,10 @@
 //! Numbers are big-endian.
 
 use bytes::{Buf, BufMut, Bytes};
-use catalyst::{ExprId, JvmExpression, Objects, ObjectsAnswer, ObjectsInput};
+use catalyst::{ExprId, JvmExpression, ObjectsAnswer, ObjectsCall, ObjectsInput};
+use wire::messages::{Accumulator, Raw};
+
+use crate::task::Evaluated;
 
 /// What a message asks for: its first byte.
 const EVALUATE: u8 = 0;
@@ -32,16 +35,24 @@ pub(super) fn evaluate(number: u64, new: Option<&JvmExpression>, rows: &[u8]) ->
 }
 
 /// The number of a partition's operators; to go on: the length of what describes them, if they are new, or 0; or rows.
-pub(super) fn objects(number: u64, new: Option<&Objects>, input: ObjectsInput<'_>) -> Vec<u8> {
+pub(super) fn objects(call: &ObjectsCall, is_new: bool, input: ObjectsInput<'_>) -> Vec<u8> {
+    let number = call.number;
     match input {
         ObjectsInput::Next => {
             let mut definition = Vec::new();
-            if let Some(new) = new {
+            if is_new {
+                let new = &call.objects;
                 put_length(&mut definition, new.chain.len());
                 definition.extend(new.chain.iter().map(|operator| operator.number()));
                 put_length(&mut definition, new.inputs.len());
                 for columns in &new.inputs {
                     put_ids(&mut definition, columns.iter().map(|column| column.id));
+                }
+                if let Some(scan) = &call.scan {
+                    for part in [scan.schema.as_bytes(), &scan.partition] {
+                        put_length(&mut definition, part.len());
+                        definition.put_slice(part);
+                    }
                 }
                 definition.put_slice(&new.stream);
             }
@@ -93,18 +104,26 @@ pub(super) fn answer(bytes: Vec<u8>) -> Option<ObjectsAnswer> {
     }
 }
 
-/// The accumulators that functions have added to, each a stream of objects behind its length.
-pub(super) fn accumulators(bytes: Vec<u8>) -> Option<Vec<Bytes>> {
+/// What was counted: behind their number Spark's own numbers, each a name behind its length and a value; then the
+/// accumulators that functions and operators have added to, each a stream of objects behind its length.
+pub(super) fn evaluated(bytes: Vec<u8>) -> Option<Evaluated> {
     let mut bytes = Bytes::from(bytes);
-    let mut all = Vec::new();
+    let mut all = Evaluated::default();
+    for _ in 0..bytes.try_get_i32().ok()? {
+        let length = usize::from(bytes.try_get_u16().ok()?);
+        let name = String::from_utf8(taken(&mut bytes, length)?.into()).ok()?;
+        all.metrics.push((name, bytes.try_get_i64().ok()?));
+    }
     while bytes.has_remaining() {
         let length = usize::try_from(bytes.try_get_i32().ok()?).ok()?;
-        if length > bytes.remaining() {
-            return None;
-        }
-        all.push(bytes.split_to(length));
+        let stream = taken(&mut bytes, length)?;
+        all.accumulators.push(Accumulator::Raw(Raw(stream.into())));
     }
     Some(all)
+}
+
+fn taken(bytes: &mut Bytes, length: usize) -> Option<Bytes> {
+    (length <= bytes.remaining()).then(|| bytes.split_to(length))
 }
 
 fn defined(kind: u8, number: u64, definition: &[u8]) -> Vec<u8> {
@@ -131,7 +150,9 @@ fn put_length(out: &mut Vec<u8>, length: usize) {
 
 #[cfg(test)]
 mod tests {
-    use catalyst::{Attribute, DataType, ObjectOperator};
+    use std::sync::Arc;
+
+    use catalyst::{Attribute, DataType, ObjectOperator, Objects, ScanCall};
 
     use super::*;
 
@@ -181,12 +202,18 @@ mod tests {
                 ObjectOperator::SerializeFromObject,
             ],
             stream: vec![0xac, 0xed],
+            leaf: None,
             inputs: vec![vec![column]],
             made: Vec::new(),
             appends: false,
             filters: 0,
             accumulates: false,
             parts: Vec::new(),
+        };
+        let mut call = ObjectsCall {
+            number: 7,
+            objects: Arc::new(operators),
+            scan: None,
         };
         let mut expected = vec![1, 0, 0, 0, 0, 0, 0, 0, 7];
         expected.put_i32(4 + 2 + 4 + 28 + 2);
@@ -195,13 +222,20 @@ mod tests {
         expected.put_i32(1);
         expected.extend(ids());
         expected.extend([0xac, 0xed]);
-        assert_eq!(objects(7, Some(&operators), ObjectsInput::Next), expected);
-        let again = objects(7, None, ObjectsInput::Next);
+        assert_eq!(objects(&call, true, ObjectsInput::Next), expected);
+        let again = objects(&call, false, ObjectsInput::Next);
         assert_eq!(again, [1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0]);
-        let rows = objects(7, None, ObjectsInput::Rows(&[1, 2]));
+        let rows = objects(&call, false, ObjectsInput::Rows(&[1, 2]));
         assert_eq!(rows, [2, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2]);
-        let end = objects(7, None, ObjectsInput::End);
+        let end = objects(&call, false, ObjectsInput::End);
         assert_eq!(end, [3, 0, 0, 0, 0, 0, 0, 0, 7]);
+        call.scan = Some(ScanCall {
+            partition: vec![5],
+            schema: "{}".to_owned(),
+        });
+        let scan = objects(&call, true, ObjectsInput::Next);
+        let end = [0, 0, 0, 2, b'{', b'}', 0, 0, 0, 1, 5, 0xac, 0xed];
+        assert!(scan.ends_with(&end), "{scan:?}");
     }
 
     #[test]
@@ -229,10 +263,24 @@ mod tests {
     }
 
     #[test]
-    fn accumulators_are_told_apart() {
-        let two = accumulators(vec![0, 0, 0, 1, 9, 0, 0, 0, 0]);
-        assert_eq!(two, Some(vec![Bytes::from_static(&[9]), Bytes::new()]));
-        assert_eq!(accumulators(vec![0, 0, 0, 2, 9]), None);
-        assert_eq!(accumulators(vec![255, 255, 255, 255]), None);
+    fn what_was_counted_is_told_apart() {
+        let mut bytes = vec![0, 0, 0, 1, 0, 1, b'n'];
+        bytes.put_i64(-2);
+        let two = [&bytes[..], &[0, 0, 0, 1, 9, 0, 0, 0, 0]].concat();
+        let two = evaluated(two).unwrap();
+        assert_eq!(two.metrics, [("n".to_owned(), -2)]);
+        let streams: Vec<_> = two
+            .accumulators
+            .into_iter()
+            .map(|one| match one {
+                Accumulator::Raw(Raw(stream)) => stream,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(streams, [vec![9], vec![]]);
+        assert!(evaluated([&bytes[..], &[0, 0, 0, 2, 9]].concat()).is_none());
+        assert!(evaluated(bytes[..9].to_vec()).is_none());
+        assert!(evaluated(vec![0, 0, 0, 1, 9, 9, b'n']).is_none());
+        assert!(evaluated(vec![0, 0, 0, 0, 255, 255, 255, 255]).is_none());
     }
 }

@@ -20,10 +20,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes};
-use catalyst::{JvmExpression, Objects, ObjectsAnswer, ObjectsInput};
+use catalyst::{JvmExpression, ObjectsAnswer, ObjectsCall, ObjectsInput};
 use parking_lot::Mutex;
 use tracing::{debug, info};
-use wire::messages::{Accumulator, Raw};
 use wire::task_description::TaskDescription;
 
 pub(super) use exchange::Exchanges;
@@ -34,7 +33,7 @@ use super::registered::RegisteredExecutor;
 use crate::cancel::Cancellation;
 use crate::config::declared;
 use crate::task::jvm::Jvm;
-use crate::task::{Evaluator, TaskError, TaskObject};
+use crate::task::{Evaluated, Evaluator, TaskError, TaskObject};
 
 const LOG: &str = "Executor";
 
@@ -232,21 +231,21 @@ impl Evaluator for TaskEvaluator {
 
     fn objects(
         &self,
-        number: u64,
-        objects: &Objects,
+        call: &ObjectsCall,
         input: ObjectsInput<'_>,
     ) -> Result<ObjectsAnswer, TaskError> {
-        let message = |is_new: bool| messages::objects(number, is_new.then_some(objects), input);
-        let last = objects.chain.last().map_or("", |operator| operator.name());
-        let answer = self.ask(last, Known::Objects(number), message)?;
+        let message = |is_new: bool| messages::objects(call, is_new, input);
+        let last = call.objects.chain.last();
+        let last = last.map_or("", |operator| operator.name());
+        let answer = self.ask(last, Known::Objects(call.number), message)?;
         let other = || TaskError::BailOut("another answer of the JVM".to_owned());
         messages::answer(answer).ok_or_else(other)
     }
 
-    fn finish(&self) -> Result<Vec<Accumulator>, TaskError> {
+    fn finish(&self) -> Result<Evaluated, TaskError> {
         let begun = self.begun.lock();
         let Some(begun) = &*begun else {
-            return Ok(Vec::new());
+            return Ok(Evaluated::default());
         };
         let gone = || TaskError::BailOut("an executor that is gone".to_owned());
         let executor = self.executor.upgrade().ok_or_else(gone)?;
@@ -258,12 +257,8 @@ impl Evaluator for TaskEvaluator {
         let ended = begun.exchange.wait_for_end(&self.cancellation);
         drop(guard);
         ended.map_err(|trouble| self.failed(jvm, name, trouble))?;
-        let other = || TaskError::BailOut("other accumulators of the JVM".to_owned());
-        let added = messages::accumulators(added).ok_or_else(other)?;
-        let added = added
-            .into_iter()
-            .map(|stream| Accumulator::Raw(Raw(stream.into())));
-        Ok(added.collect())
+        let other = || TaskError::BailOut("other numbers of the JVM".to_owned());
+        messages::evaluated(added).ok_or_else(other)
     }
 
     fn cpu_time(&self) -> Duration {

@@ -56,7 +56,10 @@ impl SqlPartition {
                     let rdd = stage.pickled.get(&leaf).ok_or("a scan of another RDD")?;
                     pickled.insert((leaf, *node), rdd.bind(task, *node)?);
                 }
-                LeafInput::Shuffle(_) | LeafInput::Rows(_) | LeafInput::Slice(_) => {}
+                LeafInput::Shuffle(_)
+                | LeafInput::Rows(_)
+                | LeafInput::Slice(_)
+                | LeafInput::Object(_) => {}
             }
         }
         Ok(Self {

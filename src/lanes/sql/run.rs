@@ -54,7 +54,11 @@ impl SqlPlan {
         }
         // Nothing may bail out once the sink has finished: what it has written may be visible.
         let mut made = rows.end()?;
-        made.extend(context.evaluator.finish()?);
+        let evaluated = context.evaluator.finish()?;
+        made.extend(evaluated.accumulators);
+        for (name, count) in evaluated.metrics {
+            context.metrics.add(&name, count);
+        }
         let finished = sink.finish()?;
         let values = rows.count(&finished.metrics);
         let mut updates = context.accumulator_updates.lock();

@@ -330,7 +330,7 @@ impl Sources for TaskSources {
 
     fn jvm_objects(&self, call: &ObjectsCall, input: ObjectsInput<'_>) -> Result<ObjectsAnswer> {
         let evaluator = &self.context.evaluator;
-        let answer = evaluator.objects(call.number, &call.objects, input);
+        let answer = evaluator.objects(call, input);
         answer.map_err(of_source)
     }
 

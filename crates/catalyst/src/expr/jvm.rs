@@ -61,6 +61,12 @@ const DETERMINISTIC: &[&str] = &["udfDeterministic", "isDeterministic"];
 /// Classes whose objects send what was added to them to the driver when the task ends.
 const ACCUMULATOR: &str = "org.apache.spark.util.AccumulatorV2";
 
+/// Those that count for Spark's own operators.
+const SQL_METRIC: &str = "org.apache.spark.sql.execution.metric.SQLMetric";
+
+/// RDDs whose tasks may have to wait for each other.
+const MAPPED_RDD: &str = "org.apache.spark.rdd.MapPartitionsRDD";
+
 /// What carried operators have in place of other stages: a class of the driver's jar, which no executor need have.
 const OTHER_STAGE: &str = "org.firesteel.OtherStage";
 
@@ -172,8 +178,8 @@ fn expression(reader: &Reader<'_>, object: Object<'_>, data_type: DataType) -> R
     })
 }
 
-/// A stream of values that Spark's own code works with in the JVM beside a task, and whether there are accumulators
-/// among them.
+/// A stream of values that Spark's own code works with in the JVM beside a task, and whether there are accumulators of
+/// users among them.
 ///
 /// # Errors
 /// They have what no executor need have.
@@ -181,7 +187,14 @@ pub(crate) fn runs_in_jvm(reader: &Reader<'_>, values: &[Value]) -> Result<(Vec<
     let (graph, stream) = reader.copied(values)?;
     let mut accumulates = false;
     for (node, _) in graph.nodes() {
-        accumulates |= graph.is_instance(node, ACCUMULATOR);
+        accumulates |= graph.is_instance(node, ACCUMULATOR) && !graph.is_instance(node, SQL_METRIC);
+        let object = Object {
+            graph: &graph,
+            node,
+        };
+        if graph.is_instance(node, MAPPED_RDD) && object.flag("isFromBarrier") {
+            return Err(Unsupported::of_use("a barrier"));
+        }
         if graph.is_instance(node, OTHER_STAGE) {
             return Err(Unsupported::of_use("a subquery within an expression"));
         }

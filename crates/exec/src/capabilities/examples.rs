@@ -66,14 +66,15 @@ pub(super) fn order(key: &Expr) -> SortOrder {
 
 /// Operators on objects, of which this is the last: what they are called for is known of none.
 fn objects(last: ObjectOperator, columns: &[Attribute]) -> (Operator, Inputs) {
-    let sides = if last == ObjectOperator::CoGroup {
-        2
-    } else {
-        1
+    let sides = match last {
+        ObjectOperator::CoGroup => 2,
+        leaf if leaf.is_leaf() => 0,
+        _ => 1,
     };
     let objects = Objects {
         chain: vec![last],
         stream: vec![0],
+        leaf: last.is_leaf().then_some(0),
         inputs: vec![columns.to_vec(); sides],
         made: columns.to_vec(),
         appends: false,
@@ -86,8 +87,8 @@ fn objects(last: ObjectOperator, columns: &[Attribute]) -> (Operator, Inputs) {
         children: (0..sides).map(|leaf| *local(leaf, columns)).collect(),
     };
     let inputs = match sides {
-        1 => Inputs::Leaf(0),
-        _ => Inputs::Zip(vec![Inputs::Leaf(0), Inputs::Leaf(1)]),
+        2 => Inputs::Zip(vec![Inputs::Leaf(0), Inputs::Leaf(1)]),
+        _ => Inputs::Leaf(0),
     };
     (operator(kind, columns.to_vec()), inputs)
 }

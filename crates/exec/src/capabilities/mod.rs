@@ -253,6 +253,8 @@ fn class_of(kind: &OperatorKind) -> &'static str {
             Some(ObjectOperator::MapGroups) => "MapGroupsExec",
             Some(ObjectOperator::CoGroup) => "CoGroupExec",
             Some(ObjectOperator::SerializeFromObject) => "SerializeFromObjectExec",
+            Some(ObjectOperator::Scan) => "any other scan",
+            Some(ObjectOperator::ExternalRDDScan) => "ExternalRDDScanExec",
             Some(ObjectOperator::Filter) | None => "FilterExec",
         },
         OperatorKind::MapInBatch { map, .. } => match map.kind {

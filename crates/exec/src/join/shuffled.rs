@@ -213,7 +213,7 @@ fn bytes(task: &Task, inputs: &TaskInputs, leaves: &[Leaf]) -> Option<u64> {
                     lengths.sum()
                 }
                 LeafInput::Rows(rows) => Some(rows.iter().map(|row| row.len() as u64).sum()),
-                LeafInput::Slice(_) | LeafInput::Partition(_) => None,
+                LeafInput::Slice(_) | LeafInput::Partition(_) | LeafInput::Object(_) => None,
             }
         }
         TaskInputs::Zip(all) | TaskInputs::Coalesced(all) => {

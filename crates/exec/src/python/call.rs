@@ -11,9 +11,10 @@ use rows::error::bail_out;
 
 use super::pickle::RowPickler;
 use super::stream::{self, ArrowDecoder, ArrowEncoder};
-use super::{Plan, check, conversion, results, schema};
+use super::{Plan, check, conversion, results};
 use crate::lower::Result;
 use crate::sources::{PythonCall, PythonCallee, PythonRows, PythonTable, Sources};
+use crate::type_json::json_of_row;
 
 /// How rows are given to the functions.
 pub(super) enum Format {
@@ -153,7 +154,7 @@ impl WorkerCall {
         let rows = PythonRows::Arrow {
             eval_type: *eval_type,
             settings: session.settings,
-            schema: schema::json_of_row(types),
+            schema: json_of_row(types),
         };
         let (encoder, decoder) = (Box::new(encoder), Box::new(decoder));
         Ok((call(rows), Encoder::Arrow(encoder), Decoder::Arrow(decoder)))

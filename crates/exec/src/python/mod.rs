@@ -23,7 +23,6 @@ mod objects;
 mod pickle;
 mod queue;
 mod results;
-mod schema;
 mod simple;
 mod stream;
 mod table;

@@ -17,8 +17,8 @@ use arrow::datatypes::{
 };
 use catalyst::{DataType, PickledRows, Unsupported};
 
-use super::schema::{json_of_columns, json_of_row};
 use super::{is_simple, java_map};
+use crate::type_json::{json_of_columns, json_of_row};
 
 /// Opcodes of protocol 2.
 mod op {

@@ -7,13 +7,13 @@ use catalyst::{Attribute, DataType, Expr, Inputs, Operator, TableForm, TablePyth
 use futures::stream::StreamExt as _;
 
 use super::call::{Format, WorkerCall};
-use super::schema::json_of_columns;
 use super::tables::Tables;
 use super::{Column, conversion, places_of, results};
 use crate::exec::{OperatorExec, Start};
 use crate::expr::lower;
 use crate::lower::{Build, Demand, Lowered, Lowering, Result, needed};
 use crate::sources::{PythonCallee, PythonTable};
+use crate::type_json::json_of_columns;
 
 /// What is known of the operator when it is judged.
 pub(super) struct TablePlan {

@@ -6,8 +6,8 @@ mod joins;
 use std::collections::HashMap;
 
 use catalyst::{
-    Attribute, DataType, Expr, ExprId, ExprKind, Generator, MAX_LONG_DIGITS, Operator,
-    OperatorKind, PythonUdf, SortOrder,
+    Attribute, DataType, Expr, ExprId, ExprKind, Generator, MAX_LONG_DIGITS, ObjectOperator,
+    Operator, OperatorKind, PythonUdf, SortOrder,
 };
 
 use super::rows::{Column, Determined, Slot};
@@ -156,6 +156,9 @@ impl Facts {
                 child,
                 ..
             } => Self::of(child).evaluated(udfs, results),
+            OperatorKind::Objects { objects, .. } if objects.chain == [ObjectOperator::Scan] => {
+                Self::leaf(false)
+            }
             OperatorKind::TablePython { .. }
             | OperatorKind::MapInBatch { .. }
             | OperatorKind::MapGroups { .. }

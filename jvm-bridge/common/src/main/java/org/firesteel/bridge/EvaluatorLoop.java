@@ -4,12 +4,16 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.util.AccumulatorV2;
+import org.apache.spark.util.LongAccumulator;
+import scala.Option;
 import scala.collection.Iterator;
 import scala.reflect.ClassTag$;
 
@@ -111,15 +115,33 @@ final class EvaluatorLoop {
     return made;
   }
 
-  /** Accumulators, each as a stream of its own behind its length. They go with the native task's result. */
+  /**
+   * Ends what is left to be done at the end of the task. Gives what was counted, which goes with the native task's
+   * result: the number of Spark's own numbers, each a name and a value; other accumulators, each as a stream of its own
+   * behind its length.
+   */
   private void finish() {
     try {
+      // Sources count until they are closed.
+      context.markTaskCompleted(Option.empty());
       ByteArrayOutputStream bytes = new ByteArrayOutputStream();
       DataOutputStream out = new DataOutputStream(bytes);
+      List<LongAccumulator> own = new ArrayList<>();
+      for (Iterator<AccumulatorV2<?, ?>> all = accumulators.get(); all.hasNext(); ) {
+        AccumulatorV2<?, ?> accumulator = all.next();
+        if (isOwn(accumulator) && accumulator instanceof LongAccumulator && !accumulator.isZero()) {
+          own.add((LongAccumulator) accumulator);
+        }
+      }
+      out.writeInt(own.size());
+      for (LongAccumulator number : own) {
+        out.writeUTF(number.name().get());
+        out.writeLong(number.sum());
+      }
       SerializerInstance serializer = SparkEnv.get().closureSerializer().newInstance();
       for (Iterator<AccumulatorV2<?, ?>> all = accumulators.get(); all.hasNext(); ) {
         AccumulatorV2<?, ?> accumulator = all.next();
-        if (accumulator.name().isEmpty() || !accumulator.name().get().startsWith("internal.metrics.")) {
+        if (!isOwn(accumulator)) {
           ByteBuffer stream = serializer.serialize(accumulator, ClassTag$.MODULE$.Any());
           out.writeInt(stream.remaining());
           out.write(stream.array(), stream.arrayOffset() + stream.position(), stream.remaining());
@@ -131,5 +153,10 @@ final class EvaluatorLoop {
     } catch (IOException | RuntimeException e) {
       Native.rowsFailed(id, Bridge.stackTrace(e));
     }
+  }
+
+  /** Whether it counts for Spark's {@code TaskMetrics}. */
+  private static boolean isOwn(AccumulatorV2<?, ?> accumulator) {
+    return !accumulator.name().isEmpty() && accumulator.name().get().startsWith("internal.metrics.");
   }
 }

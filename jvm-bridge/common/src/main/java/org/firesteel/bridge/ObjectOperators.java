@@ -2,11 +2,15 @@ package org.firesteel.bridge;
 
 import java.io.ByteArrayInputStream;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.NoSuchElementException;
+import java.util.function.LongSupplier;
+import org.apache.spark.Partition;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapFunction;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.serializer.DeserializationStream;
 import org.apache.spark.serializer.JavaSerializerInstance;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -21,6 +25,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.CoGroupedIterator;
 import org.apache.spark.sql.execution.GroupedIterator;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import scala.Function1;
 import scala.Function2;
@@ -49,11 +54,18 @@ final class ObjectOperators {
   private static final byte MADE = 1;
   private static final byte LAST = 2;
 
+  /** Operators that are leaves. */
+  private static final byte SCAN = 9;
+
+  private static final byte OBJECTS = 10;
+
   private final TaskContext context;
   private final Source source;
-  private final ArrayList<Filtered> filters = new ArrayList<>();
+  private final ArrayList<LongSupplier> counts = new ArrayList<>();
   private Iterator<UnsafeRow> rows;
   private boolean ended;
+  private StructType schema;
+  private Partition partition;
 
   /** Where rows of inputs are. */
   interface Source {
@@ -66,7 +78,10 @@ final class ObjectOperators {
     this.source = source;
   }
 
-  /** Number of operators, a byte for each; number of inputs, of each its {@link Binding}; the operators' parts. */
+  /**
+   * Number of operators, a byte for each; number of inputs, of each its {@link Binding}; if the first operator is a
+   * leaf, the types of its rows and its partition, each behind its length; the operators' parts.
+   */
   static ObjectOperators read(ByteBuffer in, TaskContext context, Source source) {
     byte[] chain = new byte[in.getInt()];
     in.get(chain);
@@ -74,14 +89,24 @@ final class ObjectOperators {
     for (int input = 0; input < inputs.length; input++) {
       inputs[input] = Binding.read(in);
     }
+    ObjectOperators operators = new ObjectOperators(context, source);
+    if (chain.length > 0 && (chain[0] == SCAN || chain[0] == OBJECTS)) {
+      byte[] schema = new byte[in.getInt()];
+      in.get(schema);
+      operators.schema = (StructType) DataType.fromJson(new String(schema, StandardCharsets.UTF_8));
+      int length = in.getInt();
+      operators.partition = (Partition) next(stream(in, length));
+      in.position(in.position() + length);
+    }
+    operators.build(chain, inputs, stream(in, in.remaining()));
+    return operators;
+  }
+
+  private static DeserializationStream stream(ByteBuffer in, int length) {
     JavaSerializerInstance serializer = (JavaSerializerInstance) SparkEnv.get().closureSerializer().newInstance();
     ByteArrayInputStream bytes =
-        new ByteArrayInputStream(in.array(), in.arrayOffset() + in.position(), in.remaining());
-    DeserializationStream parts =
-        serializer.deserializeStream(bytes, Thread.currentThread().getContextClassLoader());
-    ObjectOperators operators = new ObjectOperators(context, source);
-    operators.build(chain, inputs, parts);
-    return operators;
+        new ByteArrayInputStream(in.array(), in.arrayOffset() + in.position(), length);
+    return serializer.deserializeStream(bytes, Thread.currentThread().getContextClassLoader());
   }
 
   /** Whether nothing more will be made. */
@@ -89,9 +114,9 @@ final class ObjectOperators {
     return ended;
   }
 
-  /** What is made next: whether it is the last; of each filter what it has let pass; rows. */
+  /** What is made next: whether it is the last; of each filter what it has let pass, or of a scan its batches; rows. */
   Rows make() {
-    int header = 1 + 4 + 8 * filters.size();
+    int header = 1 + 4 + 8 * counts.size();
     Rows made = new Rows(1 << 16);
     made.skip(header);
     long start = System.nanoTime();
@@ -109,10 +134,9 @@ final class ObjectOperators {
       made.add(rows.next());
     }
     ByteBuffer out = ByteBuffer.wrap(made.array(), 0, header);
-    out.put(ended ? LAST : MADE).putInt(filters.size());
-    for (Filtered filter : filters) {
-      out.putLong(filter.passed);
-      filter.passed = 0;
+    out.put(ended ? LAST : MADE).putInt(counts.size());
+    for (LongSupplier count : counts) {
+      out.putLong(count.getAsLong());
     }
     return made;
   }
@@ -133,7 +157,7 @@ final class ObjectOperators {
           break;
         case 3:
           Filtered filtered = new Filtered(objects, predicate(next(parts)));
-          filters.add(filtered);
+          counts.add(filtered::passed);
           objects = filtered;
           break;
         case 4:
@@ -154,10 +178,23 @@ final class ObjectOperators {
         case 8:
           objects = cogroups(inputs, parts);
           break;
+        case SCAN:
+          ScannedRows scanned = new ScannedRows(scanned(next(parts)), schema);
+          counts.add(scanned::batches);
+          rows = scanned;
+          break;
+        case OBJECTS:
+          objects = new Mapped<>(scanned(next(parts)), row -> ((InternalRow) row).get(0, null));
+          break;
         default:
           throw new IllegalArgumentException("an unknown operator: " + operator);
       }
     }
+  }
+
+  /** What the partition of an RDD has. */
+  private Iterator<Object> scanned(Object rdd) {
+    return Reflect.<RDD<Object>>cast(rdd).iterator(partition, context);
   }
 
   /** A row of each object, and of what a function makes of it. */
@@ -378,7 +415,7 @@ final class ObjectOperators {
     private final Mapping<Object, Boolean> condition;
     private Object found;
     private boolean ready;
-    long passed;
+    private long passed;
 
     Filtered(Iterator<Object> all, Mapping<Object, Boolean> condition) {
       this.all = all;
@@ -405,6 +442,13 @@ final class ObjectOperators {
       }
       ready = false;
       passed++;
+      return found;
+    }
+
+    /** How many it has let pass since this was asked last. */
+    long passed() {
+      long found = passed;
+      passed = 0;
       return found;
     }
   }

@@ -1,17 +1,17 @@
-//! Types as functions of Python are told of them: `DataType.json`.
+//! Types as Python and the JVM are told of them: `DataType.json`.
 
 use catalyst::{DataType, StructField};
 use serde_json::{Value, json};
 
 /// The schema of rows with columns `_0`, `_1` and so on.
-pub(super) fn json_of_row<'a>(types: impl IntoIterator<Item = &'a DataType>) -> String {
+pub(crate) fn json_of_row<'a>(types: impl IntoIterator<Item = &'a DataType>) -> String {
     let columns = types.into_iter().enumerate();
     let fields = columns.map(|(place, of)| field(&format!("_{place}"), of, true));
     structure(fields).to_string()
 }
 
 /// The schema of rows with these columns.
-pub(super) fn json_of_columns(columns: &[StructField]) -> String {
+pub(crate) fn json_of_columns(columns: &[StructField]) -> String {
     let field = |of: &StructField| field(&of.name, &of.data_type, of.nullable);
     structure(columns.iter().map(field)).to_string()
 }
@@ -55,12 +55,15 @@ fn json_of(of: &DataType) -> Value {
             return json!({"type": "map", "keyType": key, "valueType": value, "valueContainsNull": value_contains_null});
         }
         DataType::DayTimeInterval => "interval day to second",
+        DataType::YearMonthInterval => "interval year to month",
+        DataType::CalendarInterval => "interval",
+        DataType::Variant => "variant",
+        DataType::Time(precision) => return json!(format!("time({precision})")),
         DataType::Struct(fields) => {
             let of = |of: &StructField| field(&of.name, &of.data_type, of.nullable);
             return structure(fields.iter().map(of));
         }
-        // Who asks has looked for the others.
-        _ => "string",
+        DataType::String => "string",
     };
     json!(name)
 }

@@ -1,0 +1,128 @@
+//! What only Spark's own code reads, next to plain Spark: files of other formats, data sources, tables of Hive's,
+//! databases, RDDs of objects. Their stages run natively, and the embedded JVM gives the rows.
+
+use std::path::Path;
+
+use testkit::{Distribution, NEWEST, each_version};
+
+use crate::carried_plans::plan_jar;
+use crate::jobs::{both_sides, equal_sides};
+use crate::lanes::{Reason, Report, check_reasons, ended};
+use crate::places;
+use crate::report;
+use crate::submit::{Application, Outcome, job_with};
+
+const SCANS: Application = Application {
+    name: "sql-scans",
+    program: "spark-submit",
+    seconds: 900,
+    arguments: |distribution, work| {
+        let off = ["--conf", "spark.sql.codegen.wholeStage=false"].map(str::to_owned);
+        let jars = ["--jars".to_owned(), jar(distribution, work)];
+        [off.to_vec(), jars.to_vec(), arguments(work)].concat()
+    },
+    stdin: None,
+    lanes: None,
+    sources: &[
+        "jobs/sql_scans.py",
+        "jobs/asking.py",
+        "jobs/support.py",
+        "jobs/scans",
+    ],
+};
+
+/// The same of generated code, which reads batches of columns.
+const GENERATED: Application = Application {
+    name: "sql-scans-generated",
+    arguments: |distribution, work| {
+        let jars = ["--jars".to_owned(), jar(distribution, work)];
+        [jars.to_vec(), arguments(work)].concat()
+    },
+    ..SCANS
+};
+
+const CARRIED: Application = Application {
+    arguments: |distribution, work| {
+        let jars = format!("{},{}", jar(distribution, work), plan_jar());
+        let extension = "spark.sql.extensions=org.firesteel.CarriedPlans";
+        let jars = ["--jars", &jars, "--conf", extension].map(str::to_owned);
+        [jars.to_vec(), arguments(work)].concat()
+    },
+    ..GENERATED
+};
+
+/// Why tasks are delegated: the names of files are known to whoever reads them, and somebody sees how many rows are made;
+/// jobs that are not queries.
+const NOT_NATIVE: [&str; 2] = [
+    "InputFileName of rows that do not come from a scan",
+    "an accumulator of rows that are not all needed",
+];
+
+/// Why tasks are bailed out of: what fails fails in Spark's words.
+const BAILED_OUT: [&str; 1] = ["Scan fails in the JVM"];
+
+fn jar(distribution: &Distribution, work: &Path) -> String {
+    places::jar_of(distribution, work, "scans")
+}
+
+fn arguments(work: &Path) -> Vec<String> {
+    let metastore = work.join("metastore");
+    let settings = [
+        "spark.task.maxFailures=1".to_owned(),
+        "spark.sql.catalogImplementation=hive".to_owned(),
+        format!(
+            "spark.sql.warehouse.dir={}",
+            work.join("warehouse").display()
+        ),
+        format!(
+            "spark.hadoop.javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={};create=true",
+            metastore.display()
+        ),
+    ];
+    let settings = settings
+        .into_iter()
+        .flat_map(|setting| ["--conf".to_owned(), setting]);
+    let mut arguments: Vec<_> = settings.collect();
+    arguments.extend(job_with(&["support.py", "asking.py"], "sql_scans.py", work));
+    if places::everything() {
+        arguments.push("all".to_owned());
+    }
+    arguments
+}
+
+fn checked(outcome: &Outcome) {
+    let reports: Vec<_> = report::all(&outcome.reports)
+        .into_iter()
+        .map(Report::new)
+        .collect();
+    check_reasons(&reports, Report::bailed_out, &[Reason::Part(&BAILED_OUT)]);
+    check_reasons(&reports, Report::delegated, &[Reason::Part(&NOT_NATIVE)]);
+    let native = ended(&reports, "sql");
+    assert!(native >= 200, "{native} native tasks: {reports:#?}");
+    let (tasks, batches) = Report::jvm_expressions(&reports);
+    assert!(
+        tasks >= 150 && batches > tasks,
+        "{tasks} tasks, {batches} batches"
+    );
+}
+
+fn scans(version: &'static str) {
+    if !places::asked_for(version, &[NEWEST]) {
+        return;
+    }
+    if let Some(outcome) = both_sides(&SCANS, version) {
+        checked(&outcome);
+    }
+}
+
+fn generated(version: &'static str) {
+    if !places::asked_for(version, &[]) {
+        return;
+    }
+    if let Some(outcome) = equal_sides(&GENERATED, &CARRIED, version) {
+        checked(&outcome);
+    }
+}
+
+each_version!(scans_in_the_jvm_equal_plain_spark, super::scans);
+each_version!(scans_of_generated_code_equal_plain_spark, super::generated);
