@@ -461,6 +461,7 @@ impl fmt::Display for LeafInput {
             Self::Rows(rows) => write!(f, "{} rows", rows.len()),
             Self::Slice(slice) => write!(f, "slice {slice}"),
             Self::Partition(_) => f.write_str("a partition of Python's"),
+            Self::Object(_) => f.write_str("a partition for the JVM"),
         }
     }
 }

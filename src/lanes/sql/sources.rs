@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use catalyst::{
     ArrowSession, Broadcast, CachedTable, CheckpointRows, DataType, LeafId, ObjectsAnswer,
-    ObjectsInput, ShufflePartitionSpec, ShuffleRead,
+    ObjectsCall, ObjectsInput, ShufflePartitionSpec, ShuffleRead,
 };
 use datafusion_common::Result;
 use exec::{
     BlockStream, CachedBatches, FileBytes, JvmCall, Make, MakeBatches, MakeRows, NativeCall,
-    NativeCallee, NativeFunction, ObjectsCall, PythonArguments, PythonCall, PythonFrames,
-    PythonTimes, Shared, SimpleCall, SimpleFunction, Sources,
+    NativeCallee, NativeFunction, PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared,
+    SimpleCall, SimpleFunction, Sources,
 };
 use javaser::arena::NodeId;
 use parking_lot::Mutex;

@@ -184,7 +184,7 @@ final class ObjectOperators {
           rows = scanned;
           break;
         case OBJECTS:
-          objects = new Mapped<>(scanned(next(parts)), row -> ((InternalRow) row).get(0, null));
+          objects = new Mapped<>(scanned(next(parts)), element -> ((InternalRow) element).get(0, null));
           break;
         default:
           throw new IllegalArgumentException("an unknown operator: " + operator);
