@@ -94,6 +94,29 @@ class Held(ChaosJobs, hold.Hold):
         of = joined.groupBy("s").agg(F.sum(F.call_function("java_haversine", *points("id"))).alias("x"), F.sum("d").alias("d"), F.max("many").alias("m"))
         return self.timed(lambda: str(of.agg(F.sum(F.round("x", 3).cast("decimal(38,3)")), F.sum("d"), F.max("m"), F.count("*")).first()))
 
+    def other_scans(self, command):
+        """Queries over what only Spark's own code reads: files of ORC and rows of an RDD. Of as many rows: how many there are, sums of groups, what a filter
+        leaves by texts, and a join of two with windows over its groups."""
+        from pyspark.sql import functions as F
+
+        session, source, form = SparkSession(self.sc), *command["form"].split(", ")
+        path = os.path.join(self.scratch, "scanned")
+        if not os.path.exists(path):
+            rows = session.range(0, command["rows"], 1, 8)
+            rows.select("id", (F.col("id") % 1000).cast("int").alias("n"), F.concat(F.lit("text "), F.col("id") % 5000).alias("s"), (F.col("id") / 7).alias("x"), F.col("id").cast("decimal(20,2)").alias("d")).write.orc(path)
+        table = session.read.orc(path)
+        if source == "RDD":
+            java = table.where(F.col("id") < command["rows"] // 10)._jdf
+            table = DataFrame(self.sc._jvm.TypedPoints.again(session._jsparkSession, java), session)
+        if form == "filter":
+            of = table.where("n between 100 and 899 and s like '%7%'").groupBy("s").agg(F.count("*").alias("many"), F.max("d").alias("d")).agg(F.sum("many"), F.max("d"))
+        elif form == "groups":
+            of = table.groupBy("n").agg(F.sum("x").alias("x"), F.sum("d").alias("d"), F.max("s").alias("s")).agg(F.sum(F.round("x", 3).cast("decimal(38,3)")), F.sum("d"), F.max("s"))
+        else:
+            joined = table.where("n < 500").alias("l").join(table.where("n > 250").alias("r"), "id").selectExpr("l.n", "r.s", "l.d", "row_number() over (partition by l.n order by r.x, id) k")
+            of = joined.where("k <= 100").groupBy("s").agg(F.sum("d").alias("d")).agg(F.count("*"), F.sum("d"))
+        return self.timed(lambda: str(of.first()))
+
     def py_groups(self, command):
         """What a function of Python makes of groups: rows of data frames, rows of two, or a value of each."""
         from pyspark.sql import functions as F

@@ -4,6 +4,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import scala.Tuple2;
 
 /** Typed data sets whose functions compute {@link Haversine}'s distances. */
@@ -15,6 +16,11 @@ public final class TypedPoints {
 
     private static double distance(long id) {
         return HAVERSINE.call(id % 181 - 90.0, id % 361 - 180.0, id % 179 - 89.0, id % 359 - 179.0);
+    }
+
+    /** The rows of a data frame, which are an RDD of objects once and a data frame again. */
+    public static Dataset<Row> again(SparkSession spark, Dataset<Row> rows) {
+        return spark.createDataFrame(rows.toJavaRDD(), rows.schema());
     }
 
     /** A distance, as {@code value}, of each {@code id}. */

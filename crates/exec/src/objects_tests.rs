@@ -26,6 +26,8 @@ enum Does {
     Sum,
     /// A number, without end and without asking.
     Endless,
+    /// Thrice how often it was asked, of a leaf of two answers.
+    Scan,
     /// What is no answer to the question.
     Nonsense,
 }
@@ -82,6 +84,13 @@ impl Sources for Jvm {
         Ok(match (self.does, input) {
             (Does::Endless, _) => made(vec![7; 10], vec![0], false),
             (Does::Nonsense, _) => made(vec![1], vec![], true),
+            (Does::Scan, _) => {
+                let scan = call.scan.as_ref().unwrap();
+                assert_eq!(scan.partition, [7]);
+                assert!(scan.schema.contains("\"long\""), "{}", scan.schema);
+                let last = *asked == 2;
+                made(vec![i64::try_from(*asked).unwrap(); 3], vec![4], last)
+            }
             (_, ObjectsInput::Next) => ObjectsAnswer::Wanted(0),
             (Does::Sum, ObjectsInput::End) => made(vec![*sum], vec![0], true),
             (_, ObjectsInput::End) => made(Vec::new(), vec![0], true),
@@ -184,6 +193,40 @@ fn columns_come_behind_their_rows() {
     let (rows, _) = ran(operators(true), Does::Append, 150);
     let expected: Vec<_> = (0..150).map(|n| format!("t{n} {n} {}", n + 1)).collect();
     assert_eq!(rows, expected);
+}
+
+#[test]
+fn rows_of_a_leaf_come_as_they_are_made() {
+    let scan = |leaf| {
+        let mut root = operators(false);
+        let OperatorKind::Objects { objects, children } = &mut root.kind else {
+            unreachable!();
+        };
+        objects.chain = vec![ObjectOperator::Scan];
+        objects.leaf = Some(leaf);
+        objects.inputs.clear();
+        children.clear();
+        root
+    };
+    let native = NativeStage::new(stage(scan(0), Inputs::Leaf(0), true)).unwrap();
+    let task = |input| {
+        let jvm = Jvm {
+            does: Does::Scan,
+            running: Mutex::default(),
+        };
+        native.task(&TaskInputs::Leaf(0, input), Arc::new(jvm))
+    };
+    let given = task(LeafInput::Object(vec![7])).unwrap();
+    let batches = run_with(&given, RuntimeEnvBuilder::new(), SessionConfig::new()).unwrap();
+    assert_eq!(text(&batches), ["1", "1", "1", "2", "2", "2"]);
+    assert_eq!(given.metrics(), [(5, 8)]);
+    assert!(task(LeafInput::Slice(0)).is_err());
+    // A leaf has no inputs.
+    let mut other = scan(0);
+    if let OperatorKind::Objects { children, .. } = &mut other.kind {
+        children.push(*local(0, &columns()));
+    }
+    assert!(NativeStage::new(stage(other, Inputs::Leaf(0), true)).is_err());
 }
 
 #[test]
