@@ -52,10 +52,16 @@ const CARRIED: Application = Application {
 };
 
 /// Why tasks are delegated: the names of files are known to whoever reads them, and somebody sees how many rows are made;
-/// jobs that are not queries.
-const NOT_NATIVE: [&str; 2] = [
+/// stages with nothing but a scan, and jobs that are not queries.
+const NOT_NATIVE: [&str; 8] = [
     "InputFileName of rows that do not come from a scan",
     "an accumulator of rows that are not all needed",
+    "OrcFileFormat::buildReaderWithPartitionValues",
+    "ParallelCollectionRDD",
+    "RangePartitioner$::sketch",
+    "SerializedLambda",
+    "a shuffle with JavaSerializer",
+    "a write of orc files",
 ];
 
 /// Why tasks are bailed out of: what fails fails in Spark's words.
