@@ -182,7 +182,11 @@ def odd(sources):
         os.remove(file)
     spark.sql("CREATE TABLE fixed (id int, c char(5), v varchar(4)) USING orc")
     spark.sql("INSERT INTO fixed VALUES (1, 'a', 'b '), (2, 'abcde', ''), (3, null, 'wxyz')")
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    ignored = {kind: asked(lambda: spark.read.format(kind).load(path(name)).groupBy("s").agg({"id": "sum"})) for kind, name in [("orc", "damaged"), ("parquet", "parquet")]}
+    spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
     return {
+        "ignored": ignored,
         "fixed lengths": asked(lambda: spark.table("fixed").where("c = 'a' or id > 1").selectExpr("id", "c", "length(c)", "v", "length(v)")),
         "no rows": asked(lambda: spark.read.orc(path("empty")).groupBy("s").count()),
         "no columns": asked(lambda: many.select().groupBy().count()),

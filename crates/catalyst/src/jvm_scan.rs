@@ -40,10 +40,11 @@ impl<'g> Lineage<'_, 'g> {
         read: impl FnOnce(&mut Self, Hint<'g>) -> Result<Tree>,
     ) -> Result<Tree> {
         let known = self.leaves;
-        read(self, hint.clone()).or_else(|why| {
-            if self.reader.settings.is_native.is_none() {
-                return Err(why);
-            }
+        let found = read(self, hint.clone());
+        if self.reader.settings.is_native.is_none() {
+            return found;
+        }
+        found.and_then(as_spark).or_else(|why| {
             let Some(output) = self.output_of_leaf(rdd, &hint) else {
                 return Err(why);
             };
@@ -105,6 +106,17 @@ impl<'g> Lineage<'_, 'g> {
             num_fields: Some(1),
         };
         Ok(tree(objects, leaf, output, Vec::new()))
+    }
+}
+
+/// A leaf whose rows depend on who reads it is left to Spark's own code.
+fn as_spark(tree: Tree) -> Result<Tree> {
+    match &tree.operator.kind {
+        // What is left of a file that is damaged.
+        OperatorKind::FileSourceScan(scan) if scan.ignore_corrupt_files => {
+            Err(Unsupported::of_use("a scan that ignores corrupt files"))
+        }
+        _ => Ok(tree),
     }
 }
 
