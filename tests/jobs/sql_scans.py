@@ -183,7 +183,7 @@ def odd(sources):
     spark.sql("CREATE TABLE fixed (id int, c char(5), v varchar(4)) USING orc")
     spark.sql("INSERT INTO fixed VALUES (1, 'a', 'b '), (2, 'abcde', ''), (3, null, 'wxyz')")
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
-    ignored = {kind: asked(lambda: spark.read.format(kind).load(path(name)).groupBy("s").agg({"id": "sum"})) for kind, name in [("orc", "damaged"), ("parquet", "parquet")]}
+    ignored = {kind: asked(lambda: spark.read.schema("id long, s string").format(kind).load(path(name)).groupBy("s").agg({"id": "sum"})) for kind, name in [("orc", "damaged"), ("parquet", "parquet")]}
     spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
     return {
         "ignored": ignored,
@@ -195,7 +195,7 @@ def odd(sources):
         "metadata": asked(lambda: many.where("id < 9").select("id", "_metadata.file_size")),
         "names of files": asked(lambda: many.where("id < 9").select(F.expr("length(input_file_name()) > 9"))),
         "binary files": asked(lambda: spark.read.format("binaryFile").load(path("many")).selectExpr("length(content) = length", "length > 0")),
-        "damaged": asked(lambda: spark.read.orc(path("damaged")).groupBy("s").agg({"id": "sum"})),
+        "damaged": asked(lambda: spark.read.schema("id long, s string").orc(path("damaged")).groupBy("s").agg({"id": "sum"})),
         "gone": asked(lambda: gone.groupBy("s").agg({"id": "sum"})),
         "a row fails": asked(lambda: sources.of_java(sources.java.failing(sources.session)).groupBy("s").count()),
     }
