@@ -104,10 +104,10 @@ fn checked(outcome: &Outcome) {
     check_reasons(&reports, Report::bailed_out, &[Reason::Part(&BAILED_OUT)]);
     check_reasons(&reports, Report::delegated, &[Reason::Part(&NOT_NATIVE)]);
     let native = ended(&reports, "sql");
-    assert!(native >= 200, "{native} native tasks: {reports:#?}");
+    assert!(native >= 150, "{native} native tasks: {reports:#?}");
     let (tasks, batches) = Report::jvm_expressions(&reports);
     assert!(
-        tasks >= 150 && batches > tasks,
+        tasks >= 100 && batches > tasks,
         "{tasks} tasks, {batches} batches"
     );
 }
