@@ -52,20 +52,23 @@ const CARRIED: Application = Application {
 };
 
 /// Why tasks are delegated: the names of files are known to whoever reads them, and somebody sees how many rows are made;
-/// stages with nothing but a scan, and jobs that are not queries.
-const NOT_NATIVE: [&str; 8] = [
+/// stages with nothing but a scan, of whose columns nobody says anything then, and jobs that are not queries.
+const NOT_NATIVE: [&str; 11] = [
+    "HiveFileFormat$$anon$1",
+    "HiveTableScanExec::doExecute",
     "InputFileName of rows that do not come from a scan",
     "an accumulator of rows that are not all needed",
     "OrcFileFormat::buildReaderWithPartitionValues",
     "ParallelCollectionRDD",
     "RangePartitioner$::sketch",
     "SerializedLambda",
+    "a serializer of another type",
     "a shuffle with JavaSerializer",
     "a write of orc files",
 ];
 
-/// Why tasks are bailed out of: what fails fails in Spark's words.
-const BAILED_OUT: [&str; 1] = ["Scan fails in the JVM"];
+/// Why tasks are bailed out of: what fails fails in Spark's words, and texts of fixed lengths are another type in files.
+const BAILED_OUT: [&str; 2] = ["Scan fails in the JVM", "columns with metadata"];
 
 fn jar(distribution: &Distribution, work: &Path) -> String {
     places::jar_of(distribution, work, "scans")
