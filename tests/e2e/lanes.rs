@@ -182,6 +182,38 @@ pub(crate) fn check_reasons(
     counts
 }
 
+/// What an application was whose native stages have parts that the JVM does, beside native tasks.
+pub(crate) struct WithJvm<'a> {
+    /// Parts of the reasons for which tasks may be delegated.
+    pub(crate) delegated: &'a [&'a str],
+    /// Parts of the reasons for which tasks may be bailed out of.
+    pub(crate) bailed_out: &'a [&'a str],
+    /// Native tasks, at least.
+    pub(crate) native: u64,
+    /// Of those, tasks for which the JVM did something, at least.
+    pub(crate) in_jvm: u64,
+}
+
+impl WithJvm<'_> {
+    pub(crate) fn check(&self, outcome: &Outcome) {
+        let reports = report::all(&outcome.reports).into_iter();
+        let reports: Vec<_> = reports.map(Report::new).collect();
+        check_reasons(
+            &reports,
+            Report::bailed_out,
+            &[Reason::Part(self.bailed_out)],
+        );
+        check_reasons(&reports, Report::delegated, &[Reason::Part(self.delegated)]);
+        let native = ended(&reports, "sql");
+        assert!(native >= self.native, "{native} native tasks: {reports:#?}");
+        let (tasks, batches) = Report::jvm_expressions(&reports);
+        assert!(
+            tasks >= self.in_jvm && batches > tasks,
+            "{tasks} tasks, {batches} batches"
+        );
+    }
+}
+
 /// Every task of all executors ran in a native lane, and no JVM was started.
 pub(crate) fn check_native(reports: &[Report]) {
     reports.iter().for_each(Report::check_native);

@@ -7,10 +7,9 @@ use testkit::{NEWEST, each_version};
 
 use crate::carried_plans::plan_jar;
 use crate::jobs::{both_sides, equal_sides};
-use crate::lanes::{Reason, Report, check_reasons, ended};
+use crate::lanes::WithJvm;
 use crate::places;
-use crate::report;
-use crate::submit::{Application, Outcome, job_with};
+use crate::submit::{Application, job_with};
 
 const OBJECTS: Application = Application {
     name: "sql-objects",
@@ -73,6 +72,13 @@ const BAILED_OUT: [&str; 2] = [
     "expressions that the JVM does not evaluate",
 ];
 
+const EXPECTED: WithJvm<'_> = WithJvm {
+    delegated: &NOT_NATIVE,
+    bailed_out: &BAILED_OUT,
+    native: 200,
+    in_jvm: 150,
+};
+
 fn arguments(work: &Path) -> Vec<String> {
     let mut arguments = vec!["--conf".to_owned(), "spark.task.maxFailures=1".to_owned()];
     arguments.extend(job_with(
@@ -86,28 +92,12 @@ fn arguments(work: &Path) -> Vec<String> {
     arguments
 }
 
-fn checked(outcome: &Outcome) {
-    let reports: Vec<_> = report::all(&outcome.reports)
-        .into_iter()
-        .map(Report::new)
-        .collect();
-    check_reasons(&reports, Report::bailed_out, &[Reason::Part(&BAILED_OUT)]);
-    check_reasons(&reports, Report::delegated, &[Reason::Part(&NOT_NATIVE)]);
-    let native = ended(&reports, "sql");
-    assert!(native >= 200, "{native} native tasks: {reports:#?}");
-    let (tasks, batches) = Report::jvm_expressions(&reports);
-    assert!(
-        tasks >= 150 && batches > tasks,
-        "{tasks} tasks, {batches} batches"
-    );
-}
-
 fn objects(version: &'static str) {
     if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     if let Some(outcome) = both_sides(&OBJECTS, version) {
-        checked(&outcome);
+        EXPECTED.check(&outcome);
     }
 }
 
@@ -116,7 +106,7 @@ fn generated(version: &'static str) {
         return;
     }
     if let Some(outcome) = equal_sides(&GENERATED, &CARRIED, version) {
-        checked(&outcome);
+        EXPECTED.check(&outcome);
     }
 }
 

@@ -7,10 +7,9 @@ use testkit::{Distribution, NEWEST, each_version};
 
 use crate::carried_plans::plan_jar;
 use crate::jobs::{both_sides, equal_sides};
-use crate::lanes::{Reason, Report, check_reasons, ended};
+use crate::lanes::WithJvm;
 use crate::places;
-use crate::report;
-use crate::submit::{Application, Outcome, job_with};
+use crate::submit::{Application, job_with};
 
 const SCANS: Application = Application {
     name: "sql-scans",
@@ -74,6 +73,13 @@ fn jar(distribution: &Distribution, work: &Path) -> String {
     places::jar_of(distribution, work, "scans")
 }
 
+const EXPECTED: WithJvm<'_> = WithJvm {
+    delegated: &NOT_NATIVE,
+    bailed_out: &BAILED_OUT,
+    native: 150,
+    in_jvm: 100,
+};
+
 fn arguments(work: &Path) -> Vec<String> {
     let metastore = work.join("metastore");
     let settings = [
@@ -99,28 +105,12 @@ fn arguments(work: &Path) -> Vec<String> {
     arguments
 }
 
-fn checked(outcome: &Outcome) {
-    let reports: Vec<_> = report::all(&outcome.reports)
-        .into_iter()
-        .map(Report::new)
-        .collect();
-    check_reasons(&reports, Report::bailed_out, &[Reason::Part(&BAILED_OUT)]);
-    check_reasons(&reports, Report::delegated, &[Reason::Part(&NOT_NATIVE)]);
-    let native = ended(&reports, "sql");
-    assert!(native >= 150, "{native} native tasks: {reports:#?}");
-    let (tasks, batches) = Report::jvm_expressions(&reports);
-    assert!(
-        tasks >= 100 && batches > tasks,
-        "{tasks} tasks, {batches} batches"
-    );
-}
-
 fn scans(version: &'static str) {
     if !places::asked_for(version, &[NEWEST]) {
         return;
     }
     if let Some(outcome) = both_sides(&SCANS, version) {
-        checked(&outcome);
+        EXPECTED.check(&outcome);
     }
 }
 
@@ -129,7 +119,7 @@ fn generated(version: &'static str) {
         return;
     }
     if let Some(outcome) = equal_sides(&GENERATED, &CARRIED, version) {
-        checked(&outcome);
+        EXPECTED.check(&outcome);
     }
 }
 
