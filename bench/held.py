@@ -95,8 +95,7 @@ class Held(ChaosJobs, hold.Hold):
         return self.timed(lambda: str(of.agg(F.sum(F.round("x", 3).cast("decimal(38,3)")), F.sum("d"), F.max("m"), F.count("*")).first()))
 
     def other_scans(self, command):
-        """Queries over what only Spark's own code reads: files of ORC and rows of an RDD. Of as many rows: how many there are, sums of groups, what a filter
-        leaves by texts, and a join of two with windows over its groups."""
+        """Queries over what only Spark's own code reads: files of ORC and rows of an RDD. Sums of groups, what a filter leaves by texts, and a join of two with windows over its groups."""
         from pyspark.sql import functions as F
 
         session, source, form = SparkSession(self.sc), *command["form"].split(", ")

@@ -8,9 +8,7 @@
 Two drivers with Spark's defaults, Firesteel's with the jar that lets generated code carry its operators, each with one executor, take turns. `--whole` has Firesteel leave such
 stages to its JVM as a whole. Needs a built distribution of Firesteel and a Spark distribution (scripts/test installs both). Standard library only."""
 
-import subprocess
-
-from side_by_side import REPOSITORY, carried, compare, measure_jobs, parse, parser
+from side_by_side import carried, compare, jar_of_java, measure_jobs, parse, parser
 
 FORMS = {
     "alone": "a function of Java, alone",
@@ -34,17 +32,14 @@ def same(one, other):
 
 
 def measure(chosen, work, samples):
-    classes = work / "classes"
-    sources = sorted((REPOSITORY / "bench" / "java").glob("*.java"))
-    subprocess.run([chosen.jdk / "bin" / "javac", "-cp", f"{chosen.home}/jars/*", "-d", classes, *sources], check=True)
-    subprocess.run([chosen.jdk / "bin" / "jar", "--create", "--file", work / "haversine.jar", "-C", classes, "."], check=True)
+    jar = jar_of_java(chosen, work)
 
     def command(form):
         return lambda _: dict(do="java_functions", form=form, rows=chosen.rows)
 
     def settings(side):
         whole = f"spark.firesteel.sql.jvmExpressions={str(not chosen.whole).lower()}"
-        return [f"spark.jars={work}/haversine.jar", whole, *carried(chosen, side)]
+        return [f"spark.jars={jar}", whole, *carried(chosen, side)]
 
     jobs = [(form, command(form), float) for form in FORMS]
     measure_jobs(chosen, work, samples, "java", jobs, None if chosen.whole else "sql", settings, same)

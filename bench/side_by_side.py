@@ -204,6 +204,15 @@ def measure_jobs(chosen, work, samples, name, jobs, lane, conf=None, same=operat
     check_native(work / f"{name}-firesteel" / "executor-0" / "report.json", lane)
 
 
+def jar_of_java(chosen, work):
+    """A jar of what benchmarks have in Java."""
+    classes, jar = work / "classes", work / "benchmarks.jar"
+    sources = sorted((REPOSITORY / "bench" / "java").glob("*.java"))
+    subprocess.run([chosen.jdk / "bin" / "javac", "-cp", f"{chosen.home}/jars/*", "-d", classes, *sources], check=True)
+    subprocess.run([chosen.jdk / "bin" / "jar", "--create", "--file", jar, "-C", classes, "."], check=True)
+    return jar
+
+
 def carried(chosen, side):
     """Settings by which generated code carries its operators to Firesteel's executor."""
     jar = chosen.firesteel / "jars" / "firesteel-plan.jar"

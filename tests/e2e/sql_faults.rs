@@ -154,7 +154,8 @@ fn neighbours(version: &'static str) {
     assert!(written >= 4 && made_rows >= 1, "{reports:#?}");
 }
 
-/// A query whose last stage is left to the JVM as a whole where it may not evaluate `sin` alone, which is HotSpot's own.
+/// A query whose last stage is left to the JVM as a whole where it may not evaluate `sin` alone, which is HotSpot's
+/// own.
 const LEFT_TO_JVM: &str = "select k, round(sin(n), 3) as s from (select id % 1000 as k, count(*) as n \
      from range(0, 400000, 1, 4) group by id % 1000, id % 7)";
 

@@ -50,8 +50,8 @@ const CARRIED: Application = Application {
     ..GENERATED
 };
 
-/// Why tasks are delegated: the names of files are known to whoever reads them, and somebody sees how many rows are made;
-/// stages with nothing but a scan, of whose columns nobody says anything then, and jobs that are not queries.
+/// Why tasks are delegated: the names of files are known to whoever reads them, and somebody sees how many rows are
+/// made; stages with nothing but a scan, of whose columns nobody says anything then, and jobs that are not queries.
 const NOT_NATIVE: [&str; 11] = [
     "HiveFileFormat$$anon$1",
     "HiveTableScanExec::doExecute",
@@ -66,7 +66,8 @@ const NOT_NATIVE: [&str; 11] = [
     "a write of orc files",
 ];
 
-/// Why tasks are bailed out of: what fails fails in Spark's words, and texts of fixed lengths are another type in files.
+/// Why tasks are bailed out of: what fails fails in Spark's words, and texts of fixed lengths are another type in
+/// files.
 const BAILED_OUT: [&str; 2] = ["Scan fails in the JVM", "columns with metadata"];
 
 fn jar(distribution: &Distribution, work: &Path) -> String {

@@ -1,5 +1,5 @@
-//! Leaves that only Spark's own code can compute: files of other formats, sources of others (`DataSource` V1 and V2, Hive's
-//! tables, JDBC), RDDs of any objects. Their RDD goes to the JVM beside the task as it is, which gives its rows.
+//! Leaves that only Spark's own code can compute: files of other formats, sources of others (`DataSource` V1 and V2,
+//! Hive's tables, JDBC), RDDs of any objects. Their RDD goes to the JVM beside the task as it is, which gives its rows.
 
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};

@@ -185,8 +185,8 @@ pub struct Objects {
     pub made: Vec<Attribute>,
     /// Whether each row of the only input comes out, with the columns that are made behind its own.
     pub appends: bool,
-    /// How many filters there are. Each has a metric of the operator, [`Self::passed`]. A scan counts as one, which lets
-    /// batches of columns pass.
+    /// How many filters there are. Each has a metric of the operator, [`Self::passed`]. A scan counts as one, which
+    /// lets batches of columns pass.
     pub filters: usize,
     /// Whether functions have accumulators, and may add to them.
     pub accumulates: bool,
