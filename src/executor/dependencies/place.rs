@@ -115,19 +115,21 @@ fn settle(
     overwrite: bool,
     cancellation: &Cancellation,
 ) -> Result<bool, TaskError> {
+    let len = |path| {
+        fs::metadata(path)
+            .ok()
+            .filter(Metadata::is_file)
+            .map(|meta| meta.len())
+    };
     let (mut seen, mut since) = (0, Instant::now());
     loop {
+        // Before the contents are compared: the other writer may finish between the two.
+        let lengths = (len(dest), len(source));
         if equal(source, dest)? {
             info!(target: "Utils", "{} has been previously copied to {}", source.display(), dest.display());
             return Ok(true);
         }
-        let len = |path| {
-            fs::metadata(path)
-                .ok()
-                .filter(Metadata::is_file)
-                .map(|meta| meta.len())
-        };
-        match (len(dest), len(source)) {
+        match lengths {
             (Some(now), Some(whole)) if now < whole => {
                 if now != seen {
                     (seen, since) = (now, Instant::now());
