@@ -99,6 +99,8 @@ pub struct JvmExpressions {
     pub tasks: u64,
     /// Batches of rows.
     pub batches: u64,
+    /// Those of the tasks whose last operators, or what became of their rows, were the JVM's.
+    pub rests: u64,
 }
 
 /// Functions of the libraries that `spark.firesteel.functions` names.
@@ -337,6 +339,11 @@ impl Report {
     /// Counts rows that the JVM evaluated an expression for.
     pub fn count_jvm_batch(&self) {
         self.counters.lock().jvm_expressions.batches += 1;
+    }
+
+    /// Counts a native task of which the JVM does what is above its native operators.
+    pub fn count_jvm_rest(&self) {
+        self.counters.lock().jvm_expressions.rests += 1;
     }
 
     /// Counts what native functions were called for.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use javaser::types::Throwable;
 
 use crate::blocks::broadcast::BroadcastError;
@@ -45,6 +46,13 @@ pub enum TaskError {
         partition_id: i32,
         /// The attempt, from 0.
         attempt_number: i32,
+    },
+    /// The task failed in Spark's own code: the `TaskFailedReason` that the JVM made of it, as a Java object stream.
+    InSpark {
+        /// `KILLED` in place of `FAILED`: the attempt must not commit.
+        killed: bool,
+        /// The reason.
+        reason: Bytes,
     },
     /// This lane cannot go on, and nothing of the attempt is visible to anybody: another lane shall run it. The reason
     /// is one of a few texts.

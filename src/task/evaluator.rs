@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use bytes::Bytes;
-use catalyst::{JvmExpression, ObjectsAnswer, ObjectsCall, ObjectsInput};
+use catalyst::{JvmExpression, JvmRest, ObjectsAnswer, ObjectsCall, ObjectsInput};
 use wire::messages::Accumulator;
 
 use super::TaskError;
@@ -16,6 +16,15 @@ pub struct Evaluated {
     pub accumulators: Vec<Accumulator>,
     /// Numbers of Spark's `TaskMetrics`, by their names: those that are not zero.
     pub metrics: Vec<(String, i64)>,
+}
+
+/// What the JVM says that does the rest of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestAnswer {
+    /// More rows are wanted.
+    Wanted,
+    /// It is done: what the task returns, serialized as `spark.serializer` does.
+    Done(Bytes),
 }
 
 /// Evaluates expressions of one task in the embedded JVM, which is started for the first of them.
@@ -42,6 +51,15 @@ pub trait Evaluator: Debug + Send + Sync {
         input: ObjectsInput<'_>,
     ) -> Result<ObjectsAnswer, TaskError>;
 
+    /// Has Spark's own code go on with what is above the task's native operators. Waits for what it says.
+    ///
+    /// # Errors
+    /// The task was killed, failed as it would have in Spark, or bails out: there is no JVM.
+    fn rest(&self, rest: &JvmRest, input: ObjectsInput<'_>) -> Result<RestAnswer, TaskError>;
+
+    /// Nothing is to be evaluated any more, as the task fails: has what was begun end, and waits for it.
+    fn abandon(&self);
+
     /// Nothing is to be evaluated any more: waits until what functions have left to be done at the end of the task is
     /// done. Gives what they have counted.
     ///
@@ -67,6 +85,12 @@ impl Evaluator for NoEvaluator {
             "no JVM for operators on objects".to_owned(),
         ))
     }
+
+    fn rest(&self, _: &JvmRest, _: ObjectsInput<'_>) -> Result<RestAnswer, TaskError> {
+        Err(TaskError::BailOut("no JVM for the rest".to_owned()))
+    }
+
+    fn abandon(&self) {}
 
     fn finish(&self) -> Result<Evaluated, TaskError> {
         Ok(Evaluated::default())

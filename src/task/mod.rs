@@ -17,7 +17,7 @@ pub use commit::{AttemptDir, AttemptNames, ask_to_commit, cannot_make, cannot_wr
 pub use context::{Resources, TaskContext};
 pub use decoded::{DecodeError, DecodedTask, StageBinary, StageTarget, TaskKind, TaskObject};
 pub use error::{FetchFailure, TaskError, TaskException};
-pub use evaluator::{Evaluated, Evaluator, NoEvaluator};
+pub use evaluator::{Evaluated, Evaluator, NoEvaluator, RestAnswer};
 pub use lane::{AcceptedTask, Assembly, Lane, LaneParts, LanesOf, Verifier};
 pub use metrics::{InputMetrics, TaskMetrics, thread_cpu};
 pub use pickled::{OtherLane, PickledBatches, PickledPartition, PickledRdd, PickledSource};

@@ -171,6 +171,23 @@ pub fn failure(
                 data: denied.encode(catalog)?.into(),
             })
         }
+        TaskError::InSpark { killed, reason } => {
+            // What the native operators counted goes with an exception, too.
+            let data = match ExceptionFailure::decode(&reason) {
+                Ok(mut thrown) => {
+                    thrown.accum_updates = raw_infos()?;
+                    thrown.accums = raw_accumulators()?;
+                    thrown.metric_peaks = metric_peaks.clone();
+                    thrown.encode(catalog)?.into()
+                }
+                Err(_) => reason,
+            };
+            let state = match killed {
+                true => TaskState::KILLED,
+                false => TaskState::FAILED,
+            };
+            Ok(Outcome { state, data })
+        }
         TaskError::BailOut(reason) => {
             let text = format!("The task left its native lane and no other took it: {reason}");
             let thrown = Throwable::new("org.apache.spark.SparkException", text);

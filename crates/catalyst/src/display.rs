@@ -320,6 +320,7 @@ impl fmt::Display for Output {
             Self::TakeOrdered => f.write_str("TakeOrdered"),
             Self::Unit => f.write_str("Unit"),
             Self::Count => f.write_str("Count"),
+            Self::Rest(rest) => write!(f, "Rest of {} columns", rest.num_fields),
             Self::Checkpoint(_) => f.write_str("Checkpoint"),
             Self::Files(write) => {
                 let data = list(write.data.iter().map(|(_, column)| &column.name));

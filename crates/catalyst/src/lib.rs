@@ -45,6 +45,7 @@ mod pickled;
 mod plan;
 mod python;
 mod query_rdd;
+mod rest;
 mod scan;
 mod schema_merge;
 mod shuffle;
@@ -85,6 +86,7 @@ pub use plan::{
     AggregateStrategy, Broadcast, Columns, LeafId, Operator, OperatorKind, ShuffleRead,
 };
 pub use python::{ArrowSession, ArrowUdf, PythonArgument, PythonForm, PythonUdf};
+pub use rest::JvmRest;
 pub use scan::{
     CsvOptions, CsvSyntax, FILE_FORMATS, FileFormat, FileMetadata, FileSourceScan, JsonForm,
     JsonOptions, Malformed, ParquetOptions, PushedFilter, ROW_INDEX, RecordOptions, RecordTimes,

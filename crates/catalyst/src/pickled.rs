@@ -109,7 +109,7 @@ fn rows_of<'g>(reader: &Reader<'g>, rdd: Object<'g>) -> Result<(PickledRows, Obj
 }
 
 /// The settings that a query which became an RDD is computed with.
-fn settings_of(query: Object<'_>) -> Result<Settings> {
+pub(crate) fn settings_of(query: Object<'_>) -> Result<Settings> {
     let graph = query.graph;
     let pairs = query.pairs("sqlConfigs")?;
     let pairs: Vec<_> = pairs

@@ -16,6 +16,7 @@ use crate::object::{Object, Reader};
 use crate::objects::check_accumulators;
 use crate::pickled::{ArrowBatches, PickledRows, PickledScan};
 use crate::plan::{Operator, OperatorKind};
+use crate::rest::JvmRest;
 use crate::shuffle::{self, ShuffleWrite};
 use crate::write::{Captured, FileWrite};
 use javaser::Closure;
@@ -65,6 +66,8 @@ pub enum Output {
     Pickled(Box<PickledRows>),
     /// `Dataset.toArrowBatchRdd`: rows for a driver.
     ArrowBatches(Box<ArrowBatches>),
+    /// What is above the native operators is done in the JVM beside the task.
+    Rest(Box<JvmRest>),
     /// `RangePartitioner.sketch`: a sample of keys and the number of rows.
     RangeSample {
         /// The keys.

@@ -120,7 +120,10 @@ impl JvmRows {
 }
 
 /// Rows for the JVM, from one on, as many as a message has; and the place of the one behind the last.
-pub(crate) fn message<'e>(rows: &EncodedRows<'e>, start: usize) -> Result<(&'e [u8], usize)> {
+///
+/// # Errors
+/// Bail-out: a row is too long.
+pub fn message<'e>(rows: &EncodedRows<'e>, start: usize) -> Result<(&'e [u8], usize)> {
     let mut end = start + 1;
     while end < rows.len() && rows.records(start, end + 1).len() <= MESSAGE {
         end += 1;

@@ -54,7 +54,7 @@ pub mod fuzzing {
     pub use crate::records::fuzzing::record_line;
 }
 
-pub use jvm_calls::JvmCall;
+pub use jvm_calls::{JvmCall, message as rows_for_jvm};
 pub use native_calls::{RowCall, TaskCalls, TaskCallsEntered};
 pub use native_functions::{
     NativeAggregate, NativeCall, NativeCallee, NativeFunction, NativeInput, NativeOutput,

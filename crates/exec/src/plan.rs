@@ -49,6 +49,7 @@ impl NativeStage {
                     | Output::Checkpoint(_)
                     | Output::Pickled(_)
                     | Output::ArrowBatches(_)
+                    | Output::Rest(_)
             ),
         };
         let root = Lowering::new().operator(&stage.root, &stage.inputs, demand)?;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -66,8 +67,8 @@ enum Turn {
     Idle,
     /// Rows are to be evaluated.
     Asked(Vec<u8>),
-    /// The evaluator works, from this processor time of its thread on.
-    Taken(Duration),
+    /// The evaluator works, from this processor time of this thread of its on.
+    Taken(ThreadId, Duration),
     /// Rows have been evaluated.
     Answered(Result<Vec<u8>, Trouble>),
 }
@@ -128,7 +129,7 @@ impl Exchange {
             }
             if let Turn::Asked(message) = &mut between.turn {
                 let message = std::mem::take(message);
-                between.turn = Turn::Taken(thread_cpu());
+                between.turn = Turn::Taken(thread::current().id(), thread_cpu());
                 return Some(message);
             }
             self.changed.wait(&mut between);
@@ -138,12 +139,15 @@ impl Exchange {
     /// The evaluator's side: what came of what it took.
     fn answer(&self, result: Result<Vec<u8>, String>) {
         let mut between = self.between.lock();
-        let Turn::Taken(since) = between.turn else {
+        let Turn::Taken(thread, since) = between.turn else {
             return;
         };
-        let worked = thread_cpu().saturating_sub(since).as_nanos();
-        let worked = u64::try_from(worked).unwrap_or(u64::MAX);
-        self.cpu.fetch_add(worked, Ordering::Relaxed);
+        // Functions may ask for rows on threads of their own.
+        if thread == thread::current().id() {
+            let worked = thread_cpu().saturating_sub(since).as_nanos();
+            let worked = u64::try_from(worked).unwrap_or(u64::MAX);
+            self.cpu.fetch_add(worked, Ordering::Relaxed);
+        }
         between.turn = Turn::Answered(result.map_err(Trouble::Expression));
         self.changed.notify_all();
     }
@@ -196,6 +200,15 @@ impl Exchange {
                 None => self.changed.wait(&mut between),
             }
         }
+    }
+
+    /// The task's side: waits for so long at most. Gives whether the evaluator has ended.
+    pub(super) fn waited_for_end(&self, most: Duration) -> bool {
+        let mut between = self.between.lock();
+        if between.gone.is_none() {
+            self.changed.wait_for(&mut between, most);
+        }
+        between.gone.is_some()
     }
 
     /// The task may have been killed.
@@ -307,6 +320,8 @@ mod tests {
             assert_eq!(last.ask(vec![1], &never).unwrap(), [2]);
         });
         assert!(ended(last.ask(vec![1], &never)));
+        assert!(!Exchange::new().waited_for_end(Duration::from_millis(1)));
+        assert!(idle.waited_for_end(Duration::from_secs(60)));
         // It is waited for at the end.
         assert!(matches!(
             idle.wait_for_end(&never),

@@ -2,10 +2,10 @@
 //! Numbers are big-endian.
 
 use bytes::{Buf, BufMut, Bytes};
-use catalyst::{ExprId, JvmExpression, ObjectsAnswer, ObjectsCall, ObjectsInput};
+use catalyst::{ExprId, JvmExpression, JvmRest, ObjectsAnswer, ObjectsCall, ObjectsInput};
 use wire::messages::{Accumulator, Raw};
 
-use crate::task::Evaluated;
+use crate::task::{Evaluated, RestAnswer, TaskError};
 
 /// What a message asks for: its first byte.
 const EVALUATE: u8 = 0;
@@ -13,11 +13,19 @@ const NEXT: u8 = 1;
 const ROWS: u8 = 2;
 const END: u8 = 3;
 const FINISH: u8 = 4;
+const REST: u8 = 5;
 
 /// What operators on objects say: the first byte of an answer.
 const WANTED: u8 = 0;
 const MADE: u8 = 1;
 const LAST: u8 = 2;
+
+/// What the rest of a task says besides [`WANTED`].
+const DONE: u8 = 3;
+const FAILED: u8 = 4;
+
+/// Number of the rest of a task, which has one at most.
+const REST_NUMBER: u64 = u64::MAX;
 
 /// Most filters in a chain of operators.
 const MAX_FILTERS: usize = 1 << 10;
@@ -58,18 +66,52 @@ pub(super) fn objects(call: &ObjectsCall, is_new: bool, input: ObjectsInput<'_>)
             }
             defined(NEXT, number, &definition)
         }
-        ObjectsInput::Rows(rows) => {
-            let mut out = Vec::with_capacity(9 + rows.len());
-            out.put_u8(ROWS);
-            out.put_u64(number);
-            out.put_slice(rows);
-            out
+        input => input_rows(number, input),
+    }
+}
+
+/// Rows that were asked for, or that there are no more.
+fn input_rows(number: u64, input: ObjectsInput<'_>) -> Vec<u8> {
+    let (kind, rows) = match input {
+        ObjectsInput::Rows(rows) => (ROWS, rows),
+        ObjectsInput::Next | ObjectsInput::End => (END, &[][..]),
+    };
+    let mut out = Vec::with_capacity(9 + rows.len());
+    out.put_u8(kind);
+    out.put_u64(number);
+    out.put_slice(rows);
+    out
+}
+
+/// To begin with the rest of a task: its id, the columns of its rows, the task behind its length, and the stage's
+/// binary; or rows.
+pub(super) fn rest(task: (i64, &[u8]), rest: &JvmRest, input: ObjectsInput<'_>) -> Vec<u8> {
+    if input != ObjectsInput::Next {
+        return input_rows(REST_NUMBER, input);
+    }
+    let (id, task) = task;
+    let mut definition = Vec::with_capacity(16 + task.len() + rest.binary.len());
+    definition.put_i64(id);
+    put_length(&mut definition, rest.num_fields);
+    put_length(&mut definition, task.len());
+    definition.put_slice(task);
+    definition.put_slice(&rest.binary);
+    defined(REST, REST_NUMBER, &definition)
+}
+
+/// What the rest of a task says: that rows are wanted; what the task returns; or, behind whether it is killed, why it
+/// failed.
+pub(super) fn rest_answer(bytes: Vec<u8>) -> Option<Result<RestAnswer, TaskError>> {
+    let mut bytes = Bytes::from(bytes);
+    match bytes.try_get_u8().ok()? {
+        WANTED => Some(Ok(RestAnswer::Wanted)),
+        DONE => Some(Ok(RestAnswer::Done(bytes))),
+        FAILED => {
+            let killed = bytes.try_get_u8().ok()? != 0;
+            let reason = bytes;
+            Some(Err(TaskError::InSpark { killed, reason }))
         }
-        ObjectsInput::End => {
-            let mut out = vec![END];
-            out.put_u64(number);
-            out
-        }
+        _ => None,
     }
 }
 
@@ -236,6 +278,39 @@ mod tests {
         let scan = objects(&call, true, ObjectsInput::Next);
         let end = [0, 0, 0, 2, b'{', b'}', 0, 0, 0, 1, 5, 0xac, 0xed];
         assert!(scan.ends_with(&end), "{scan:?}");
+    }
+
+    #[test]
+    fn the_rest_of_a_task_is_described_once() {
+        let of_stage = JvmRest {
+            binary: vec![0xac, 0xed],
+            num_fields: 3,
+        };
+        let mut expected = vec![5];
+        expected.put_u64(u64::MAX);
+        expected.put_i32(8 + 4 + 4 + 1 + 2);
+        expected.put_i64(70);
+        expected.put_i32(3);
+        expected.put_i32(1);
+        expected.extend([9, 0xac, 0xed]);
+        let message = |input| rest((70, &[9]), &of_stage, input);
+        assert_eq!(message(ObjectsInput::Next), expected);
+        let number = [255; 8];
+        let rows = [&[2][..], &number, &[1, 2]].concat();
+        assert_eq!(message(ObjectsInput::Rows(&[1, 2])), rows);
+        assert_eq!(message(ObjectsInput::End), [&[3][..], &number].concat());
+        let wanted = rest_answer(vec![0, 0, 0, 0, 0]);
+        assert_eq!(wanted, Some(Ok(RestAnswer::Wanted)));
+        let done = RestAnswer::Done(Bytes::from_static(&[7]));
+        assert_eq!(rest_answer(vec![3, 7]), Some(Ok(done)));
+        let failed = TaskError::InSpark {
+            killed: true,
+            reason: Bytes::from_static(&[7]),
+        };
+        assert_eq!(rest_answer(vec![4, 1, 7]), Some(Err(failed)));
+        for other in [&[][..], &[1, 0], &[4]] {
+            assert_eq!(rest_answer(other.to_vec()), None);
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes};
-use catalyst::{JvmExpression, ObjectsAnswer, ObjectsCall, ObjectsInput};
+use catalyst::{JvmExpression, JvmRest, ObjectsAnswer, ObjectsCall, ObjectsInput};
 use parking_lot::Mutex;
 use tracing::{debug, info};
 use wire::task_description::TaskDescription;
@@ -33,12 +33,15 @@ use super::registered::RegisteredExecutor;
 use crate::cancel::Cancellation;
 use crate::config::declared;
 use crate::task::jvm::Jvm;
-use crate::task::{Evaluated, Evaluator, TaskError, TaskObject};
+use crate::task::{Evaluated, Evaluator, RestAnswer, TaskError, TaskObject};
 
 const LOG: &str = "Executor";
 
 /// How often it is looked whether the JVM is ready.
 const JVM_POLL: Duration = Duration::from_millis(5);
+
+/// How often somebody who waits for the end of an evaluator looks whether the executor ends.
+const END_POLL: Duration = Duration::from_millis(100);
 
 /// What evaluates for one task.
 pub(super) struct TaskEvaluator {
@@ -61,6 +64,7 @@ struct Begun {
 enum Known {
     Expression(u64),
     Objects(u64),
+    Rest,
 }
 
 impl std::fmt::Debug for TaskEvaluator {
@@ -240,6 +244,36 @@ impl Evaluator for TaskEvaluator {
         let answer = self.ask(last, Known::Objects(call.number), message)?;
         let other = || TaskError::BailOut("another answer of the JVM".to_owned());
         messages::answer(answer).ok_or_else(other)
+    }
+
+    fn rest(&self, rest: &JvmRest, input: ObjectsInput<'_>) -> Result<RestAnswer, TaskError> {
+        let task = (
+            self.description.task_id,
+            &self.description.serialized_task[..],
+        );
+        let message = |_| messages::rest(task, rest, input);
+        let answer = self.ask("what is above native operators", Known::Rest, message)?;
+        let other = || TaskError::BailOut("another answer of the JVM".to_owned());
+        messages::rest_answer(answer).ok_or_else(other)?
+    }
+
+    fn abandon(&self) {
+        let begun = self.begun.lock();
+        let (Some(begun), Some(executor)) = (&*begun, self.executor.upgrade()) else {
+            return;
+        };
+        if let Some(jvm) = executor
+            .ready_jvm()
+            .filter(|_| self.cancellation.is_cancelled())
+        {
+            self.kill(jvm);
+        }
+        begun.exchange.close();
+        while !begun.exchange.waited_for_end(END_POLL) {
+            if executor.ending.is_finished() {
+                return;
+            }
+        }
     }
 
     fn finish(&self) -> Result<Evaluated, TaskError> {

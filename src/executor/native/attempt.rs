@@ -10,7 +10,7 @@ use rustix::process::Pid;
 use tracing::{error, info};
 use wire::WireError;
 use wire::ids::TaskState;
-use wire::messages::{Accumulator, StageAttempt};
+use wire::messages::{Accumulator, ExceptionFailure, StageAttempt};
 use wire::task_description::TaskDescription;
 
 use super::super::events::{Input, TaskHeader};
@@ -359,6 +359,10 @@ fn words(error: &TaskError) -> String {
         TaskError::CommitDenied { .. } => {
             "Not committed because the driver did not authorize commit".to_owned()
         }
+        TaskError::InSpark { reason, .. } => ExceptionFailure::decode(reason)
+            .ok()
+            .and_then(|failure| failure.full_stack_trace)
+            .unwrap_or_else(|| "of Spark's own code".to_owned()),
         TaskError::BailOut(reason) => reason.clone(),
     }
 }

@@ -308,18 +308,44 @@ impl Shared {
         self.complete(&mut settings);
         let read = |settings| {
             let stage = Stage::read(&binary.graph, binary.rdd, target, settings).map_err(words)?;
-            self.judged_stage(stage, binary, description)
+            self.plan(self.judged_stage(stage, binary, description)?, description)
         };
-        let stage = match read(settings.clone()) {
-            Err(_) if self.jvm_expressions => {
-                settings.is_native = Some(exec::expr::is_native);
-                // What keeps it from that, not which expression is not native.
-                read(settings)?
-            }
-            judged => judged?,
-        };
+        let native = read(settings.clone());
+        if native.is_ok() || !self.jvm_expressions {
+            return native;
+        }
+        settings.is_native = Some(exec::expr::is_native);
+        // What keeps it from that, not which expression is not native.
+        read(settings.clone()).or_else(|why| {
+            let ids = (binary.rdd, target);
+            let below = self.below_rest(binary, ids, settings, description);
+            below.ok_or(why)
+        })
+    }
+
+    /// The operators of a stage that are native below others.
+    fn below_rest(
+        &self,
+        binary: &StageBinary,
+        ids: (NodeId, NodeId),
+        settings: Settings,
+        description: &TaskDescription,
+    ) -> Option<Work> {
+        let complete = |settings: &mut Settings| self.complete(settings);
+        Stage::below_rest(&binary.graph, ids, settings, complete, |stage| {
+            let stage = self.judged_stage(stage, binary, description).ok()?;
+            self.plan(stage, description).ok()
+        })
+    }
+
+    /// What tasks of a stage do whose operators are native.
+    fn plan(&self, stage: JudgedStage, description: &TaskDescription) -> Result<Work, String> {
+        let property = |name: &str| description.property(name);
         let native = &stage.native;
         let what = match native.stage().output {
+            Output::Rest(_) => {
+                Some("operators of the JVM's above native ones, which are not held against others")
+            }
             Output::Files(_) => Some("a write, which cannot be held against another one"),
             Output::JsonTypes(_) => Some("columns of JSON, which are not held against others"),
             Output::CsvTypes(_) => Some("columns of CSV, which are not held against others"),
@@ -336,7 +362,7 @@ impl Shared {
         }
         let (spark, files) = (&self.parts.spark_version, &self.parts.files);
         let output = JudgedOutput::new(native.stage(), property, spark, files);
-        let output = output.map_err(words)?;
+        let output = output.map_err(|why| why.to_string())?;
         let rules = self
             .verifier
             .as_ref()

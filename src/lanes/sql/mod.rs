@@ -37,6 +37,7 @@ mod native;
 mod partition;
 mod pickled;
 mod relations;
+mod rest;
 mod result_format;
 mod results;
 mod row_blocks;

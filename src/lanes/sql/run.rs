@@ -4,9 +4,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use javaser::arena::NodeId;
+use wire::messages::Accumulator;
 
 use super::lane::JudgedPlan;
-use super::partition::SqlPartition;
+use super::partition::{SqlPartition, TaskRows};
+use super::sink::Sink;
 use super::verify::Expected;
 use crate::task::{AcceptedTask, TaskContext, TaskError, TaskValue};
 
@@ -36,6 +38,20 @@ pub(super) fn caught<T>(run: impl FnOnce() -> Result<T, TaskError>) -> Result<T,
     })
 }
 
+/// Gives a sink all rows that it wants. Gives what the driver is to be told of cached tables.
+fn pour(rows: &mut TaskRows, sink: &mut dyn Sink) -> Result<Vec<Accumulator>, TaskError> {
+    while sink.wants_more() {
+        let Some(batch) = rows.next()? else {
+            break;
+        };
+        sink.take(&batch)?;
+    }
+    // Nothing may bail out once the sink has finished: what it has written may be visible.
+    let made = rows.end()?;
+    sink.end()?;
+    Ok(made)
+}
+
 impl SqlPlan {
     fn attempt(&self, context: &Arc<TaskContext>) -> Result<TaskValue, TaskError> {
         let plan = &*self.plan;
@@ -46,15 +62,10 @@ impl SqlPlan {
         // Keys of a shuffle are expressions, too.
         let _entered = rows.calls.enter();
         let mut sink = plan.output.sink(native, rules, shared, &rows, context)?;
-        while sink.wants_more() {
-            let Some(batch) = rows.next()? else {
-                break;
-            };
-            sink.take(&batch)?;
-        }
-        // Nothing may bail out once the sink has finished: what it has written may be visible.
-        let mut made = rows.end()?;
-        let evaluated = context.evaluator.finish()?;
+        let poured = pour(&mut rows, &mut *sink);
+        let mut made = poured.inspect_err(|_| sink.abandon())?;
+        let evaluated = context.evaluator.finish();
+        let evaluated = evaluated.map_err(|error| sink.too_late(error))?;
         made.extend(evaluated.accumulators);
         for (name, count) in evaluated.metrics {
             context.metrics.add(&name, count);

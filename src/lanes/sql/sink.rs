@@ -15,6 +15,7 @@ use super::checkpoint::JudgedCheckpoint;
 use super::files::{FilesSink, JudgedWrite};
 use super::lane::Shared;
 use super::partition::TaskRows;
+use super::rest::RestSink;
 use super::results::{
     Collected, Counted, ForDriver, Ordered, Sampled, Unit, csv_types, json_types,
 };
@@ -23,7 +24,8 @@ use super::write::ShuffleSink;
 use crate::files::FileSystems;
 use crate::task::{TaskContext, TaskError, TaskValue};
 
-/// Takes the batches of one attempt in their order. Nothing is visible to anybody before [`Sink::finish`].
+/// Takes the batches of one attempt in their order. Nothing is visible to anybody before [`Sink::finish`], but of
+/// [`RestSink`].
 pub(super) trait Sink {
     /// Whether further rows make a difference.
     fn wants_more(&self) -> bool {
@@ -32,6 +34,19 @@ pub(super) trait Sink {
 
     /// More rows.
     fn take(&mut self, batch: &RecordBatch) -> Result<(), TaskError>;
+
+    /// The last rows have been taken.
+    fn end(&mut self) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    /// The attempt fails, or another lane begins it anew: what was begun is ended.
+    fn abandon(&mut self) {}
+
+    /// What a failure behind [`Sink::end`] is to the task.
+    fn too_late(&self, error: TaskError) -> TaskError {
+        error
+    }
 
     /// The end.
     fn finish(self: Box<Self>) -> Result<Finished, TaskError>;
@@ -178,6 +193,7 @@ enum OutputKind {
     JsonTypes,
     CsvTypes,
     ArrowBatches,
+    Rest,
     Sample(RangeSampler),
 }
 
@@ -210,6 +226,7 @@ impl JudgedOutput {
                 ArrowResult::new(batches)?;
                 OutputKind::ArrowBatches
             }
+            Output::Rest(_) => OutputKind::Rest,
             Output::JsonTypes(_) if stage.kryo.is_some() => {
                 return Err(Unsupported::of_use("columns of JSON with spark.serializer"));
             }
@@ -324,6 +341,9 @@ impl JudgedOutput {
             }
             (OutputKind::ArrowBatches, Output::ArrowBatches(batches)) => {
                 Box::new(ForDriver::new(batches, lane.format, memory, context).map_err(bail_out)?)
+            }
+            (OutputKind::Rest, Output::Rest(rest)) => {
+                Box::new(RestSink::new(rest, encoder, context)?)
             }
             (OutputKind::JsonTypes, Output::JsonTypes(inference)) => {
                 Box::new(json_types(inference, context))

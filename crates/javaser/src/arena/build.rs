@@ -226,6 +226,54 @@ impl Graph {
         Ok(())
     }
 
+    /// Makes an object one of another class, which extends the object's super class `ancestor` and has no fields of its
+    /// own. What is known of `ancestor` and above stays.
+    ///
+    /// # Errors
+    /// [`Error::BadNode`] if it is no object of a class below `ancestor`.
+    pub fn become_instance(
+        &mut self,
+        object: NodeId,
+        ancestor: &str,
+        class: &str,
+        suid: i64,
+    ) -> Result<(), Error> {
+        let other = Error::BadNode {
+            node: object.0,
+            expected: "an object of a class below another",
+        };
+        let chain = self.desc_of(object).map(|desc| self.chain(desc).to_vec());
+        let mut kept = 0;
+        let mut above = None;
+        for (level, desc) in self.levels(object).zip(chain.unwrap_or_default()) {
+            kept += level.fields.len();
+            if level.desc.name() == ancestor {
+                above = Some(desc);
+                break;
+            }
+        }
+        let Some(above) = above else {
+            return Err(other);
+        };
+        let levels = self.chain(above).len();
+        let kind = DescKind::Class {
+            name: class.to_owned(),
+            suid,
+            flags: SC_SERIALIZABLE,
+            fields: Vec::new(),
+        };
+        let desc = self.push_desc(kind, Some(above));
+        let Some(Node::Object(object)) = self.nodes.get_mut(object.index()) else {
+            return Err(other);
+        };
+        object.desc = desc;
+        object.fields.truncate(kept);
+        object
+            .bodies
+            .retain(|body| usize::from(body.level) < levels);
+        Ok(())
+    }
+
     /// Sets what the `writeObject` or `writeExternal` of one level writes, behind the level's fields. With no class
     /// given it is the level nearest to the object's own class that has a body.
     ///

@@ -61,7 +61,8 @@ impl Rules {
             | Output::JsonTypes(_)
             | Output::CsvTypes(_)
             | Output::Pickled(_)
-            | Output::ArrowBatches(_) => {}
+            | Output::ArrowBatches(_)
+            | Output::Rest(_) => {}
             Output::RangeSample { order, .. } => {
                 let exact = order
                     .iter()

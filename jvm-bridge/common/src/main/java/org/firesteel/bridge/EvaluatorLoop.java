@@ -27,6 +27,7 @@ final class EvaluatorLoop {
   private static final byte ROWS = 2;
   private static final byte END = 3;
   private static final byte FINISH = 4;
+  private static final byte REST = 5;
   private static final byte WANTED = 0;
 
   private final long id;
@@ -88,10 +89,10 @@ final class EvaluatorLoop {
     }
   }
 
-  private Rows evaluate(ByteBuffer in) {
+  private Rows evaluate(ByteBuffer in) throws Exception {
     byte kind = in.get();
     long number = in.getLong();
-    if (kind != EVALUATE && kind != NEXT) {
+    if (kind != EVALUATE && kind != NEXT && kind != REST) {
       throw new IllegalStateException("nobody has asked for rows");
     }
     int length = in.getInt();
@@ -103,6 +104,9 @@ final class EvaluatorLoop {
         expressions.put(number, Evaluation.read(definition, context));
       }
       return expressions.get(number).evaluate(in);
+    }
+    if (kind == REST) {
+      return RestOfTask.run(definition, context, input -> rows(number, input));
     }
     if (length > 0) {
       operators.put(number, ObjectOperators.read(definition, context, input -> rows(number, input)));

@@ -26,7 +26,6 @@ import org.apache.spark.sql.execution.CoGroupedIterator;
 import org.apache.spark.sql.execution.GroupedIterator;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.unsafe.Platform;
 import scala.Function1;
 import scala.Function2;
 import scala.Function3;
@@ -60,20 +59,14 @@ final class ObjectOperators {
   private static final byte OBJECTS = 10;
 
   private final TaskContext context;
-  private final Source source;
+  private final GivenRows.Source source;
   private final ArrayList<LongSupplier> counts = new ArrayList<>();
   private Iterator<UnsafeRow> rows;
   private boolean ended;
   private StructType schema;
   private Partition partition;
 
-  /** Where rows of inputs are. */
-  interface Source {
-    /** Rows of an input, each behind its size; null after the last. */
-    ByteBuffer rows(int input);
-  }
-
-  private ObjectOperators(TaskContext context, Source source) {
+  private ObjectOperators(TaskContext context, GivenRows.Source source) {
     this.context = context;
     this.source = source;
   }
@@ -82,7 +75,7 @@ final class ObjectOperators {
    * Number of operators, a byte for each; number of inputs, of each its {@link Binding}; if the first operator is a
    * leaf, the types of its rows and its partition, each behind its length; the operators' parts.
    */
-  static ObjectOperators read(ByteBuffer in, TaskContext context, Source source) {
+  static ObjectOperators read(ByteBuffer in, TaskContext context, GivenRows.Source source) {
     byte[] chain = new byte[in.getInt()];
     in.get(chain);
     Binding[] inputs = new Binding[in.getInt()];
@@ -254,7 +247,7 @@ final class ObjectOperators {
   }
 
   private Iterator<InternalRow> input(int place, Binding[] inputs) {
-    return new Input(place, inputs[place].columns());
+    return new GivenRows(source, place, inputs[place].columns());
   }
 
   private static Object next(DeserializationStream parts) {
@@ -450,37 +443,6 @@ final class ObjectOperators {
       long found = passed;
       passed = 0;
       return found;
-    }
-  }
-
-  /** Rows of an input, one at a time in the same object. */
-  private final class Input extends AbstractIterator<InternalRow> {
-    private final int place;
-    private final UnsafeRow row;
-    private ByteBuffer in = ByteBuffer.allocate(0);
-
-    Input(int place, int columns) {
-      this.place = place;
-      this.row = new UnsafeRow(columns);
-    }
-
-    @Override
-    public boolean hasNext() {
-      while (in != null && !in.hasRemaining()) {
-        in = source.rows(place);
-      }
-      return in != null;
-    }
-
-    @Override
-    public InternalRow next() {
-      if (!hasNext()) {
-        throw new NoSuchElementException();
-      }
-      int size = in.getInt();
-      row.pointTo(in.array(), Platform.BYTE_ARRAY_OFFSET + in.arrayOffset() + in.position(), size);
-      in.position(in.position() + size);
-      return row;
     }
   }
 }

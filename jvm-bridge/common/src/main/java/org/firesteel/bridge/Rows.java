@@ -28,6 +28,16 @@ final class Rows {
     size = end;
   }
 
+  /** Adds bytes of another kind. */
+  void add(ByteBuffer bytes) {
+    int end = Math.addExact(size, bytes.remaining());
+    if (end > array.length) {
+      array = Arrays.copyOf(array, end);
+    }
+    bytes.get(array, size, end - size);
+    size = end;
+  }
+
   /** Leaves room for something before the rows. */
   void skip(int bytes) {
     size += bytes;
