@@ -26,6 +26,14 @@ firesteel_fuzz::target!(|data: &[u8]| {
             let _ = stage.to_string();
             let _ = stage.bind(&graph, rdd);
         }
+        let settings = Settings {
+            is_native,
+            ..Settings::default()
+        };
+        let _ = Stage::below_rest(&graph, (rdd, target), settings, |_| {}, |stage| {
+            let _ = stage.to_string();
+            None::<()>
+        });
     }
     if let Ok(Some(merge)) = SchemaMerge::read(&graph, rdd, target) {
         let _ = merge.files(&graph, rdd);

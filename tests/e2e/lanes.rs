@@ -64,6 +64,12 @@ impl Report {
         (of("tasks"), of("batches"))
     }
 
+    /// Native tasks of which the JVM did what was above their native operators, by all reports.
+    pub(crate) fn jvm_rests(reports: &[Self]) -> u64 {
+        let rests = |report: &Self| count(&report.0, "/jvm_expressions/rests");
+        reports.iter().map(rests).sum()
+    }
+
     /// What came of `spark.firesteel.verify=both`.
     pub(crate) fn verified(&self) -> &Value {
         &self.0["verified"]

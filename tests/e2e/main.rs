@@ -57,6 +57,7 @@ mod sql_python;
 mod sql_python_windows;
 mod sql_random;
 mod sql_records;
+mod sql_rests;
 mod sql_scans;
 mod sql_schemas;
 mod sql_simple;

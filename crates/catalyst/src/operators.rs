@@ -233,9 +233,6 @@ fn aggregate(
     strategy: AggregateStrategy,
     child: Box<Operator>,
 ) -> Result<(OperatorKind, Columns)> {
-    if plan.bool("isStreaming")? {
-        return Err(Unsupported::of_use("a streaming aggregate"));
-    }
     let mut aggregates = plan
         .elements("aggregateExpressions")?
         .into_iter()

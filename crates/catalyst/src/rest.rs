@@ -37,6 +37,9 @@ const NATIVE_ROWS_SUID: i64 = 1;
 /// What it is in Spark.
 const RDD: &str = "org.apache.spark.rdd.RDD";
 
+/// RDDs of operators with a state.
+const STATEFUL: [&str; 2] = ["ReadStateStoreRDD", "StateStoreRDD"];
+
 /// Most RDDs of a stage that are the JVM's.
 const MAX_RDDS: usize = 50;
 
@@ -160,6 +163,13 @@ impl<'g> Candidate<'g> {
                     hint: Hint::default(),
                     settings,
                 });
+            }
+            // Operators of streams, with a partition of what they know from the batches before.
+            class
+                if class.starts_with("sql.execution.streaming.")
+                    && STATEFUL.contains(&rdd.name()) =>
+            {
+                (rdd.object("dataRDD").ok()?, None)
             }
             _ => return None,
         };

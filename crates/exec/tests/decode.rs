@@ -422,6 +422,53 @@ fn expressions_go_to_the_jvm_that_are_not_native() {
     }
 }
 
+/// Below what the JVM does of a stage: the stage's binary has the rows of native operators in place of what makes them,
+/// and nothing of that.
+#[test]
+fn what_is_above_native_operators_goes_to_the_jvm() {
+    const NATIVE: &str = "org.firesteel.bridge.NativeRows";
+    const RDD: &str = "org.apache.spark.rdd.RDD";
+    let mut found = 0;
+    let stages = captured(NEWEST).into_iter().chain(windows(NEWEST));
+    for captured in stages.chain(carried(NEWEST)) {
+        let ids = parts(&captured.binary).unwrap();
+        let settings = captured.settings.clone();
+        let below = |settings| Stage::below_rest(&captured.binary, ids, settings, |_| (), Some);
+        let Some(stage) = below(settings) else {
+            continue;
+        };
+        found += 1;
+        NativeStage::new(Arc::new(stage.clone())).unwrap();
+        let Output::Rest(rest) = &stage.output else {
+            panic!("{}", stage.output);
+        };
+        assert_eq!(rest.num_fields, stage.root.output.require().unwrap().len());
+        let binary = Graph::parse(&rest.binary, &Limits::default()).unwrap();
+        assert!(rest.binary.len() < captured.raw.len(), "{}", captured.name);
+        let (rdd, target) = parts(&binary).unwrap();
+        let class = |graph: &Graph, node| graph.class_name(Value::Ref(node)).map(str::to_owned);
+        assert_eq!(class(&binary, target), class(&captured.binary, ids.1));
+        let mut native = binary
+            .nodes()
+            .filter(|(node, _)| class(&binary, *node).is_some_and(|class| class == NATIVE));
+        let (rows, _) = native.next().unwrap();
+        assert!(native.all(|(node, _)| binary.object(node).is_none()));
+        assert!(binary.is_instance(rows, RDD));
+        let fields = |graph: &Graph, node| {
+            let level = graph.level(node, RDD).unwrap();
+            level.field("id").zip(level.field("dependencies_"))
+        };
+        let (id, dependencies) = fields(&binary, rows).unwrap();
+        assert_eq!(dependencies, Value::Null);
+        // It has the place of one of the driver's RDDs, with all that any RDD has.
+        let same = |node| fields(&captured.binary, node).is_some_and(|(other, _)| other == id);
+        let mut rdds = captured.binary.nodes().map(|(node, _)| node);
+        assert!(rdds.any(|node| captured.binary.is_instance(node, RDD) && same(node)));
+        assert!(rdd == rows || binary.is_instance(rdd, RDD));
+    }
+    assert!(found > 50, "{found}");
+}
+
 /// A stage with a byte changed is another stage or none, and never a panic.
 #[test]
 fn changed_bytes_do_no_harm() {
@@ -443,9 +490,10 @@ fn changed_bytes_do_no_harm() {
         {
             for is_native in [None, Some((|_| false) as IsNative)] {
                 let settings = Settings { is_native, ..stage.settings.clone() };
-                if let Ok(stage) = Stage::read(&graph, rdd, target, settings) {
+                if let Ok(stage) = Stage::read(&graph, rdd, target, settings.clone()) {
                     prop_assert!(!stage.to_string().is_empty());
                 }
+                Stage::below_rest(&graph, (rdd, target), settings, |_| (), |_| None::<()>);
             }
         }
     });

@@ -251,6 +251,9 @@ impl Evaluator for TaskEvaluator {
             self.description.task_id,
             &self.description.serialized_task[..],
         );
+        if let (ObjectsInput::Next, Some(executor)) = (input, self.executor.upgrade()) {
+            executor.report.count_jvm_rest();
+        }
         let message = |_| messages::rest(task, rest, input);
         let answer = self.ask("what is above native operators", Known::Rest, message)?;
         let other = || TaskError::BailOut("another answer of the JVM".to_owned());
