@@ -116,6 +116,30 @@ class Held(ChaosJobs, hold.Hold):
             of = joined.where("k <= 100").groupBy("s").agg(F.sum("d").alias("d")).agg(F.count("*"), F.sum("d"))
         return self.timed(lambda: str(of.first()))
 
+    def other_sinks(self, command):
+        """Queries over a table whose rows go where only Spark's own code takes them."""
+        from pyspark.sql import functions as F
+
+        session, (query, sink) = SparkSession(self.sc), command["form"].split(" to ")
+        path, written = os.path.join(self.scratch, "table"), os.path.join(self.scratch, "sink")
+        if not os.path.exists(path):
+            rows = session.range(0, command["rows"], 1, 8)
+            rows.select("id", (F.col("id") % 1000).cast("int").alias("n"), F.concat(F.lit("text "), F.col("id") % 5000).alias("s"), (F.col("id") / 7).alias("x"), F.col("id").cast("decimal(20,2)").alias("d")).write.parquet(path)
+        shutil.rmtree(written, ignore_errors=True)
+        table = session.read.parquet(path)
+        if query == "groups":
+            of = table.groupBy("n", "s").agg(F.sum("d").alias("d"), F.max("x").alias("x"))
+        elif query == "sort":
+            of = table.where("n < 200").select("s", "id", "d").repartition(4, "s").sortWithinPartitions("s", "id")
+        else:
+            joined = table.where("n < 500").alias("l").join(table.where("n > 250").alias("r"), "id").selectExpr("l.n", "r.s", "l.d", "row_number() over (partition by l.n order by r.x, id) k")
+            of = joined.where("k <= 100")
+        if sink == "ORC":
+            return self.timed(lambda: of.write.orc(written))
+        if sink == "nowhere":
+            return self.timed(lambda: of.write.format("noop").mode("overwrite").save())
+        return self.timed(lambda: self.sc._jvm.TypedPoints.lengths(of._jdf))
+
     def py_groups(self, command):
         """What a function of Python makes of groups: rows of data frames, rows of two, or a value of each."""
         from pyspark.sql import functions as F

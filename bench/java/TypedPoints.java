@@ -23,6 +23,11 @@ public final class TypedPoints {
         return spark.createDataFrame(rows.toJavaRDD(), rows.schema());
     }
 
+    /** The sum of the lengths of rows, outside of queries. */
+    public static long lengths(Dataset<Row> rows) {
+        return rows.toJavaRDD().map(row -> (long) row.length()).reduce((one, other) -> one + other);
+    }
+
     /** A distance, as {@code value}, of each {@code id}. */
     public static Dataset<Row> each(Dataset<Row> rows) {
         return rows.select("id").as(Encoders.LONG())

@@ -48,7 +48,7 @@ pub struct TaskMetrics {
 }
 
 impl TaskMetrics {
-    /// Adds a number of Spark's, by its name among the accumulators, if it is one of what tasks read and spill.
+    /// Adds a number of Spark's, by its name among the accumulators, if it is one of what tasks read, write and spill.
     pub fn add(&self, name: &str, count: i64) {
         let read = &self.shuffle_read;
         let counter = match name.strip_prefix("internal.metrics.").unwrap_or_default() {
@@ -57,6 +57,11 @@ impl TaskMetrics {
             "peakExecutionMemory" => &self.spill.peak_execution_memory,
             "input.bytesRead" => &self.input.bytes_read,
             "input.recordsRead" => &self.input.records_read,
+            "output.bytesWritten" => &self.output.bytes_written,
+            "output.recordsWritten" => &self.output.records_written,
+            "shuffle.write.bytesWritten" => &self.shuffle_write.bytes_written,
+            "shuffle.write.recordsWritten" => &self.shuffle_write.records_written,
+            "shuffle.write.writeTime" => &self.shuffle_write.write_time,
             "shuffle.read.remoteBlocksFetched" => &read.remote_blocks_fetched,
             "shuffle.read.localBlocksFetched" => &read.local_blocks_fetched,
             "shuffle.read.remoteBytesRead" => &read.remote_bytes_read,

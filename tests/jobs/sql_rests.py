@@ -64,7 +64,6 @@ class Rests:
             "orc": self.orc,
             "parts": self.parts,
             "nowhere": lambda f: f.write.format("noop").mode("overwrite").save(),
-            "database": self.database,
             "observed": self.observed,
             "checkpoint": lambda f: sorted_rows(f.observe("o", F.count(F.lit(1)).alias("n")).localCheckpoint()),
         }
@@ -83,13 +82,6 @@ class Rests:
         path = self.new_path()
         frame.toDF("s", *[f"c{n}" for n in range(1, len(frame.columns))]).write.partitionBy("s").orc(path)
         return sorted(name for name in os.listdir(path) if name.startswith("s="))
-
-    def database(self, frame):
-        """Plain files in place of a database: a table of one process."""
-        path = self.new_path()
-        url = f"jdbc:derby:{path};create=true"
-        frame.select(frame.columns[:2]).toDF("s", "n").coalesce(1).write.jdbc(url, "t", properties={"driver": "org.apache.derby.jdbc.EmbeddedDriver"})
-        return True
 
     def observed(self, frame):
         from pyspark.sql import Observation

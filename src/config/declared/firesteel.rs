@@ -13,8 +13,9 @@ declarations! { Firesteel:
 
     /// Whether expressions of native stages that have no native form, functions in Scala and Java among them, and
     /// operators on the objects of typed data sets, are evaluated by Spark's own code in the embedded JVM, batch by
-    /// batch, and whether what is not read natively (ORC, JDBC, Hive's tables, RDDs of objects and others) is read
-    /// there for operators that are native. Without it such stages are delegated.
+    /// batch, whether what is not read natively (ORC, JDBC, Hive's tables, RDDs of objects and others) is read there for
+    /// operators that are native, and whether what has no native form above such operators, functions of RDDs and
+    /// writes among them, is done there with their rows. Without it such stages are delegated.
     SQL_JVM_EXPRESSIONS: Property<Switch> =
         Property::new("spark.firesteel.sql.jvmExpressions", Switch, Is("true"));
 

@@ -23,6 +23,7 @@ import org.apache.spark.sql.streaming.GroupStateTimeout;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.storage.StorageLevel;
 import org.apache.spark.util.LongAccumulator;
+import org.apache.spark.util.TaskCompletionListener;
 import scala.Tuple2;
 
 /** What programs do with the rows of queries, outside of queries. Rows have a text and a number, in this order. */
@@ -37,7 +38,7 @@ public final class Rests {
 
   /** All rows. */
   public static List<String> collected(Dataset<Row> frame) {
-    return sorted(frame.javaRDD().map(Row::toString).collect());
+    return sorted(frame.javaRDD().map(row -> row.toString()).collect());
   }
 
   public static long counted(Dataset<Row> frame) {
@@ -59,12 +60,12 @@ public final class Rests {
 
   /** Sums by text, through a shuffle of pairs. */
   public static List<String> byKey(Dataset<Row> frame) {
-    return sorted(pairs(frame).reduceByKey(Long::sum).map(Tuple2::toString).collect());
+    return sorted(pairs(frame).reduceByKey(Long::sum).map(pair -> pair.toString()).collect());
   }
 
   /** The same behind a sort of pairs. */
   public static List<String> inOrder(Dataset<Row> frame) {
-    return pairs(frame).sortByKey(false, 2).map(Tuple2::toString).collect();
+    return pairs(frame).sortByKey(false, 2).map(pair -> pair.toString()).collect();
   }
 
   /** Adds numbers to an accumulator, row by row. */
@@ -136,7 +137,7 @@ public final class Rests {
   /** Fails when a task ends. */
   public static long endingBadly(Dataset<Row> frame) {
     return frame.javaRDD().mapPartitions(rows -> {
-      TaskContext.get().addTaskCompletionListener(task -> {
+      TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> {
         throw new IllegalStateException("not so");
       });
       return rows;
@@ -145,7 +146,7 @@ public final class Rests {
 
   /** Rows that are kept, and counted twice. */
   public static String kept(Dataset<Row> frame) {
-    JavaRDD<String> kept = frame.javaRDD().map(Row::toString).persist(StorageLevel.MEMORY_ONLY());
+    JavaRDD<String> kept = frame.javaRDD().map(row -> row.toString()).persist(StorageLevel.MEMORY_ONLY());
     String found = kept.count() + " " + kept.count() + " " + kept.distinct().count();
     kept.unpersist(true);
     return found;
@@ -160,7 +161,7 @@ public final class Rests {
   }
 
   public static void texts(Dataset<Row> frame, String directory) {
-    frame.javaRDD().map(Row::toString).saveAsTextFile(directory);
+    frame.javaRDD().map(row -> row.toString()).saveAsTextFile(directory);
   }
 
   /** Takes hours. */
