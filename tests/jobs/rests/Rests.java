@@ -63,9 +63,9 @@ public final class Rests {
     return sorted(pairs(frame).reduceByKey(Long::sum).map(pair -> pair.toString()).collect());
   }
 
-  /** The same behind a sort of pairs. */
+  /** Texts, sorted as pairs. */
   public static List<String> inOrder(Dataset<Row> frame) {
-    return pairs(frame).sortByKey(false, 2).map(pair -> pair.toString()).collect();
+    return pairs(frame).sortByKey(false, 2).map(pair -> pair._1()).collect();
   }
 
   /** Adds numbers to an accumulator, row by row. */
