@@ -63,8 +63,9 @@ final class RestOfTask {
     RUNNING.put(context, rest);
     try {
       SerializerInstance serializer = SparkEnv.get().closureSerializer().newInstance();
-      Task<?> task = serializer.deserialize(
-          ByteBuffer.wrap(serialized), Thread.currentThread().getContextClassLoader(), ClassTag$.MODULE$.Any());
+      ClassLoader loader = Thread.currentThread().getContextClassLoader();
+      Task<?> task = Reflect.cast(serializer.<Object>deserialize(
+          ByteBuffer.wrap(serialized), loader, ClassTag$.MODULE$.Any()));
       Reflect.set(task, "taskBinary", new GivenBinary(binary));
       Object value = task.runTask(context);
       context.markTaskCompleted(Option.empty());
