@@ -139,6 +139,9 @@ final class RestOfTask {
       throw new IllegalStateException("rows of native operators are asked for again");
     }
     begun = true;
-    return new GivenRows(source, 0, columns);
+    GivenRows rows = new GivenRows(source, 0, columns);
+    // Spark's operators have sorted and grouped what they read when somebody gets to see their rows.
+    rows.hasNext();
+    return rows;
   }
 }
