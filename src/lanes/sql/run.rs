@@ -63,16 +63,17 @@ impl SqlPlan {
         let _entered = rows.calls.enter();
         let mut sink = plan.output.sink(native, rules, shared, &rows, context)?;
         let poured = pour(&mut rows, &mut *sink);
-        let mut made = poured.inspect_err(|_| sink.abandon())?;
+        let made = poured.inspect_err(|_| sink.abandon())?;
         let evaluated = context.evaluator.finish();
         let evaluated = evaluated.map_err(|error| sink.too_late(error))?;
-        made.extend(evaluated.accumulators);
         for (name, count) in evaluated.metrics {
             context.metrics.add(&name, count);
         }
         let finished = sink.finish()?;
         let values = rows.count(&finished.metrics);
         let mut updates = context.accumulator_updates.lock();
+        // Of several updates of one the UI shows the last: the JVM may have nothing but zeros for native operators.
+        updates.extend(evaluated.accumulators);
         updates.extend(plan.stage.metrics.updates(&values));
         updates.extend(made);
         drop(updates);
