@@ -78,6 +78,18 @@ const NO_OPERATORS_OF_TASKS: [&str; 14] = [
 /// The command of writes of files.
 const WRITE: &str = "Execute InsertIntoHadoopFsRelationCommand ";
 
+/// What becomes of rows, and operators, that are left to Spark's own code above native operators.
+const RESTS: [&str; 8] = [
+    "AppendData",
+    "CollectMetrics",
+    "Execute InsertIntoHiveTable",
+    "OverwriteByExpression",
+    "OverwritePartitionsDynamic",
+    "StateStoreRestore",
+    "StateStoreSave",
+    "WriteToDataSourceV2",
+];
+
 /// What the operators that are known have for scans that are left to Spark's own code, below native operators.
 const ANY_OTHER_SCAN: &str = "any other scan";
 
@@ -99,6 +111,11 @@ impl Findings {
         self.doubts.insert(cut(doubt.into()));
     }
 
+    fn add(&mut self, other: Self) {
+        self.reasons.extend(other.reasons);
+        self.doubts.extend(other.doubts);
+    }
+
     pub(crate) fn verdict(self, lane: Lane) -> Verdict {
         if !self.reasons.is_empty() {
             Verdict::Delegated(self.reasons.into_iter().collect())
@@ -115,6 +132,30 @@ fn cut(text: String) -> String {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text,
     }
+}
+
+/// An operator's name without what is in brackets behind it.
+fn bare_name(node: &PlanNode) -> &str {
+    node.name.split('(').next().unwrap_or_default().trim()
+}
+
+/// Whether Spark's own code may do with the rows of native operators what the node says.
+fn is_rest(node: &PlanNode) -> bool {
+    node.text.starts_with(WRITE) || RESTS.contains(&bare_name(node))
+}
+
+/// Whether operators of a stage are native below others for the sake of this one.
+fn does_much(name: &str) -> bool {
+    name.ends_with("Join")
+        || name.ends_with("Aggregate")
+        || [
+            "Sort",
+            "TakeOrderedAndProject",
+            "Window",
+            "WindowGroupLimit",
+            "CartesianProduct",
+        ]
+        .contains(&name)
 }
 
 impl Judge {
@@ -162,8 +203,18 @@ impl Judge {
         if let Some(reason) = off.refused.as_ref().or(off.sql.as_ref()) {
             findings.refuse(reason);
         }
+        let rest_in_jvm = self.table.not_in_jvm.is_some()
+            && fragment.nodes.iter().any(|node| does_much(bare_name(node)));
         for node in &fragment.nodes {
-            self.operator(node, sections, types, &mut findings);
+            let mut own = Findings::default();
+            self.operator(node, sections, types, &mut own);
+            match rest_in_jvm && is_rest(node) && !own.reasons.is_empty() {
+                true => {
+                    let what = own.reasons.into_iter().collect::<Vec<_>>().join(", ");
+                    findings.doubt(format!("{what}, which the JVM does"));
+                }
+                false => findings.add(own),
+            }
         }
         findings.verdict(Lane::Sql)
     }
@@ -175,7 +226,7 @@ impl Judge {
         types: &mut Types,
         findings: &mut Findings,
     ) {
-        let name = node.name.split('(').next().unwrap_or_default().trim();
+        let name = bare_name(node);
         if NO_OPERATORS_OF_TASKS.contains(&name) || name.starts_with("WholeStageCodegen") {
             return;
         }
