@@ -84,7 +84,7 @@ impl Stage {
     ) -> Option<T> {
         let unpacked = carried::unpacked(graph).ok()?;
         let object = |node| Object {
-            graph: &*unpacked,
+            graph: &unpacked,
             node,
         };
         let mut next = Some(Candidate {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use catalyst::{
-    IsNative, Listing, OperatorKind, SchemaFile, SchemaMerge, Settings, Stage, Unsupported,
+    IsNative, Listing, OperatorKind, Output, SchemaFile, SchemaMerge, Settings, Stage, Unsupported,
 };
 use exec::NativeStage;
 use exec::expr::is_native;
