@@ -146,6 +146,7 @@ def operators(rests):
         "above a join": asked(lambda: spark.sql("SELECT l.id % 3 k, longest(r.s) FROM many l JOIN many r ON l.id = r.id + 1 GROUP BY 1")),
         "above a window": asked(lambda: spark.sql("SELECT k, longest(s) FROM (SELECT id % 3 k, s, row_number() over (partition by s order by id) r FROM many) WHERE r < 9 GROUP BY k")),
         "observed": asked(lambda: table.groupBy("s").count().observe("o", F.count(F.lit(1)).alias("n")).where("count > 181")),
+        "files": asked(lambda: table.join(F.broadcast(table.where("id % 9 = 0").selectExpr("id i")), F.expr("id = i")).observe("o", F.count(F.lit(1)).alias("n")).selectExpr("length(input_file_name()) > 9 f").groupBy("f").count()),
         "observed twice": asked(lambda: table.groupBy("s").count().observe("o", F.count(F.lit(1)).alias("n")).observe("p", F.max("s").alias("n")).orderBy("s")),
     }
 

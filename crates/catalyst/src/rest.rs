@@ -40,6 +40,10 @@ const RDD: &str = "org.apache.spark.rdd.RDD";
 /// RDDs of operators with a state.
 const STATEFUL: [&str; 2] = ["ReadStateStoreRDD", "StateStoreRDD"];
 
+/// What the names of all expressions have, and of what their generated code calls, that are told by a scan on the same
+/// thread which file it reads.
+const OF_FILES: &[u8] = b"InputFile";
+
 /// Most RDDs of a stage that are the JVM's.
 const MAX_RDDS: usize = 50;
 
@@ -278,6 +282,11 @@ fn rest_of(
     let binary = copy.to_bytes();
     if binary.len() > MAX_BINARY {
         return Err(Unsupported::TooLarge("bytes of a stage"));
+    }
+    if binary.windows(OF_FILES.len()).any(|part| part == OF_FILES) {
+        return Err(Unsupported::of_use(
+            "names of files that native operators read",
+        ));
     }
     Ok(JvmRest {
         binary,
