@@ -136,9 +136,6 @@ impl<'g> Candidate<'g> {
     /// The RDD that this one's rows are made of, partition by partition, if it is one that does no more.
     fn below(self, reader: &Reader<'g>, complete: &impl Fn(&mut Settings)) -> Option<Self> {
         let Self { rdd, settings, .. } = self;
-        if rdd.option("checkpointData").ok()?.is_some() {
-            return None;
-        }
         let (below, hint) = match rdd.class().strip_prefix("org.apache.spark.")? {
             "rdd.MapPartitionsRDD" if !rdd.flag("isFromBarrier") => {
                 let closure = Lineage::new(reader).closure_of(rdd).ok();
