@@ -220,6 +220,28 @@ def carried(chosen, side):
     return settings if side == "firesteel" else []
 
 
+def compare_forms(description, name, do, forms, rows, lane):
+    """Prints the seconds that the command `do` takes in each of its forms, of which the JVM does parts beside native tasks, with Spark's defaults and, for Firesteel, with the jar
+    of carried plans. `rows` says what there are so many of; `lane` is that of all tasks, if they are native."""
+    arguments = parser(description)
+    arguments.add_argument("--rows", type=int, default=20_000_000, help=f"{rows} (default: %(default)s)")
+    arguments.add_argument("--whole", action="store_true", help="spark.firesteel.sql.jvmExpressions=false")
+
+    def measure(chosen, work, samples):
+        jar = jar_of_java(chosen, work)
+
+        def settings(side):
+            whole = f"spark.firesteel.sql.jvmExpressions={str(not chosen.whole).lower()}"
+            return [f"spark.jars={jar}", whole, *carried(chosen, side)]
+
+        jobs = [(form, dict(do=do, form=form, rows=chosen.rows), float) for form in forms]
+        measure_jobs(chosen, work, samples, name, jobs, None if chosen.whole else lane, settings)
+
+    measures = [(form, form, lambda v: f"{v:.2f} s", ("plain", "firesteel"), ">= 1") for form in forms]
+    measures.append(("peak_rss_bytes", "peak memory", lambda v: f"{v / 2**20:.0f} MiB", ("firesteel", "plain"), ""))
+    compare(parse(arguments), measures, measure)
+
+
 def compare(chosen, measures, measure):
     """Lets `measure` fill samples, and prints the table."""
     samples = {key: {side: [] for side in SIDES} for key, *_ in measures}
