@@ -26,6 +26,10 @@ FRAMES = {
 }  # fmt: skip
 
 
+# Native operators compute their first rows where they are given, Spark's generated code where they are asked for; samples see rows in an order of each side's own.
+UNCOUNTED = ["checkpoint", "ids", "in order", "some"]
+
+
 class Rests:
     def __init__(self, spark, out):
         self.spark, self.out = spark, out
@@ -194,7 +198,7 @@ def main():
         for place, (name, question) in enumerate(rests.functions().items()):
             # All of some operators, and some of all.
             if everything or number == 0 or place % 4 == number % 4:
-                metrics = "none" if frame == "cached" or name == "checkpoint" else "unordered"
+                metrics = "none" if frame == "cached" or name in UNCOUNTED else "unordered"
                 run.run(f"{frame}: {name}", lambda _: asked_of(lambda: question(rests.frame(frame))), metrics)
     for zone in ZONES:
         run.run(f"values in {zone}", lambda _: values(rests, zone), "unordered")
