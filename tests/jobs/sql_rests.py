@@ -38,6 +38,8 @@ class Rests:
         self.number = 0
         many = spark.range(0, 20_000, 1, 4).selectExpr("id", "if(id % 11 = 0, null, concat('s', id % 100)) s", "id / 7 x")
         many.write.parquet(self.path("many"))
+        for kind in ["datetime", "int96"]:
+            spark.conf.set(f"spark.sql.parquet.{kind}RebaseModeInWrite", "CORRECTED")
         spark.createDataFrame(VALUES, SCHEMA).coalesce(2).write.parquet(self.path("values"))
 
     def path(self, name):
