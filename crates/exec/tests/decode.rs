@@ -433,12 +433,15 @@ fn what_is_above_native_operators_goes_to_the_jvm() {
     for captured in stages.chain(carried(NEWEST)) {
         let ids = parts(&captured.binary).unwrap();
         let settings = captured.settings.clone();
-        let below = |settings| Stage::below_rest(&captured.binary, ids, settings, |_| (), Some);
-        let Some(stage) = below(settings) else {
+        let judge = |stage: Stage| {
+            let judged = NativeStage::new(Arc::new(stage.clone()));
+            judged.ok().map(|_| stage)
+        };
+        let below = Stage::below_rest(&captured.binary, ids, settings, |_| (), judge);
+        let Some(stage) = below else {
             continue;
         };
         found += 1;
-        NativeStage::new(Arc::new(stage.clone())).unwrap();
         let Output::Rest(rest) = &stage.output else {
             panic!("{}", stage.output);
         };
