@@ -54,8 +54,9 @@ const CARRIED: Application = Application {
 };
 
 /// Why tasks are delegated: they are not of queries, or read and filter only before what is not native.
-const NOT_NATIVE: [&str; 8] = [
+const NOT_NATIVE: [&str; 12] = [
     "CollectMetricsExec",
+    "Dataset::materializedRdd",
     "JavaPairRDD$::pairFunToScalaFun",
     "JavaRDDLike::mapPartitions",
     "OrcFileFormat::buildReaderWithPartitionValues",
@@ -63,6 +64,9 @@ const NOT_NATIVE: [&str; 8] = [
     "RangePartitioner$::sketch",
     "ScalaAggregator",
     "SerializedLambda",
+    "SparkPlan::executeToIterator",
+    "V2TableWriteExec::writeWithV2",
+    "a write of orc files",
 ];
 
 /// Why tasks are bailed out of: what fails fails in Spark's words.
