@@ -26,7 +26,8 @@ FRAMES = {
 }  # fmt: skip
 
 
-# Native operators compute their first rows where they are given, Spark's generated code where they are asked for; samples see rows in an order of each side's own.
+# Native operators compute their first rows where they are given, Spark's generated code where they are asked for;
+# samples see rows in an order of each side's own.
 UNCOUNTED = ["checkpoint", "ids", "in order", "some"]
 
 

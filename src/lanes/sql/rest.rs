@@ -36,9 +36,17 @@ impl<'a> RestSink<'a> {
             value: None,
             context,
         };
-        let begun = answer(rest, ObjectsInput::Next, context);
-        sink.value = begun.inspect_err(|_| context.evaluator.abandon())?;
+        sink.value = answer(rest, ObjectsInput::Next, context)?;
         Ok(sink)
+    }
+}
+
+/// An attempt that fails, or panics, ends what was begun before another lane may begin it anew.
+impl Drop for RestSink<'_> {
+    fn drop(&mut self) {
+        if self.value.is_none() {
+            self.context.evaluator.abandon();
+        }
     }
 }
 
@@ -82,10 +90,6 @@ impl Sink for RestSink<'_> {
         }
     }
 
-    fn abandon(&mut self) {
-        self.context.evaluator.abandon();
-    }
-
     fn too_late(&self, error: TaskError) -> TaskError {
         match error {
             TaskError::BailOut(why) => TaskError::spark(why),
@@ -94,7 +98,7 @@ impl Sink for RestSink<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<Finished, TaskError> {
-        let value = self.value.unwrap_or_default();
+        let value = self.value.clone().unwrap_or_default();
         Ok(Finished::result(value.into()))
     }
 }

@@ -62,8 +62,7 @@ impl SqlPlan {
         // Keys of a shuffle are expressions, too.
         let _entered = rows.calls.enter();
         let mut sink = plan.output.sink(native, rules, shared, &rows, context)?;
-        let poured = pour(&mut rows, &mut *sink);
-        let made = poured.inspect_err(|_| sink.abandon())?;
+        let made = pour(&mut rows, &mut *sink)?;
         let evaluated = context.evaluator.finish();
         let evaluated = evaluated.map_err(|error| sink.too_late(error))?;
         for (name, count) in evaluated.metrics {

@@ -40,9 +40,6 @@ pub(super) trait Sink {
         Ok(())
     }
 
-    /// The attempt fails, or another lane begins it anew: what was begun is ended.
-    fn abandon(&mut self) {}
-
     /// What a failure behind [`Sink::end`] is to the task.
     fn too_late(&self, error: TaskError) -> TaskError {
         error
