@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """usage: scripts/dependencies.py: holds the dependencies against deny.toml.
 
-Licences, crates in several versions, dependencies that no code names, and crates that the fuzz targets have in another
-version, which would be compiled twice. `cargo deny check` reads the same file and knows advisories, too; it is not run
-here, for it takes longer to build than Firesteel's own code.
+Licences, crates in several versions, dependencies that no code names, and crates that the fuzz targets lack, or have in
+another version, which would be compiled twice. `cargo deny check` reads the same file and knows advisories, too; it is
+not run here, for it takes longer to build than Firesteel's own code.
 """
 
 import collections
@@ -18,9 +18,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLATFORM = "x86_64-unknown-linux-gnu"
 
 
-def metadata():
+def metadata(directory=ROOT):
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", PLATFORM]
-    return json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
+    return json.loads(subprocess.run(command, cwd=directory, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def is_allowed(expression, allowed):
@@ -113,7 +113,11 @@ def locked(lock):
 
 
 def fuzzed_otherwise():
-    """What the fuzz targets' lock has in another version than the product's."""
+    """What the fuzz targets' lock lacks, or has in another version than the product's."""
+    try:
+        metadata(ROOT / "fuzz")
+    except subprocess.CalledProcessError:
+        yield "fuzz/Cargo.lock is not that of the crates: run `cargo metadata` in fuzz, and commit it"
     product = locked(ROOT / "Cargo.lock")
     for name, versions in sorted(locked(ROOT / "fuzz/Cargo.lock").items()):
         for version in sorted(versions - product.get(name, versions)):
