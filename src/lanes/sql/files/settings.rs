@@ -19,7 +19,7 @@ const DICTIONARIES: &str = "parquet.enable.dictionary";
 
 /// Settings of Parquet that only readers, drivers or the memory of a JVM know, and those with one value that Spark
 /// writes.
-const NO_MATTER: [&str; 13] = [
+const NO_MATTER: [&str; 12] = [
     "parquet.dictionary.page.size",
     "parquet.enable.summary-metadata",
     "parquet.memory.min.chunk.size",
@@ -31,7 +31,6 @@ const NO_MATTER: [&str; 13] = [
     "parquet.page.size.row.check.min",
     "parquet.page.value.count.threshold",
     "parquet.summary.metadata.level",
-    "parquet.write.support.class",
     "parquet.writer.max-padding",
 ];
 
@@ -58,6 +57,12 @@ const EXPECTED_OF_PARQUET: &Expected<'_> = &[
         &["org.apache.parquet.hadoop.ParquetOutputCommitter"],
     ),
     (declared::LEGACY_PARQUET.key, true, &["false"]),
+    // Those of others write rows in another way, as Delta's for Iceberg's readers.
+    (
+        "parquet.write.support.class",
+        true,
+        &["org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport"],
+    ),
     (
         "org.apache.spark.sql.parquet.variant.shredding.attributes",
         false,
@@ -287,6 +292,10 @@ mod tests {
                 "spark.sql.sources.outputCommitterClass",
                 "org.apache.parquet.hadoop.ParquetOutputCommitter",
             ),
+            (
+                "parquet.write.support.class",
+                "org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport",
+            ),
             ("mapreduce.fileoutputcommitter.algorithm.version", "1"),
             (COLUMNS, "{}"),
         ];
@@ -371,6 +380,11 @@ mod tests {
                 "parquet.writer.version",
                 "v2",
                 "a write with parquet.writer.version",
+            ),
+            (
+                "parquet.write.support.class",
+                "org.apache.spark.sql.delta.DeltaParquetWriteSupport",
+                "a write with parquet.write.support.class",
             ),
             (
                 "mapreduce.fileoutputcommitter.algorithm.version",
