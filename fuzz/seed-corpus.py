@@ -627,6 +627,15 @@ def event_logs():
     seed("event_log", "\n".join(map(json.dumps, events)).encode())
 
 
+def deletion_vectors():
+    """Rows 3, 4, 7, 11, 18 and 29."""
+    places = struct.pack("<6H", 3, 4, 7, 11, 18, 29)
+    bitmap = struct.pack("<IQIIIHHI", 1681511377, 1, 0, 12346, 1, 0, 5, 16) + places
+    seed("deletion_vector", bitmap)
+    for kind, at, text in [(b"u", b"\0\0\0\1", b"ab^-aqEH.-t@S}K{vb[*k^"), (b"i", b"", b"^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"), (b"p", b"\0\0\0\1", b"file:/table/vector.bin")]:
+        seed("deletion_vector", base64.b64encode(struct.pack(">qi", 6, 44) + kind + at + struct.pack(">H", len(text)) + text))
+
+
 recorded_frames()
 made_frames()
 block_names()
@@ -645,6 +654,7 @@ row_objects()
 cached_batches()
 variants()
 parquet()
+deletion_vectors()
 time_zones()
 archives()
 texts()

@@ -7,6 +7,7 @@ use crate::error::{Result, Unsupported};
 use crate::literal::{Literal, read_row};
 use crate::object::{Object, Reader};
 use crate::plan::{LeafId, Operator, OperatorKind};
+use crate::scan::deletion_vector;
 use crate::types::DataType;
 
 /// The way of partitions through a stage: the shape of its RDDs.
@@ -73,6 +74,26 @@ pub struct PartitionedFile {
     pub modification_time: i64,
     /// Values of the partition columns.
     pub partition_values: Vec<Literal>,
+    /// Of a table of Delta's: which of the file's rows are deleted.
+    pub deletion_vector: Option<DeletionVector>,
+}
+
+/// The rows of a file that are marked, and what that says of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeletionVector {
+    /// Delta's `DeletionVectorDescriptor` in Base64.
+    pub descriptor: String,
+    /// What becomes of the rows.
+    pub filter: RowIndexFilter,
+}
+
+/// `RowIndexFilterType`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowIndexFilter {
+    /// Rows that are marked are deleted (`IF_CONTAINED`).
+    DropMarked,
+    /// All others are (`IF_NOT_CONTAINED`).
+    KeepMarked,
 }
 
 /// A `ShufflePartitionSpec`: which blocks of a shuffle.
@@ -335,6 +356,7 @@ fn read_file(reader: &Reader<'_>, file: Object<'_>, types: &[DataType]) -> Resul
         file_size: file.long("fileSize")?,
         modification_time: file.long("modificationTime")?,
         partition_values: read_row(reader, file.object("partitionValues")?, types)?,
+        deletion_vector: deletion_vector(reader, file)?,
     })
 }
 

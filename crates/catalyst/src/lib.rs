@@ -73,7 +73,10 @@ pub use expr::{
 };
 pub use generate::Generator;
 pub use infer::{CsvInference, JsonInference};
-pub use inputs::{Inputs, LeafInput, PartitionedFile, ShufflePartitionSpec, TaskInputs};
+pub use inputs::{
+    DeletionVector, Inputs, LeafInput, PartitionedFile, RowIndexFilter, ShufflePartitionSpec,
+    TaskInputs,
+};
 pub use join::{BuildSide, EquiJoin, JoinType};
 pub use listing::Listing;
 pub use literal::{Literal, literals_of_row, variant_bytes};
@@ -88,9 +91,9 @@ pub use plan::{
 pub use python::{ArrowSession, ArrowUdf, PythonArgument, PythonForm, PythonUdf};
 pub use rest::JvmRest;
 pub use scan::{
-    CsvOptions, CsvSyntax, FILE_FORMATS, FileFormat, FileMetadata, FileSourceScan, JsonForm,
-    JsonOptions, Malformed, ParquetOptions, PushedFilter, ROW_INDEX, RecordOptions, RecordTimes,
-    TextOptions, VariantPart,
+    CsvOptions, CsvSyntax, DeletedRows, FILE_FORMATS, FileFormat, FileMetadata, FileSourceScan,
+    JsonForm, JsonOptions, Malformed, ParquetOptions, PushedFilter, ROW_INDEX, RecordOptions,
+    RecordTimes, TextOptions, VariantPart,
 };
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};

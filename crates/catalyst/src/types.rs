@@ -190,8 +190,20 @@ impl DataType {
     /// Whether it is the same but for where nulls are allowed.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
+        self.same_parts(other, &|field, other| field.name == other.name)
+    }
+
+    /// Whether it is the same but for the names of fields, and where nulls are allowed.
+    #[must_use]
+    pub fn is_like_but_for_names(&self, other: &Self) -> bool {
+        self.same_parts(other, &|_, _| true)
+    }
+
+    fn same_parts(&self, other: &Self, same: &dyn Fn(&StructField, &StructField) -> bool) -> bool {
         match (self, other) {
-            (Self::Array { element, .. }, Self::Array { element: of, .. }) => element.is_like(of),
+            (Self::Array { element, .. }, Self::Array { element: of, .. }) => {
+                element.same_parts(of, same)
+            }
             (
                 Self::Map { key, value, .. },
                 Self::Map {
@@ -199,12 +211,12 @@ impl DataType {
                     value: other_value,
                     ..
                 },
-            ) => key.is_like(other_key) && value.is_like(other_value),
+            ) => key.same_parts(other_key, same) && value.same_parts(other_value, same),
             (Self::Struct(fields), Self::Struct(others)) => {
                 let mut pairs = fields.iter().zip(others);
                 fields.len() == others.len()
                     && pairs.all(|(field, other)| {
-                        field.name == other.name && field.data_type.is_like(&other.data_type)
+                        same(field, other) && field.data_type.same_parts(&other.data_type, same)
                     })
             }
             _ => self == other,

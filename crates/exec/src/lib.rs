@@ -52,6 +52,7 @@ pub mod fuzzing {
     pub use crate::expr::variant::read as variant;
     pub use crate::python::fuzzing::{python_results, python_stream};
     pub use crate::records::fuzzing::record_line;
+    pub use crate::scan::fuzz_deletion_vector as deletion_vector;
 }
 
 pub use jvm_calls::{JvmCall, message as rows_for_jvm};

@@ -1,6 +1,7 @@
 //! File scans. Each format of files has a module that reads what Spark's class for it captured.
 
 mod csv;
+mod delta;
 mod json;
 mod metadata;
 mod parquet;
@@ -25,6 +26,8 @@ pub use csv::{CsvOptions, CsvSyntax};
 pub(crate) use csv::{
     character as csv_character, characters as csv_characters, syntax as csv_syntax,
 };
+pub use delta::DeletedRows;
+pub(crate) use delta::deletion_vector;
 pub(crate) use json::check_encoding as check_json_encoding;
 pub use json::{JsonForm, JsonOptions};
 pub use metadata::{FileMetadata, ROW_INDEX};
@@ -73,16 +76,23 @@ impl FileFormat {
         }
     }
 
-    /// The format that a scan's RDD reads with a function, and the columns of partitions' paths.
-    fn read(reader: &Reader<'_>, function: Value) -> Result<(Self, Vec<StructField>)> {
+    /// The format that a scan's RDD reads with a function.
+    fn read(reader: &Reader<'_>, function: Value) -> Result<FoundFormat> {
         if let Some(function) = Closure::read(reader.graph, function) {
-            return match function.name() {
+            let found = match function.name() {
                 (parquet::CLASS, "buildReaderWithPartitionValues") => {
-                    let (options, partition_schema) = parquet::read(reader, &function)?;
-                    Ok((Self::Parquet(options), partition_schema))
+                    parquet::read(reader, &function)?
                 }
-                _ => Err(function.unsupported()),
+                (class, "buildReaderWithPartitionValues") if delta::CLASSES.contains(&class) => {
+                    delta::read(reader, &function)?
+                }
+                _ => return Err(function.unsupported()),
             };
+            return Ok(FoundFormat {
+                format: Self::Parquet(found.options),
+                partition_schema: found.partition_schema,
+                file_schema: Some(found.file_schema),
+            });
         }
         let function = reader.expect(function)?;
         if function.class() != WITH_PARTITION_VALUES {
@@ -95,9 +105,21 @@ impl FileFormat {
             (json::CLASS, _) => Self::Json(Box::new(json::read(reader, &inner)?)),
             _ => return Err(inner.unsupported()),
         };
-        let partition_schema = read_fields(reader, function.object("partitionSchema$1")?)?;
-        Ok((format, partition_schema))
+        Ok(FoundFormat {
+            format,
+            partition_schema: read_fields(reader, function.object("partitionSchema$1")?)?,
+            file_schema: None,
+        })
     }
+}
+
+/// What is known of a format by the function that reads files.
+struct FoundFormat {
+    format: FileFormat,
+    /// The columns of partitions' paths.
+    partition_schema: Vec<StructField>,
+    /// The columns of files as the files call them; `None` if that is what the scan calls them.
+    file_schema: Option<Vec<StructField>>,
 }
 
 impl fmt::Display for FileFormat {
@@ -111,6 +133,7 @@ impl fmt::Display for FileFormat {
                 let (datetime, int96) = (&options.datetime_rebase_mode, &options.int96_rebase_mode);
                 write!(f, "rebase {datetime} {int96}")?;
                 flag(f, (options.filter_push_down, "filterPushdown"))?;
+                flag(f, (options.deleted_rows.is_some(), "deletionVectors"))?;
                 flag(f, (options.case_sensitive, "caseSensitive"))?;
                 flag(f, (options.timestamp_conversion, "timestampConversion"))
             }
@@ -145,6 +168,9 @@ pub struct FileSourceScan {
     /// Columns to read from the files, the first of the output. One of Parquet that is called [`ROW_INDEX`] is made by
     /// the reader.
     pub required_schema: Vec<StructField>,
+    /// The same columns as files call them, with the names of fields of structs and `parquet.field.id` in files: where
+    /// tables have other names for their columns (Delta's column mapping). Types are the same but for names.
+    pub file_schema: Vec<StructField>,
     /// What is read in the place of variants: for each column of the files, the fields of the struct that it is then.
     pub variant_parts: Vec<Option<Vec<VariantPart>>>,
     /// Columns that the partitions' paths have, behind those.
@@ -177,10 +203,9 @@ pub(crate) fn read(
     if operator.name() != "FileSourceScanExec" {
         return Err(Unsupported::Class(operator.name().to_owned()));
     }
-    let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
+    let found = FileFormat::read(reader, rdd.value("readFunction")?)?;
     let schema = operator.object("requiredSchema")?;
-    let schemas = [read_fields(reader, schema)?, partition_schema];
-    let (mut scan, _) = unfiltered(reader, leaf, rdd, schemas, format)?;
+    let (mut scan, _) = unfiltered(reader, leaf, rdd, read_fields(reader, schema)?, found)?;
     scan.variant_parts = variant::parts(reader, schema)?;
     let output = read_attributes(reader, operator.elements("output")?)?;
     let schemas = scan.required_schema.len() + scan.partition_schema.len();
@@ -214,15 +239,17 @@ pub(crate) fn read_rows(
     metrics: Vec<Metric>,
     rdd: Object<'_>,
 ) -> Result<FoundScan> {
-    let (format, partition_schema) = FileFormat::read(reader, rdd.value("readFunction")?)?;
+    let found = FileFormat::read(reader, rdd.value("readFunction")?)?;
     let schema = rdd.object("readSchema")?;
     let mut required_schema = read_fields(reader, schema)?;
-    if !required_schema.ends_with(&partition_schema) {
+    let of_files = required_schema
+        .len()
+        .checked_sub(found.partition_schema.len());
+    let of_paths = of_files.map(|of_files| required_schema.split_off(of_files));
+    if !of_paths.is_some_and(|of_paths| same_but_for_names(&of_paths, &found.partition_schema)) {
         return Err(Unsupported::of_use("a scan of other columns"));
     }
-    required_schema.truncate(required_schema.len().saturating_sub(partition_schema.len()));
-    let schemas = [required_schema, partition_schema];
-    let (mut scan, metadata_columns) = unfiltered(reader, leaf, rdd, schemas, format)?;
+    let (mut scan, metadata_columns) = unfiltered(reader, leaf, rdd, required_schema, found)?;
     // Of all columns, those of the partitions' paths among them.
     scan.variant_parts = variant::parts(reader, schema)?;
     let output = output.unwrap_or_else(|| {
@@ -254,14 +281,24 @@ fn unfiltered(
     reader: &Reader<'_>,
     leaf: LeafId,
     rdd: Object<'_>,
-    [required_schema, partition_schema]: [Vec<StructField>; 2],
-    format: FileFormat,
+    required_schema: Vec<StructField>,
+    found: FoundFormat,
 ) -> Result<(FileSourceScan, Vec<Attribute>)> {
+    let FoundFormat {
+        format,
+        partition_schema,
+        file_schema,
+    } = found;
+    let file_schema = file_schema.unwrap_or_else(|| required_schema.clone());
+    if !same_but_for_names(&required_schema, &file_schema) {
+        return Err(Unsupported::of_use("a scan of other columns"));
+    }
     metadata::check_made(&required_schema, matches!(format, FileFormat::Parquet(_)))?;
     let (metadata_columns, attributes) = metadata::read(reader, rdd)?;
     let scan = FileSourceScan {
         leaf,
         required_schema,
+        file_schema,
         variant_parts: Vec::new(),
         partition_schema,
         metadata_columns,
@@ -272,6 +309,13 @@ fn unfiltered(
         ignore_corrupt_files: rdd.bool("ignoreCorruptFiles")?,
     };
     Ok((scan, attributes))
+}
+
+/// Whether columns, and fields of structs, have the same types.
+fn same_but_for_names(some: &[StructField], others: &[StructField]) -> bool {
+    let mut pairs = some.iter().zip(others);
+    some.len() == others.len()
+        && pairs.all(|(one, other)| one.data_type.is_like_but_for_names(&other.data_type))
 }
 
 /// A `TorrentBroadcast`.

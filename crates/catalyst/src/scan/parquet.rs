@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use javaser::Closure;
 use javaser::arena::{Graph, Value};
 
+use super::delta::DeletedRows;
 use crate::closure::ClosureArgs as _;
 use crate::error::Result;
 use crate::object::Reader;
@@ -31,13 +32,20 @@ pub struct ParquetOptions {
     pub timestamp_conversion: bool,
     /// `spark.sql.parquet.columnarReaderBatchSize`: rows of a batch of Spark's reader. Only a metric counts them.
     pub batch_rows: Option<usize>,
+    /// Of a table of Delta's that has deletion vectors.
+    pub deleted_rows: Option<DeletedRows>,
+}
+
+/// What the function that reads a file captured.
+pub(super) struct ReadFunction {
+    pub(super) options: ParquetOptions,
+    pub(super) partition_schema: Vec<StructField>,
+    /// The columns as files call them. Formats above Parquet have names of their own for a table's columns.
+    pub(super) file_schema: Vec<StructField>,
 }
 
 /// The function that reads a file. What it captured goes by its types: the order differs between releases.
-pub(super) fn read(
-    reader: &Reader<'_>,
-    function: &Closure,
-) -> Result<(ParquetOptions, Vec<StructField>)> {
+pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<ReadFunction> {
     let graph = reader.graph;
     let mut function = Cow::Borrowed(function);
     // 4.3 has a closure around it, whose flag is about archives.
@@ -87,7 +95,8 @@ pub(super) fn read(
         .args
         .iter()
         .find(|arg| class(arg) == "org.apache.spark.broadcast.TorrentBroadcast");
-    let ([partition_schema, _required], [datetime, int96]) = (structs.as_slice(), texts.as_slice())
+    let ([partition_schema, file_schema], [datetime, int96]) =
+        (structs.as_slice(), texts.as_slice())
     else {
         return Err(unknown());
     };
@@ -113,9 +122,14 @@ pub(super) fn read(
         case_sensitive,
         timestamp_conversion,
         batch_rows,
+        deleted_rows: None,
     };
-    let partition_schema = read_fields(reader, reader.expect(*partition_schema)?)?;
-    Ok((options, partition_schema))
+    let fields = |schema: &Value| read_fields(reader, reader.expect(*schema)?);
+    Ok(ReadFunction {
+        options,
+        partition_schema: fields(partition_schema)?,
+        file_schema: fields(file_schema)?,
+    })
 }
 
 fn of_class(graph: &Graph, function: &Closure, class: &str) -> Vec<Value> {

@@ -106,6 +106,7 @@ pub(super) fn scan(of: &DataType) -> Option<Operator> {
     let scan = FileSourceScan {
         leaf: 0,
         required_schema: vec![field(of)],
+        file_schema: vec![field(of)],
         variant_parts: Vec::new(),
         partition_schema: Vec::new(),
         metadata_columns: Vec::new(),
@@ -119,6 +120,7 @@ pub(super) fn scan(of: &DataType) -> Option<Operator> {
             case_sensitive: false,
             timestamp_conversion: false,
             batch_rows: Some(4096),
+            deleted_rows: None,
         }),
         ignore_missing_files: false,
         ignore_corrupt_files: false,

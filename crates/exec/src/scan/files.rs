@@ -35,7 +35,12 @@ impl<'a> Files<'a> {
         part: &PartitionedFile,
         range: Range<u64>,
     ) -> Result<Box<dyn Read + Send>> {
-        self.sources.stream(&part.path, range, self.conf)
+        self.stream_of(&part.path, range)
+    }
+
+    /// The same of another file, by its URL.
+    pub(super) fn stream_of(&self, url: &str, range: Range<u64>) -> Result<Box<dyn Read + Send>> {
+        self.sources.stream(url, range, self.conf)
     }
 
     /// A setting of Hadoop that says something: not missing, not blank.

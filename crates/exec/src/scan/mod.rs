@@ -34,6 +34,8 @@ use catalyst::{
 };
 use files::Files;
 pub(super) use parquet::footer_of;
+#[cfg(fuzzing)]
+pub use parquet::fuzz_deletion_vector;
 
 /// How the files of a scan are read: a format of files. Errors of files that Spark would read in another way are
 /// bail-outs.
@@ -75,8 +77,8 @@ struct Wanted<'a> {
     output: &'a [Attribute],
     /// The filter right above the scan.
     filter: Option<&'a Expr>,
-    /// What a column of the scan is called in the files.
-    file_name: &'a dyn Fn(&Attribute) -> Option<&'a str>,
+    /// What a column of the scan is in the files.
+    in_files: &'a dyn Fn(&Attribute) -> Option<&'a StructField>,
 }
 
 /// What is read of each file.
@@ -142,11 +144,11 @@ pub(super) fn scan(
     if scan.ignore_corrupt_files {
         return Err(Unsupported::of_use("a scan that ignores corrupt files"));
     }
-    let names = output.iter().zip(&scan.required_schema);
-    let file_name = |of: &Attribute| {
-        let mut names = names.clone();
-        let found = names.find(|(column, _)| column.id == of.id);
-        found.map(|(_, field)| field.name.as_str())
+    let pairs = output.iter().zip(&scan.file_schema);
+    let in_files = |of: &Attribute| {
+        let mut pairs = pairs.clone();
+        let found = pairs.find(|(column, _)| column.id == of.id);
+        found.map(|(_, field)| field)
     };
     let (kept, mut output) = places(output, demand);
     let kept = kept.unwrap_or_else(|| (0..output.len()).collect());
@@ -155,8 +157,9 @@ pub(super) fn scan(
     let of_files = scan.required_schema.len();
     let of_paths = scan.partition_schema.len();
     for (place, column) in kept.into_iter().zip(&output) {
-        let data_type = if let Some(field) = scan.required_schema.get(place) {
-            let mut read = field.clone();
+        let of_file = scan.required_schema.get(place);
+        let data_type = if let Some((field, read)) = of_file.zip(scan.file_schema.get(place)) {
+            let mut read = read.clone();
             if let Some(Some(parts)) = scan.variant_parts.get(place) {
                 let parts = VariantParts::new(parts, &field.data_type)?;
                 variants.push((fields.len(), parts));
@@ -188,7 +191,7 @@ pub(super) fn scan(
         output: &output,
         // It is of the parts.
         filter: filter.filter(|_| variants.is_empty()),
-        file_name: &file_name,
+        in_files: &in_files,
     };
     let format: Box<dyn FormatScan> = match &scan.format {
         FileFormat::Parquet(options) => Box::new(parquet::ParquetScan::new(scan, options, wanted)?),

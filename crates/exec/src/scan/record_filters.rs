@@ -140,7 +140,7 @@ fn conjuncts<'a>(filter: &'a Expr, all: &mut Vec<&'a Expr>) {
 /// What Spark would push down of a condition, as [`PushedFilter`] has it.
 fn shape(condition: &Expr, wanted: &Wanted<'_>, parts: &mut Vec<String>) -> Option<()> {
     let column = |of: &Expr| match &of.kind {
-        ExprKind::Attribute(of) => (wanted.file_name)(of),
+        ExprKind::Attribute(of) => (wanted.in_files)(of).map(|field| field.name.as_str()),
         _ => None,
     };
     let is_literal = |of: &Expr| matches!(of.kind, ExprKind::Literal(_));

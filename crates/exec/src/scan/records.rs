@@ -102,8 +102,8 @@ impl RecordScan {
         }
         format.reader(&required, &parsed)?;
         let column = |of: &Attribute| {
-            let name = (wanted.file_name)(of)?;
-            let place = required.iter().position(|field| field.name == name)?;
+            let name = &(wanted.in_files)(of)?.name;
+            let place = required.iter().position(|field| field.name == *name)?;
             parsed.iter().position(|other| *other == place)
         };
         let filters = Filters::new(&options.filters, wanted, &column)?;

@@ -92,9 +92,11 @@ fn scan(fields: &[(&str, DataType)], case_sensitive: bool) -> Operator {
         field_id: None,
         exists_default: None,
     });
+    let required_schema: Vec<_> = required_schema.collect();
     let scan = FileSourceScan {
         leaf: 0,
-        required_schema: required_schema.collect(),
+        required_schema: required_schema.clone(),
+        file_schema: required_schema,
         variant_parts: Vec::new(),
         partition_schema: Vec::new(),
         metadata_columns: Vec::new(),
@@ -108,6 +110,7 @@ fn scan(fields: &[(&str, DataType)], case_sensitive: bool) -> Operator {
             case_sensitive,
             timestamp_conversion: false,
             batch_rows: Some(4096),
+            deleted_rows: None,
         }),
         ignore_missing_files: false,
         ignore_corrupt_files: false,
@@ -123,6 +126,7 @@ fn part(path: &Path, size: i64, start: i64, length: i64) -> PartitionedFile {
         file_size: size,
         modification_time: 0,
         partition_values: Vec::new(),
+        deletion_vector: None,
     }
 }
 
@@ -437,6 +441,9 @@ fn parts_of_columns_go_by_name() {
 
 #[path = "int96_tests.rs"]
 mod int96;
+
+#[path = "lakes_tests.rs"]
+mod lakes;
 
 #[test]
 fn intervals_are_numbers_in_files() {

@@ -40,7 +40,8 @@ fn scan(fields: &[DataType], options: TextOptions) -> Operator {
     };
     let scan = FileSourceScan {
         leaf: 0,
-        required_schema: fields(own),
+        required_schema: fields(own.clone()),
+        file_schema: fields(own),
         variant_parts: Vec::new(),
         partition_schema: fields(of_path),
         metadata_columns: Vec::new(),
@@ -72,6 +73,7 @@ fn part(path: &Path, size: i64, start: i64, length: i64) -> PartitionedFile {
         file_size: size,
         modification_time: 0,
         partition_values: vec![Literal::Integer(1)],
+        deletion_vector: None,
     }
 }
 

@@ -14,6 +14,7 @@ use parquet::basic::Type as Physical;
 use parquet::file::metadata::FileMetaData;
 use parquet::schema::types::Type;
 
+use super::lookup::Lookup;
 use super::nested::{Finder, arranged, leaves_of};
 use crate::expr::{cut, valid};
 use catalyst::ParquetOptions;
@@ -22,15 +23,8 @@ use catalyst::{DataType, StructField};
 use rows::error::bail_out;
 use rows::types::ToArrow as _;
 
-/// Judges a column of the schema that is read.
-pub(super) fn check(field: &StructField) -> std::result::Result<(), Unsupported> {
-    if field.field_id.is_some() {
-        return Err(Unsupported::of_use("columns of files by their ids"));
-    }
-    check_type(&field.data_type)
-}
-
-fn check_type(of: &DataType) -> std::result::Result<(), Unsupported> {
+/// Judges the type of a column of the schema that is read.
+pub(super) fn check(of: &DataType) -> std::result::Result<(), Unsupported> {
     match of {
         DataType::Boolean
         | DataType::Byte
@@ -49,12 +43,14 @@ fn check_type(of: &DataType) -> std::result::Result<(), Unsupported> {
         | DataType::DayTimeInterval
         | DataType::Time(_)
         | DataType::Variant => Ok(()),
-        DataType::Array { element, .. } => check_type(element),
+        DataType::Array { element, .. } => check(element),
         DataType::Map { key, value, .. } => {
-            check_type(key)?;
-            check_type(value)
+            check(key)?;
+            check(value)
         }
-        DataType::Struct(fields) if !fields.is_empty() => fields.iter().try_for_each(check),
+        DataType::Struct(fields) if !fields.is_empty() => {
+            fields.iter().try_for_each(|field| check(&field.data_type))
+        }
         _ => Err(Unsupported::of_use(format!("a scan of {of}"))),
     }
 }
@@ -83,10 +79,10 @@ enum Parts {
     None(Leaf),
     /// A list, map or struct.
     Nested {
+        /// With the names of the file.
         data_type: DataType,
         /// Whether dates and timestamps in it may be of another calendar.
         check_old: bool,
-        case_sensitive: bool,
     },
 }
 
@@ -159,6 +155,7 @@ impl Columns {
         file: &FileMetaData,
         fields: &[StructField],
         options: &ParquetOptions,
+        lookup: Lookup,
     ) -> Result<Self> {
         let descriptor = file.schema_descr();
         let inferred = parquet_to_arrow_schema(descriptor, None)?;
@@ -171,32 +168,32 @@ impl Columns {
         }
         let (mut found, mut leaves) = (Vec::new(), Vec::new());
         for field in fields {
-            let place = find_root(&inferred, &field.name, options.case_sensitive)?;
+            let roots = descriptor.root_schema().get_fields();
+            let place = lookup.find(roots, field)?;
             if place.is_none() && field.exists_default.is_some() {
                 return Err(bail_out("a file without a column that has a default"));
             }
             let own = place.and_then(|place| Some((place, types.get_mut(place)?)));
-            let roots = descriptor.root_schema().get_fields();
             let root = |place: usize| -> Result<&Type> {
                 let root = roots.get(place).map(AsRef::as_ref);
                 root.ok_or_else(|| bail_out("a column that is not there"))
             };
             let parts = if is_nested(&field.data_type) {
+                let mut data_type = field.data_type.clone();
                 if let Some((place, own)) = own {
                     let of = root(place)?;
+                    data_type = lookup.named(of, &data_type)?;
                     let mut finder = Finder {
-                        case_sensitive: options.case_sensitive,
                         next: roots.iter().take(place).map(|part| leaves_of(part)).sum(),
                         leaves: Vec::new(),
                     };
-                    let read_as = finder.find(of, own.data_type(), &field.data_type)?;
+                    let read_as = finder.find(of, own.data_type(), &data_type)?;
                     *own = Arc::new(own.as_ref().clone().with_data_type(read_as));
                     leaves.extend(finder.leaves);
                 }
                 Parts::Nested {
-                    data_type: field.data_type.clone(),
+                    data_type,
                     check_old: check_old || check_old_int96,
-                    case_sensitive: options.case_sensitive,
                 }
             } else {
                 let mut check_old = check_old;
@@ -264,8 +261,7 @@ impl Column {
             Parts::Nested {
                 data_type,
                 check_old,
-                case_sensitive,
-            } => arranged(array, data_type, *check_old, *case_sensitive),
+            } => arranged(array, data_type, *check_old),
         }
     }
 
@@ -343,25 +339,6 @@ fn written<'a>(file: &'a FileMetaData, what: &str) -> Option<&'a str> {
 
 fn is_int96(of: &Type) -> bool {
     of.is_primitive() && of.get_physical_type() == Physical::INT96
-}
-
-pub(super) fn find_root(
-    schema: &Schema,
-    name: &str,
-    case_sensitive: bool,
-) -> Result<Option<usize>> {
-    let lower = name.to_lowercase();
-    let is_it = |own: &str| match case_sensitive {
-        true => own == name,
-        false => own.to_lowercase() == lower,
-    };
-    let fields = schema.fields().iter().enumerate();
-    let mut found = fields.filter(|(_, field)| is_it(field.name()));
-    let first = found.next().map(|(place, _)| place);
-    match found.next() {
-        Some(_) => Err(bail_out("several columns of a file with one name")),
-        None => Ok(first),
-    }
 }
 
 /// What a column is to be read as: of the types that Arrow can read it as, the one from which Spark's type is had.

@@ -16,14 +16,16 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::super::{Batch, PartReader};
-use super::ParquetScan;
-use super::columns::{Columns, find_root};
+use super::columns::Columns;
+use super::deleted::Deleted;
 use super::footer::footer;
 use super::late::Late;
+use super::lookup::Lookup;
 use super::prune::may_match;
+use super::{Ids, Made, ParquetScan};
 use crate::sources::FileBytes;
 use catalyst::ParquetOptions;
-use catalyst::{PartitionedFile, ROW_INDEX};
+use catalyst::{PartitionedFile, ROW_INDEX, StructField};
 use rows::error::bail_out;
 
 /// A part of a file that is being read.
@@ -31,19 +33,21 @@ pub(super) struct FileReader {
     chunks: Chunks,
     metadata: ArrowReaderMetadata,
     columns: Columns,
-    /// Where among the columns rows' places in the file are put.
-    row_index: Option<usize>,
+    /// Columns that are made here, by their places among all.
+    made: Vec<(usize, Made)>,
+    deleted: Deleted,
     row_groups: VecDeque<usize>,
     batch_size: usize,
     late: Option<Arc<Late>>,
     options: ParquetOptions,
+    lookup: Lookup,
     open: Option<ParquetRecordBatchReader>,
     /// Whether the open row group gives only rows that pass the filter.
     is_late: bool,
     /// Rows read and not taken into account yet.
     rows: usize,
     /// Rows before the open row group.
-    first_row: i64,
+    first_row: u64,
     /// Rows read of the open row group.
     group_rows: usize,
     /// Batches that Spark's reader would have made of the rows read, not taken into account yet.
@@ -57,13 +61,16 @@ impl FileReader {
         part: &PartitionedFile,
         bytes: Arc<dyn FileBytes>,
         batch_size: usize,
+        ids: Ids,
     ) -> Result<Self> {
         let size = u64::try_from(part.file_size);
         let size = size.map_err(|_| bail_out("a file of unknown size"))?;
         let chunks = Chunks::new(bytes, size);
         let footer = footer(part, &chunks)?;
-        let columns = Columns::find(footer.file_metadata(), &scan.fields, &scan.options)?;
-        if scan.row_index.is_some() && columns.schema.field_with_name(ROW_INDEX).is_ok() {
+        let file = footer.file_metadata();
+        let lookup = scan.lookup(ids, file)?;
+        let columns = Columns::find(file, &scan.fields, &scan.options, lookup)?;
+        if !scan.made.is_empty() && columns.schema.field_with_name(ROW_INDEX).is_ok() {
             return Err(bail_out("a file with a column that readers make"));
         }
         let options = ArrowReaderOptions::new().with_schema(Arc::clone(&columns.schema));
@@ -73,14 +80,9 @@ impl FileReader {
         let late = late.filter(|late| !columns.checks_old(late.places()));
         let end = part.start.saturating_add(part.length);
         let own = footer.row_groups().iter().enumerate();
-        let case_sensitive = scan.options.case_sensitive;
+        let roots = file.schema_descr().root_schema().get_fields();
         // Of several columns with one name none is meant.
-        let root = |name: &str| {
-            find_root(&columns.schema, name, case_sensitive)
-                .ok()
-                .flatten()
-        };
-        let file = footer.file_metadata();
+        let root = |column: &StructField| lookup.find(roots, column).ok().flatten();
         let own = own.filter(|(_, group)| {
             middle(group).is_some_and(|middle| (part.start..end).contains(&middle))
                 && may_match(&scan.bounds, file, group, root)
@@ -90,10 +92,12 @@ impl FileReader {
             chunks,
             metadata,
             columns,
-            row_index: scan.row_index,
+            made: scan.made.clone(),
+            deleted: Deleted::None,
             batch_size,
             late,
             options: scan.options.clone(),
+            lookup,
             open: None,
             is_late: false,
             rows: 0,
@@ -101,6 +105,11 @@ impl FileReader {
             group_rows: 0,
             batches: 0,
         })
+    }
+
+    /// The same file of which rows are deleted.
+    pub(super) fn without(self, deleted: Deleted) -> Self {
+        Self { deleted, ..self }
     }
 
     /// Counts rows. Spark's batches end with a row group.
@@ -116,24 +125,36 @@ impl FileReader {
     /// The columns that are wanted, of those that were read next of a row group.
     fn arrange(&self, read: &[ArrayRef], rows: usize) -> Result<Vec<ArrayRef>> {
         let mut arrays = self.columns.arrange(read, rows)?;
-        if let Some(place) = self.row_index {
-            let index = |row: usize| i64::try_from(row).ok()?.checked_add(self.first_row);
-            let first = index(self.group_rows);
-            let end = index(self.group_rows.saturating_add(rows));
-            let (Some(first), Some(end)) = (first, end) else {
-                return Err(bail_out("more rows than can be numbered"));
+        for (place, made) in &self.made {
+            let array: ArrayRef = match made {
+                Made::RowIndex => Arc::new(self.indexes(rows)?),
+                Made::Deleted => {
+                    let first = self.first_row.saturating_add(self.group_rows as u64);
+                    Arc::new(self.deleted.column(first, rows))
+                }
             };
-            let indexes = Int64Array::from_iter_values(first..end);
-            arrays.insert(place.min(arrays.len()), Arc::new(indexes));
+            arrays.insert((*place).min(arrays.len()), array);
         }
         Ok(arrays)
     }
 
+    /// The places in the file of the rows that were read next.
+    fn indexes(&self, rows: usize) -> Result<Int64Array> {
+        let index = |row: usize| i64::try_from(self.first_row.checked_add(row as u64)?).ok();
+        let first = index(self.group_rows);
+        let end = index(self.group_rows.saturating_add(rows));
+        let (Some(first), Some(end)) = (first, end) else {
+            return Err(bail_out("more rows than can be numbered"));
+        };
+        Ok(Int64Array::from_iter_values(first..end))
+    }
+
     fn open_group(&mut self, index: usize) -> Result<ParquetRecordBatchReader> {
         let groups = self.metadata.metadata().row_groups();
-        if self.row_index.is_some() {
+        if !self.made.is_empty() {
             let before = groups.iter().take(index).map(RowGroupMetaData::num_rows);
-            self.first_row = before.fold(0, i64::saturating_add);
+            let before = before.map(|rows| u64::try_from(rows).unwrap_or(0));
+            self.first_row = before.fold(0, u64::saturating_add);
         }
         let group = groups.get(index);
         let group = group.ok_or_else(|| bail_out("a row group that is not there"))?;
@@ -151,7 +172,7 @@ impl FileReader {
         self.is_late = late.is_some();
         if let Some(late) = late {
             let file = self.metadata.metadata().file_metadata();
-            builder = builder.with_row_filter(late.row_filter(file, &self.options)?);
+            builder = builder.with_row_filter(late.row_filter(file, &self.options, self.lookup)?);
         }
         let reader = builder.build()?;
         if self.is_late {

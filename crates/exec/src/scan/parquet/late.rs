@@ -13,6 +13,7 @@ use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
 use parquet::file::metadata::FileMetaData;
 
 use super::columns::Columns;
+use super::lookup::Lookup;
 use crate::exec::batch_of;
 use crate::expr::lower;
 use crate::filter::mask;
@@ -102,8 +103,9 @@ impl Late {
         self: &Arc<Self>,
         file: &FileMetaData,
         options: &ParquetOptions,
+        lookup: Lookup,
     ) -> Result<RowFilter> {
-        let columns = Columns::find(file, &self.fields, options)?;
+        let columns = Columns::find(file, &self.fields, options, lookup)?;
         let late = Arc::clone(self);
         let mask = columns.mask.clone();
         let predicate = move |batch: RecordBatch| {

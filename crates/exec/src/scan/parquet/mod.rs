@@ -1,21 +1,28 @@
 //! Parquet files.
 
 mod columns;
+mod deleted;
 mod file;
 mod footer;
 mod footer_check;
 mod late;
+mod lookup;
 mod nested;
 mod prune;
 
 use std::sync::Arc;
 
 use catalyst::{FileSourceScan, ParquetOptions, PartitionedFile, ROW_INDEX, StructField};
-use datafusion_common::Result as DataFusionResult;
-use parquet::file::metadata::ParquetMetaData;
+use datafusion_common::{DataFusionError, Result as DataFusionResult};
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use rows::error::bail_out;
 
+use self::deleted::Deleted;
+#[cfg(fuzzing)]
+pub use self::deleted::fuzz as fuzz_deletion_vector;
 use self::file::{Chunks, FileReader};
 use self::late::Late;
+use self::lookup::{HasIds as _, Lookup};
 use self::prune::{Bound, bounds};
 use super::{Files, FormatScan, PartReader, Wanted};
 use crate::lower::Result;
@@ -32,8 +39,10 @@ pub(super) struct ParquetScan {
     options: ParquetOptions,
     /// The columns of files that are read.
     fields: Vec<StructField>,
-    /// Where among them rows' places in their file are put.
-    row_index: Option<usize>,
+    /// All columns of the scan, if some have ids.
+    with_ids: Option<Vec<StructField>>,
+    /// Columns that the reader makes, by their places among all, in their order.
+    made: Vec<(usize, Made)>,
     /// The filter above, if it can be asked early.
     late: Option<Arc<Late>>,
     /// By which row groups are left out.
@@ -47,32 +56,106 @@ impl ParquetScan {
         options: &ParquetOptions,
         wanted: Wanted<'_>,
     ) -> Result<Self> {
-        let mut fields = wanted.fields;
-        let row_index = fields.iter().position(|field| field.name == ROW_INDEX);
+        let (made, fields) = made(wanted.fields, scan, options);
         let bounds = match options.filter_push_down {
-            true => bounds(&scan.data_filters, wanted.file_name),
+            true => bounds(&scan.data_filters, wanted.in_files),
             false => Vec::new(),
         };
         let late = match wanted.filter {
             // What the filter leaves out cannot be counted.
-            Some(filter) if row_index.is_none() => {
+            Some(filter) if made.is_empty() => {
                 Late::new(filter, wanted.output, &fields)?.map(Arc::new)
             }
             _ => None,
         };
-        if let Some(place) = row_index {
-            fields.remove(place);
-        }
         for field in &fields {
-            columns::check(field)?;
+            columns::check(&field.data_type)?;
         }
         Ok(Self {
             options: options.clone(),
+            with_ids: scan.file_schema.has_ids().then(|| scan.file_schema.clone()),
             fields,
-            row_index,
+            made,
             late,
             bounds,
         })
+    }
+}
+
+/// A column that is in no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// Rows' places in their file.
+    RowIndex,
+    /// Whether rows are deleted.
+    Deleted,
+}
+
+/// Which columns the reader makes, by their places among those that are wanted, and the others.
+fn made(
+    wanted: Vec<StructField>,
+    scan: &FileSourceScan,
+    options: &ParquetOptions,
+) -> (Vec<(usize, Made)>, Vec<StructField>) {
+    let deleted = options.deleted_rows.as_ref();
+    let deleted = deleted.and_then(|rows| scan.file_schema.get(rows.column));
+    let (mut made, mut others) = (Vec::new(), Vec::new());
+    for (place, field) in wanted.into_iter().enumerate() {
+        if field.name == ROW_INDEX {
+            made.push((place, Made::RowIndex));
+        } else if deleted.is_some_and(|deleted| deleted.name == field.name) {
+            made.push((place, Made::Deleted));
+        } else {
+            others.push(field);
+        }
+    }
+    (made, others)
+}
+
+/// Settings of `ParquetReadSupport`, which the configuration for Hadoop has of the session.
+const READ_IDS: &str = "spark.sql.parquet.fieldId.read.enabled";
+const IGNORE_MISSING_IDS: &str = "spark.sql.parquet.fieldId.read.ignoreMissing";
+
+/// What ids of columns are for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ids {
+    /// Whether columns that have one are found by it.
+    found_by: bool,
+    /// Whether files may have none where columns have: they are refused otherwise, also where nothing is found by ids.
+    may_lack: bool,
+}
+
+impl Ids {
+    /// As the settings say.
+    fn of(files: &Files<'_>) -> DataFusionResult<Self> {
+        let is_set = |key| {
+            let value = files.hadoop_setting(key)?;
+            Ok::<_, DataFusionError>(value.is_some_and(|value| value.eq_ignore_ascii_case("true")))
+        };
+        Ok(Self {
+            found_by: is_set(READ_IDS)?,
+            may_lack: is_set(IGNORE_MISSING_IDS)?,
+        })
+    }
+}
+
+impl ParquetScan {
+    /// How columns are found in a file.
+    fn lookup(&self, ids: Ids, file: &FileMetaData) -> DataFusionResult<Lookup> {
+        let lookup = Lookup {
+            case_sensitive: self.options.case_sensitive,
+            by_id: ids.found_by,
+        };
+        let Some(wanted) = &self.with_ids else {
+            return Ok(lookup);
+        };
+        if !ids.may_lack && !file.schema().has_ids() {
+            return Err(bail_out("a file whose columns have no ids"));
+        }
+        if ids.found_by {
+            lookup.check_names(file.schema().get_fields(), wanted)?;
+        }
+        Ok(lookup)
     }
 }
 
@@ -84,6 +167,16 @@ impl FormatScan for ParquetScan {
         batch_size: usize,
     ) -> DataFusionResult<Box<dyn PartReader>> {
         let bytes = files.bytes(part)?;
-        Ok(Box::new(FileReader::open(self, part, bytes, batch_size)?))
+        let ids = match self.with_ids {
+            Some(_) => Ids::of(files)?,
+            None => Ids::default(),
+        };
+        let deleted = match &self.options.deleted_rows {
+            Some(of) => Deleted::read(part.deletion_vector.as_ref(), of, files)?,
+            None => Deleted::None,
+        };
+        let reader = FileReader::open(self, part, bytes, batch_size, ids)?;
+        let reader = reader.without(deleted);
+        Ok(Box::new(reader))
     }
 }

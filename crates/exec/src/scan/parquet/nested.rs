@@ -19,9 +19,8 @@ use rows::types::{ToArrow as _, column_name, list_field, map_fields};
 const VALUE: &str = "value";
 const METADATA: &str = "metadata";
 
-/// Finds what is read of a column with parts.
+/// Finds what is read of a column with parts. Names that are wanted are those of the file.
 pub(super) struct Finder {
-    pub(super) case_sensitive: bool,
     /// The number of the next leaf.
     pub(super) next: usize,
     /// The leaves that are read.
@@ -99,9 +98,7 @@ impl Finder {
             return Err(bail_out("a struct of another form"));
         }
         for (part, field) in parts.iter().zip(own) {
-            let mut same = wanted
-                .iter()
-                .filter(|wanted| self.is_named(part.name(), &wanted.name));
+            let mut same = wanted.iter().filter(|wanted| part.name() == wanted.name);
             match (same.next(), same.next()) {
                 (Some(wanted), None) => {
                     found += 1;
@@ -118,13 +115,6 @@ impl Finder {
         match found == wanted.len() {
             true => Ok(fields.into()),
             false => Err(bail_out("a file whose structs have other fields")),
-        }
-    }
-
-    fn is_named(&self, own: &str, wanted: &str) -> bool {
-        match self.case_sensitive {
-            true => own == wanted,
-            false => own.to_lowercase() == wanted.to_lowercase(),
         }
     }
 }
@@ -187,14 +177,14 @@ fn repeated<'t>(of: &'t Type, converted: ConvertedType, name: &str) -> Option<&'
     is_it.then(|| only.get_fields())
 }
 
-fn list_element(of: &Type) -> Option<&Type> {
+pub(super) fn list_element(of: &Type) -> Option<&Type> {
     match repeated(of, ConvertedType::LIST, "list")? {
         [element] if element.name() == "element" => Some(element),
         _ => None,
     }
 }
 
-fn map_entry(of: &Type) -> Option<&[Arc<Type>]> {
+pub(super) fn map_entry(of: &Type) -> Option<&[Arc<Type>]> {
     match repeated(of, ConvertedType::MAP, "key_value")? {
         entry @ [key, value]
             if key.name() == "key"
@@ -207,15 +197,11 @@ fn map_entry(of: &Type) -> Option<&[Arc<Type>]> {
     }
 }
 
-/// What was read as Spark's columns are: parts in Spark's order, with the types that all columns have.
-pub(super) fn arranged(
-    read: &ArrayRef,
-    wanted: &DataType,
-    check_old: bool,
-    case_sensitive: bool,
-) -> Result<ArrayRef> {
+/// What was read as Spark's columns are: parts in Spark's order, with the types that all columns have. Names that are
+/// wanted are those of the file.
+pub(super) fn arranged(read: &ArrayRef, wanted: &DataType, check_old: bool) -> Result<ArrayRef> {
     let other = || bail_out("a column that was read as another type");
-    let part = |read: &ArrayRef, of: &DataType| arranged(read, of, check_old, case_sensitive);
+    let part = |read: &ArrayRef, of: &DataType| arranged(read, of, check_old);
     let arrow = |of: &DataType| of.to_arrow().map_err(|reason| bail_out(reason.to_string()));
     Ok(match wanted {
         DataType::Array { element, .. } => {
@@ -238,15 +224,10 @@ pub(super) fn arranged(
         }
         DataType::Struct(fields) => {
             let structs = read.as_struct_opt().ok_or_else(other)?;
-            let finder = Finder {
-                case_sensitive,
-                next: 0,
-                leaves: Vec::new(),
-            };
             let (mut names, mut columns) = (Vec::new(), Vec::new());
             for (place, field) in fields.iter().enumerate() {
                 let mut own = structs.fields().iter();
-                let own = own.position(|own| finder.is_named(own.name(), &field.name));
+                let own = own.position(|own| *own.name() == field.name);
                 let own = own.and_then(|own| structs.columns().get(own));
                 columns.push(part(own.ok_or_else(other)?, &field.data_type)?);
                 names.push(Field::new(

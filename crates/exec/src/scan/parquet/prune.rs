@@ -5,15 +5,13 @@ use std::cmp::Ordering;
 use parquet::file::metadata::{FileMetaData, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
 
-use catalyst::DataType;
-use catalyst::Literal;
-use catalyst::{Attribute, Expr, ExprKind, Function};
+use catalyst::{Attribute, DataType, Expr, ExprKind, Function, Literal, StructField};
 
 /// What the rows of a scan must meet, as far as statistics know of it.
 #[derive(Debug, Clone)]
 pub(super) struct Bound {
-    /// Name of the column.
-    name: String,
+    /// The column, as files call it.
+    column: StructField,
     is_text: bool,
     test: Test,
 }
@@ -26,10 +24,10 @@ enum Test {
     In(Vec<Literal>),
 }
 
-/// The bounds that filters are, of columns by their names in files. `names` are those of the scan's columns.
+/// The bounds that filters are. `in_files` is what columns of the scan are in files.
 pub(super) fn bounds<'a>(
     filters: &[Expr],
-    name: impl Fn(&Attribute) -> Option<&'a str>,
+    in_files: impl Fn(&Attribute) -> Option<&'a StructField>,
 ) -> Vec<Bound> {
     let bound = |filter: &Expr| {
         let (column, test) = test(filter)?;
@@ -45,7 +43,7 @@ pub(super) fn bounds<'a>(
         );
         known.then_some(())?;
         Some(Bound {
-            name: name(column)?.to_owned(),
+            column: in_files(column)?.clone(),
             is_text: column.data_type == DataType::String,
             test,
         })
@@ -110,16 +108,16 @@ fn turned(function: Function) -> Function {
     }
 }
 
-/// Whether a row group may have a row that meets all bounds. `root` finds the file's column of a name.
+/// Whether a row group may have a row that meets all bounds. `root` finds a column in the file.
 pub(super) fn may_match(
     bounds: &[Bound],
     file: &FileMetaData,
     group: &RowGroupMetaData,
-    root: impl Fn(&str) -> Option<usize>,
+    root: impl Fn(&StructField) -> Option<usize>,
 ) -> bool {
     let descriptor = file.schema_descr();
     bounds.iter().all(|bound| {
-        let Some(root) = root(&bound.name) else {
+        let Some(root) = root(&bound.column) else {
             return true;
         };
         let leaves = 0..descriptor.num_columns();
