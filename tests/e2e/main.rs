@@ -49,6 +49,7 @@ mod sql_faults;
 mod sql_frames;
 mod sql_groups;
 mod sql_jvm_expressions;
+mod sql_lakes;
 mod sql_lane;
 mod sql_lines;
 mod sql_map_in_batch;
