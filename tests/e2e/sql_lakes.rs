@@ -115,10 +115,11 @@ fn has_jars(version: &str) -> bool {
 
 /// Why tasks are delegated: Delta's queries over its log, what it counts and numbers while it changes a table, and
 /// writers above nothing but scans.
-const NOT_NATIVE: [&str; 14] = [
+const NOT_NATIVE: [&str; 16] = [
     "AvroFileFormat::buildReader",
     "BitmapAggregator",
     "Checkpoints$::writeCheckpoint",
+    "CollectSet",
     "DeletedRecordCountsHistogramAgg",
     "DeltaFileFormatWriter$::executeWrite",
     "FileSizeHistogramAgg",
@@ -126,6 +127,7 @@ const NOT_NATIVE: [&str; 14] = [
     "MergeIntoMaterializeSource::prepareMergeSource",
     "MonotonicallyIncreasingID of rows in no fixed order",
     "RangePartitionIdRewrite",
+    "SparkPlan::executeToIterator",
     "V2TableWriteExec::writeWithV2",
     "a function that is not deterministic",
     "a write of columns with Parquet's ids",
