@@ -55,12 +55,12 @@ impl Deleted {
                 RowIndexFilter::KeepMarked => Self::All,
             });
         }
-        let bytes = match &descriptor.place {
-            Place::Inline(bytes) => bytes.clone(),
+        let bytes = match descriptor.place {
+            Place::Inline(bytes) => bytes,
             Place::File { path, offset } => {
                 let url = path.url(&of.table);
                 let url = url.ok_or_else(|| bail_out("a deletion vector at another place"))?;
-                stored(files, &url, *offset, descriptor.size)?
+                stored(files, &url, offset, descriptor.size)?
             }
         };
         let rows = bitmap(&bytes).ok_or_else(|| bail_out("a deletion vector of another form"))?;

@@ -62,6 +62,7 @@ impl FileReader {
         bytes: Arc<dyn FileBytes>,
         batch_size: usize,
         ids: Ids,
+        deleted: Deleted,
     ) -> Result<Self> {
         let size = u64::try_from(part.file_size);
         let size = size.map_err(|_| bail_out("a file of unknown size"))?;
@@ -93,7 +94,7 @@ impl FileReader {
             metadata,
             columns,
             made: scan.made.clone(),
-            deleted: Deleted::None,
+            deleted,
             batch_size,
             late,
             options: scan.options.clone(),
@@ -105,11 +106,6 @@ impl FileReader {
             group_rows: 0,
             batches: 0,
         })
-    }
-
-    /// The same file of which rows are deleted.
-    pub(super) fn without(self, deleted: Deleted) -> Self {
-        Self { deleted, ..self }
     }
 
     /// Counts rows. Spark's batches end with a row group.

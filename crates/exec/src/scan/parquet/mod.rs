@@ -175,8 +175,7 @@ impl FormatScan for ParquetScan {
             Some(of) => Deleted::read(part.deletion_vector.as_ref(), of, files)?,
             None => Deleted::None,
         };
-        let reader = FileReader::open(self, part, bytes, batch_size, ids)?;
-        let reader = reader.without(deleted);
+        let reader = FileReader::open(self, part, bytes, batch_size, ids, deleted)?;
         Ok(Box::new(reader))
     }
 }
