@@ -309,6 +309,8 @@ def hadoop():
     conf = custom_object("org.apache.spark.util.SerializableConfiguration", settings)
     seed("hadoop_conf", conf)
     seed("hadoop_conf", b"\x21\1" + conf)
+    for file_io in (fuzz.parent / "src/files/fixtures").glob("file-io-*.bin"):
+        seed("hadoop_conf", file_io.read_bytes())
     properties = '<property><name>a</name><value>1</value><final>true</final></property><property name="b" value="&lt;"/>'
     seed("hadoop_site", f'<?xml version="1.0"?><!-- x --><configuration>{properties}</configuration>'.encode())
     seed("hadoop_site", b'<!DOCTYPE c [<!ENTITY a "b">]><configuration>&a;</configuration>')
@@ -627,6 +629,16 @@ def event_logs():
     seed("event_log", "\n".join(map(json.dumps, events)).encode())
 
 
+def table_files():
+    """Tasks that read tables of Iceberg's, and what is text in them."""
+    for partition in (fuzz.parent / "crates/catalyst/tests/fixtures/iceberg").glob("*.bin"):
+        seed("table_files", partition.read_bytes())
+    columns = [{"id": 1, "name": "a", "required": True, "type": "decimal(9, 2)"}, {"id": 2, "name": "b", "required": False, "type": {"type": "list", "element-id": 3, "element": "date", "element-required": False}}]
+    spec = [{"name": "a", "transform": "identity", "source-id": 1, "field-id": 1000}]
+    for text in [json.dumps({"type": "struct", "fields": columns}), json.dumps({"spec-id": 0, "fields": spec}), "s3a://bucket/a%2Fb/x y.parquet", "/w/t/a"]:
+        seed("table_files", text.encode())
+
+
 def deletion_vectors():
     """Rows 3, 4, 7, 11, 18 and 29."""
     places = struct.pack("<6H", 3, 4, 7, 11, 18, 29)
@@ -654,6 +666,7 @@ row_objects()
 cached_batches()
 variants()
 parquet()
+table_files()
 deletion_vectors()
 time_zones()
 archives()

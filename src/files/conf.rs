@@ -5,14 +5,20 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use javaser::Limits;
 use javaser::arena::{Graph, Value};
 use javaser::stream::HEADER;
+use javaser::{Closure, Limits};
 
 use super::Environment;
 use super::writable::{read_text, read_vlong};
 use crate::config::declared::HADOOP;
 use crate::config::{HadoopSite, SparkProperties};
+
+/// Iceberg's classes that read files as Hadoop does: by its own word, and for schemes that no other class is for.
+const FILE_IOS: [&str; 2] = [
+    "org.apache.iceberg.hadoop.HadoopFileIO",
+    "org.apache.iceberg.io.ResolvingFileIO",
+];
 
 /// Most settings that are believed.
 const MAX_SETTINGS: usize = 1 << 20;
@@ -77,6 +83,45 @@ impl HadoopConf {
             .and_then(|node| graph.levels(node).next_back())
             .ok_or("no object")?;
         Self::read_settings(&level.block_bytes()).ok_or_else(|| "damaged settings".to_owned())
+    }
+
+    /// Reads the Java stream of Iceberg's `HadoopFileIO`, or of a table that has one.
+    ///
+    /// # Errors
+    /// What it is instead: others may read files in any way.
+    pub fn of_file_io(stream: &[u8], limits: &Limits) -> Result<Self, String> {
+        let graph = Graph::parse(stream, limits).map_err(|error| error.to_string())?;
+        let mut io = graph.root().and_then(Value::node).ok_or("no object")?;
+        let class = |node| graph.class_name(Value::Ref(node)).unwrap_or_default();
+        for (around, field) in [
+            ("SerializableFileIOWithSize", "fileIO"),
+            ("SerializableTableWithSize", "io"),
+        ] {
+            if class(io).rsplit('.').next() == Some(around) {
+                io = graph.field_node(io, field).ok_or("no FileIO")?;
+            }
+        }
+        if !FILE_IOS.contains(&class(io)) {
+            return Err(format!("files of {}", class(io)));
+        }
+        let conf = graph.field(io, "hadoopConf").unwrap_or(Value::Null);
+        // Older releases have a function that gives them, if nobody asked for another form.
+        let conf = Closure::read(&graph, conf)
+            .and_then(|function| function.args.first().copied())
+            .unwrap_or(conf);
+        let map = conf.node().and_then(|conf| graph.field(conf, "confAsMap"));
+        let Some(map) = map else {
+            return Self::of_object(&graph, conf);
+        };
+        let settings = graph.pairs(map);
+        let settings = settings.ok_or("settings of Hadoop in another form")?;
+        let text = |value| graph.str(value).map(Cow::into_owned);
+        let settings = settings.into_iter();
+        let settings = settings.map(|(key, value)| Some((text(key)?, text(value)?)));
+        let settings: Option<HashMap<_, _>> = settings.collect();
+        settings
+            .map(Self)
+            .ok_or_else(|| "damaged settings".to_owned())
     }
 
     /// `Configuration.write`: settings, each with where it came from, which is of no interest.
@@ -271,6 +316,25 @@ mod tests {
             assert_eq!(HadoopConf::read_settings(&bytes[..length]), None);
         }
         assert!(HadoopConf::read(bytes, &Limits::default()).is_err());
+    }
+
+    #[test]
+    fn a_file_io_has_settings() {
+        let newer = include_bytes!("fixtures/file-io-1.12.0.bin");
+        let older = include_bytes!("fixtures/file-io-1.6.1.bin");
+        for stream in [&newer[..], older] {
+            let conf = HadoopConf::of_file_io(stream, &Limits::default()).unwrap();
+            assert_eq!(conf.text("fs.defaultFS").unwrap(), "hdfs://nn:8020");
+            let endpoint = conf.text("fs.s3a.endpoint").unwrap();
+            assert_eq!(endpoint, "http://127.0.0.1:9000");
+            assert!(HadoopConf::read(stream, &Limits::default()).is_err());
+            // One of another class.
+            let name = b"HadoopFileIO";
+            let at = memchr::memmem::find(stream, name).unwrap();
+            let mut other = stream.to_vec();
+            other[at] = b'X';
+            assert!(HadoopConf::of_file_io(&other, &Limits::default()).is_err());
+        }
     }
 
     #[test]

@@ -8,7 +8,11 @@ use super::conf::read_settings_of_site;
 /// Settings of Hadoop as they come with a task: in a Java stream, and what that holds.
 pub fn hadoop_conf(data: &[u8]) {
     let conf = HadoopConf::read(data, &Limits::default());
-    for conf in conf.ok().into_iter().chain(HadoopConf::read_settings(data)) {
+    let of_file_io = HadoopConf::of_file_io(data, &Limits::default()).ok();
+    let others = HadoopConf::read_settings(data)
+        .into_iter()
+        .chain(of_file_io);
+    for conf in conf.ok().into_iter().chain(others) {
         for key in conf.keys() {
             let _ = conf.text(key);
             let _ = conf.flag(key, false);

@@ -282,6 +282,7 @@ impl fmt::Display for FileSourceScan {
                 FileFormat::Text(_) => "text",
                 FileFormat::Csv(_) => "csv",
                 FileFormat::Json(_) => "json",
+                FileFormat::Iceberg(_) => "iceberg",
             },
             names(&self.required_schema),
             names(&self.partition_schema),

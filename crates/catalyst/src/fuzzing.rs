@@ -1,7 +1,13 @@
 //! Private decoders as the fuzz targets see them. Compiled for `cargo fuzz` only.
 
+use crate::scan::fuzz_iceberg;
 use crate::types::{DataType, Decimal};
 use crate::unsafe_row;
+
+/// Tasks that read tables of Iceberg's.
+pub fn table_files(data: &[u8]) {
+    fuzz_iceberg(data);
+}
 
 /// Rows inside plans.
 pub fn plan_row(data: &[u8]) {

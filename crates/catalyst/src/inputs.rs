@@ -1,5 +1,7 @@
 //! How a task's partition is handed down to the leaves of its stage.
 
+use std::sync::Arc;
+
 use javaser::arena::{NodeId, Value};
 use javaser::kryo::{KryoForm, last_unsafe_rows, length_of_sequence};
 
@@ -7,8 +9,8 @@ use crate::error::{Result, Unsupported};
 use crate::literal::{Literal, read_row};
 use crate::object::{Object, Reader};
 use crate::plan::{LeafId, Operator, OperatorKind};
-use crate::scan::deletion_vector;
-use crate::types::DataType;
+use crate::scan::{self, FileFormat, FileSourceScan, deletion_vector};
+use crate::types::{DataType, StructField};
 
 /// The way of partitions through a stage: the shape of its RDDs.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +78,56 @@ pub struct PartitionedFile {
     pub partition_values: Vec<Literal>,
     /// Of a table of Delta's: which of the file's rows are deleted.
     pub deletion_vector: Option<DeletionVector>,
+    /// Of a table of Iceberg's: what its tasks say of a file.
+    pub table: Option<Arc<TableFile>>,
+}
+
+/// What a task says of a file of a table of Iceberg's. The URL of such a file may lack a scheme: then it is on the
+/// file system that Hadoop's settings name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableFile {
+    /// Where the file is, as the table's metadata have it.
+    pub location: String,
+    /// The columns of the scan, with the ids by which files know them.
+    pub columns: Arc<[StructField]>,
+    /// The places of those whose value is the same for all rows, and the values.
+    pub constants: Vec<(usize, Literal)>,
+    /// Which rows are deleted.
+    pub deletes: Vec<PositionDeletes>,
+    /// The table's `FileIO`, with Hadoop's settings, or the table with that.
+    pub io: Arc<TaskBroadcast>,
+}
+
+/// A `TorrentBroadcast` that a task brings along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskBroadcast {
+    /// `Broadcast.id`
+    pub id: i64,
+    /// The object, as a stream.
+    pub object: Vec<u8>,
+}
+
+/// Where places of deleted rows are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PositionDeletes {
+    /// In a file of Parquet, with the places of other files' rows.
+    File {
+        /// Its URL, as that of the file.
+        path: String,
+        /// Its bytes.
+        size: i64,
+    },
+    /// In a `deletion-vector-v1` of a Puffin file.
+    Vector {
+        /// URL of the Puffin file, as that of the file.
+        path: String,
+        /// Where it starts.
+        offset: i64,
+        /// Its bytes.
+        size: i64,
+        /// How many rows it marks.
+        rows: i64,
+    },
 }
 
 /// The rows of a file that are marked, and what that says of them.
@@ -229,6 +281,9 @@ fn expect(partition: Object<'_>, class: &str) -> Result<()> {
 
 fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Result<LeafInput> {
     match &leaf.kind {
+        OperatorKind::FileSourceScan(scan) if matches!(scan.format, FileFormat::Iceberg(_)) => {
+            read_table(reader, scan, partition)
+        }
         OperatorKind::FileSourceScan(scan) => {
             expect(partition, "FilePartition")?;
             let types: Vec<_> = scan
@@ -277,15 +332,30 @@ fn read_leaf(reader: &Reader<'_>, leaf: &Operator, partition: Object<'_>) -> Res
             Ok(LeafInput::Slice(slice(reader, partition)?))
         }
         OperatorKind::PickledScan(_) => Ok(LeafInput::Partition(partition.node)),
-        OperatorKind::Objects { .. } => {
-            let (_, stream) = reader.copied(&[Value::Ref(partition.node)])?;
-            Ok(LeafInput::Object(stream))
-        }
+        OperatorKind::Objects { .. } => read_object(reader, partition),
         OperatorKind::CheckpointScan(_) => {
             expect(partition, "CheckpointRDDPartition")?;
             Ok(LeafInput::Slice(partition.int("index")?))
         }
         _ => Err(wrong(partition)),
+    }
+}
+
+fn read_object(reader: &Reader<'_>, partition: Object<'_>) -> Result<LeafInput> {
+    let (_, stream) = reader.copied(&[Value::Ref(partition.node)])?;
+    Ok(LeafInput::Object(stream))
+}
+
+/// What a task reads of a table of Iceberg's: files, or whatever it is in the JVM.
+fn read_table(
+    reader: &Reader<'_>,
+    scan: &FileSourceScan,
+    partition: Object<'_>,
+) -> Result<LeafInput> {
+    match scan::iceberg_files(reader, &scan.required_schema, partition) {
+        Ok(files) => Ok(LeafInput::Files(files)),
+        Err(_) if scan.in_jvm.is_some() => read_object(reader, partition),
+        Err(why) => Err(why),
     }
 }
 
@@ -357,6 +427,7 @@ fn read_file(reader: &Reader<'_>, file: Object<'_>, types: &[DataType]) -> Resul
         modification_time: file.long("modificationTime")?,
         partition_values: read_row(reader, file.object("partitionValues")?, types)?,
         deletion_vector: deletion_vector(reader, file)?,
+        table: None,
     })
 }
 

@@ -77,10 +77,21 @@ impl<'g> Lineage<'_, 'g> {
         metrics: Vec<Metric>,
     ) -> Result<Tree> {
         let leaf = self.leaf();
-        let mut objects = Objects::of_rdd(ObjectOperator::Scan, leaf, rdd);
-        objects.finish(self.reader, output.clone())?;
-        objects.filters = 1;
+        let objects = self.objects_of_scan(leaf, rdd, output.clone())?;
         Ok(tree(objects, leaf, Columns::Known(output), metrics))
+    }
+
+    /// What the JVM is told of an RDD whose rows it is to give.
+    pub(crate) fn objects_of_scan(
+        &self,
+        leaf: LeafId,
+        rdd: Object<'g>,
+        output: Vec<Attribute>,
+    ) -> Result<Objects> {
+        let mut objects = Objects::of_rdd(ObjectOperator::Scan, leaf, rdd);
+        objects.finish(self.reader, output)?;
+        objects.filters = 1;
+        Ok(objects)
     }
 
     /// The rows of an RDD that generated code takes as they are: it counts them itself.

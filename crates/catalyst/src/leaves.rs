@@ -1,6 +1,7 @@
 //! RDDs in which the lineage of a stage begins: shuffles, files, tables, ranges.
 
 use javaser::Closure;
+use javaser::arena::Value;
 
 use crate::closure::ClosureArgs as _;
 use crate::error::{Result, Unsupported};
@@ -11,7 +12,7 @@ use crate::metrics::{Metric, of_operator, read_map};
 use crate::object::Object;
 use crate::output::plan_output;
 use crate::plan::{Columns, LeafId, Operator, OperatorKind};
-use crate::scan::{self, FileFormat};
+use crate::scan::{self, FileFormat, ScanInJvm};
 use crate::shuffle;
 
 impl<'g> Lineage<'_, 'g> {
@@ -104,6 +105,39 @@ impl<'g> Lineage<'_, 'g> {
         });
         let metrics = metrics.collect::<Result<_>>()?;
         scan::read_rows(self.reader, leaf, hint.output, metrics, rdd)
+    }
+
+    /// `BatchScanExec` of a table of Iceberg's. `rdd` counts the rows of the RDD below it, with the metric that
+    /// `closure` has.
+    pub(crate) fn scan_of_table(
+        &mut self,
+        closure: &Closure,
+        rdd: Object<'g>,
+        hint: &Hint<'g>,
+    ) -> Result<Tree> {
+        let source = rdd.object("prev")?;
+        if source.name() != "DataSourceRDD" {
+            return Err(Unsupported::Class(source.name().to_owned()));
+        }
+        let factory = source.object("partitionReaderFactory")?;
+        let output = match (hint.bare_plan(), &hint.output) {
+            (Some(plan), _) => plan_output(self.reader, plan)?,
+            (None, Some(output)) => output.clone(),
+            (None, None) => return Err(Unsupported::of_use("a scan without its operator")),
+        };
+        let rows = closure.args.first().copied().unwrap_or(Value::Null);
+        let mut metrics = vec![Metric::read(self.reader, "numOutputRows", rows)?];
+        metrics.extend(read_map(self.reader, source, "customMetrics")?);
+        let leaf = self.leaf();
+        let in_jvm = match self.reader.settings.scans_in_jvm {
+            true => Some(ScanInJvm {
+                objects: self.objects_of_scan(leaf, rdd, output.clone())?,
+                counted: metrics.len(),
+            }),
+            false => None,
+        };
+        let scan = scan::read_iceberg(leaf, factory, &output, in_jvm)?;
+        Ok(scan_tree((scan, output, metrics)))
     }
 
     fn check_scan(&self, rdd: Object<'g>) -> Result<()> {

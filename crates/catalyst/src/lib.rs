@@ -74,8 +74,8 @@ pub use expr::{
 pub use generate::Generator;
 pub use infer::{CsvInference, JsonInference};
 pub use inputs::{
-    DeletionVector, Inputs, LeafInput, PartitionedFile, RowIndexFilter, ShufflePartitionSpec,
-    TaskInputs,
+    DeletionVector, Inputs, LeafInput, PartitionedFile, PositionDeletes, RowIndexFilter,
+    ShufflePartitionSpec, TableFile, TaskBroadcast, TaskInputs,
 };
 pub use join::{BuildSide, EquiJoin, JoinType};
 pub use listing::Listing;
@@ -93,7 +93,7 @@ pub use rest::JvmRest;
 pub use scan::{
     CsvOptions, CsvSyntax, DeletedRows, FILE_FORMATS, FileFormat, FileMetadata, FileSourceScan,
     JsonForm, JsonOptions, Malformed, ParquetOptions, PushedFilter, ROW_INDEX, RecordOptions,
-    RecordTimes, TextOptions, VariantPart,
+    RecordTimes, ScanInJvm, TextOptions, VariantPart,
 };
 pub use schema_merge::{SchemaFile, SchemaMerge, SchemaOptions};
 pub use shuffle::{Partitioning, ShuffleWrite};

@@ -270,6 +270,9 @@ impl<'r, 'g> Lineage<'r, 'g> {
             ("FileSourceScanExec", "doExecuteColumnar") => {
                 self.scan_of_columns(&closure, hint, child)
             }
+            ("datasources.v2.DataSourceV2ScanExecBase", "doExecute" | "doExecuteColumnar") => {
+                self.scan_of_table(&closure, rdd, &hint)
+            }
             ("joins.BroadcastHashJoinExec", "doExecute") => self.broadcast_join(&closure, child),
             // The projection of what the closure below it joins.
             ("joins.BroadcastNestedLoopJoinExec", "doExecute") => self.rdd(child, hint),

@@ -231,6 +231,14 @@ fn read_decimal(object: Object<'_>, scale: i8) -> Result<i128> {
     Ok(digits)
 }
 
+/// Digits of a `java.math.BigDecimal` of this scale.
+pub(crate) fn read_java_decimal(object: Object<'_>, scale: i8) -> Result<i128> {
+    match object.long("scale")? == i64::from(scale) {
+        true => read_big_integer(object.object("intVal")?),
+        false => Err(Unsupported::of_use("a decimal of another scale")),
+    }
+}
+
 fn read_big_integer(object: Object<'_>) -> Result<i128> {
     let magnitude = object
         .graph

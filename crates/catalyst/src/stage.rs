@@ -125,6 +125,8 @@ pub struct Settings {
     pub java: u32,
     /// How Kryo writes, if `spark.serializer` is Kryo.
     pub kryo: Option<KryoForm>,
+    /// Whether tasks may have the JVM read what is not read natively, where that shows in tasks only.
+    pub scans_in_jvm: bool,
     /// What says whether an expression is computed natively, where the JVM evaluates those that are not.
     pub is_native: Option<IsNative>,
 }
@@ -200,6 +202,7 @@ impl Settings {
             spark: (0, 0),
             java: 0,
             kryo: None,
+            scans_in_jvm: false,
             is_native: None,
         }
     }

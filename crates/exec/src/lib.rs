@@ -66,9 +66,9 @@ pub use python::{ArrowResult, DataFramePickler, EncodedBatch};
 pub use records::{CsvTypes, JsonTypes};
 pub use simple_functions::{SimpleCall, SimpleFunction, SimpleObserver};
 pub use sources::{
-    BlockStream, CachedBatches, FileBytes, Make, MakeBatches, MakeRows, PythonArguments,
-    PythonCall, PythonCallee, PythonFrames, PythonRows, PythonTable, PythonTimes, Records,
-    RowRecords, Shared, SharedMemory, Sources,
+    BlockStream, CachedBatches, FileBytes, HadoopSettings, Make, MakeBatches, MakeRows,
+    PythonArguments, PythonCall, PythonCallee, PythonFrames, PythonRows, PythonTable, PythonTimes,
+    Records, RowRecords, Shared, SharedMemory, Sources,
 };
 
 #[cfg(test)]

@@ -142,6 +142,14 @@ impl Lowered {
         }
     }
 
+    /// The same with the metrics of Spark's operator.
+    pub(super) fn with_metrics(self, metrics: Vec<Metric>) -> Self {
+        Self {
+            metrics: metrics.into(),
+            ..self
+        }
+    }
+
     /// The plan for a task.
     pub(super) fn build(
         &self,
@@ -223,7 +231,7 @@ impl Lowering {
     ) -> Result<Lowered> {
         let mut lowered = match &operator.kind {
             OperatorKind::FileSourceScan(scan) => {
-                scan::scan(scan, operator.output.require()?, None, demand)?
+                return scan::scan_or_jvm(self, operator, scan, None, inputs, demand);
             }
             OperatorKind::InMemoryTableScan(scan) => {
                 cached::scan(self, scan, operator.output.require()?, inputs, demand)?
@@ -431,9 +439,7 @@ impl Lowering {
         let OperatorKind::FileSourceScan(scan) = &operator.kind else {
             return self.operator(operator, inputs, demand);
         };
-        let mut lowered = scan::scan(scan, operator.output.require()?, Some(condition), demand)?;
-        lowered.metrics = operator.metrics.clone().into();
-        Ok(lowered)
+        scan::scan_or_jvm(self, operator, scan, Some(condition), inputs, demand)
     }
 }
 

@@ -27,6 +27,12 @@ pub(super) const SORT_FALLBACKS: &str = "sort_fallbacks";
 /// Name of the metric with the batches that Spark's reader would have made.
 pub(super) const INPUT_BATCHES: &str = "input_batches";
 
+/// Name of the metric with the parts of files that a scan reads.
+pub(super) const PARTS: &str = "parts";
+
+/// Name of the metric with the rows that a scan leaves out because they are deleted.
+pub(super) const DELETED_ROWS: &str = "deleted_rows";
+
 /// How [`Objects::passed`](catalyst::Objects::passed) begins.
 const PASSED: &str = "objects passed";
 
@@ -73,6 +79,13 @@ fn value(name: &str, measured: &MetricsSet) -> Option<usize> {
             .map(|value: MetricValue| value.as_usize()),
         "numInputBatches" => measured
             .sum_by_name(INPUT_BATCHES)
+            .map(|value: MetricValue| value.as_usize()),
+        // Metrics of Iceberg's.
+        "numSplits" => measured
+            .sum_by_name(PARTS)
+            .map(|value: MetricValue| value.as_usize()),
+        "numDeletes" => measured
+            .sum_by_name(DELETED_ROWS)
             .map(|value: MetricValue| value.as_usize()),
         "sortTime" | "aggTime" | "scanTime" => {
             measured.elapsed_compute().map(|time| time / MILLISECOND)

@@ -20,8 +20,17 @@ use crate::simple_functions::{SimpleCall, SimpleFunction};
 use catalyst::ArrowSession;
 use catalyst::LeafId;
 use catalyst::ShufflePartitionSpec;
-use catalyst::{Broadcast, CachedTable, CheckpointRows, DataType, ShuffleRead};
+use catalyst::{Broadcast, CachedTable, CheckpointRows, DataType, ShuffleRead, TaskBroadcast};
 use catalyst::{ObjectsAnswer, ObjectsCall, ObjectsInput};
+
+/// Where Hadoop's settings for files are.
+#[derive(Debug, Clone, Copy)]
+pub enum HadoopSettings<'a> {
+    /// In the broadcast of a `SerializableConfiguration` that is the stage's.
+    Stage(&'a Broadcast),
+    /// In the broadcast of a `FileIO` of Iceberg's that is the task's.
+    Task(&'a TaskBroadcast),
+}
 
 /// Something that tasks share.
 pub type Shared = Arc<dyn Any + Send + Sync>;
@@ -79,8 +88,7 @@ pub trait Sources: Debug + Send + Sync {
         Err(bail_out("no broadcasts"))
     }
 
-    /// A file, by its URL as Spark has it in a [`PartitionedFile`](catalyst::PartitionedFile). `conf` is the broadcast
-    /// of the `SerializableConfiguration` of its file system.
+    /// A file, by its URL as Spark has it in a [`PartitionedFile`](catalyst::PartitionedFile).
     ///
     /// # Errors
     /// It is not there, or is not to be read natively.
@@ -89,7 +97,7 @@ pub trait Sources: Debug + Send + Sync {
         _path: &str,
         _size: u64,
         _modification_time: i64,
-        _conf: &Broadcast,
+        _conf: HadoopSettings<'_>,
     ) -> Result<Arc<dyn FileBytes>> {
         Err(bail_out("no files"))
     }
@@ -104,7 +112,7 @@ pub trait Sources: Debug + Send + Sync {
         &self,
         _path: &str,
         _part: Range<u64>,
-        _conf: &Broadcast,
+        _conf: HadoopSettings<'_>,
     ) -> Result<Box<dyn Read + Send>> {
         Err(bail_out("no files"))
     }
@@ -112,8 +120,8 @@ pub trait Sources: Debug + Send + Sync {
     /// A setting of Hadoop that says something: not missing, not blank.
     ///
     /// # Errors
-    /// The broadcast of the `SerializableConfiguration` cannot be had.
-    fn hadoop_setting(&self, _conf: &Broadcast, _key: &str) -> Result<Option<String>> {
+    /// They cannot be had.
+    fn hadoop_setting(&self, _conf: HadoopSettings<'_>, _key: &str) -> Result<Option<String>> {
         Err(bail_out("no settings of Hadoop"))
     }
 

@@ -21,7 +21,7 @@ use futures::TryStreamExt;
 use javaser::Limits;
 use javaser::arena::Graph;
 
-use super::sources::{PythonArguments, PythonCall, PythonFrames, PythonTimes};
+use super::sources::{HadoopSettings, PythonArguments, PythonCall, PythonFrames, PythonTimes};
 use super::{BlockStream, FileBytes, Make, NativeStage, Records, Shared, Sources, TaskPlan};
 use catalyst::JoinType;
 use catalyst::Metric;
@@ -143,17 +143,30 @@ impl Sources for Given {
         Ok(Arc::clone(&self.broadcasts[&broadcast.id]))
     }
 
-    fn file(&self, path: &str, _: u64, _: i64, _: &Broadcast) -> Result<Arc<dyn FileBytes>> {
-        Ok(Arc::new(Local(File::open(path)?)))
+    fn file(
+        &self,
+        path: &str,
+        _: u64,
+        _: i64,
+        _: HadoopSettings<'_>,
+    ) -> Result<Arc<dyn FileBytes>> {
+        Ok(Arc::new(Local(File::open(
+            path.trim_start_matches("file:"),
+        )?)))
     }
 
-    fn stream(&self, path: &str, part: Range<u64>, _: &Broadcast) -> Result<Box<dyn Read + Send>> {
-        let mut file = File::open(path)?;
+    fn stream(
+        &self,
+        path: &str,
+        part: Range<u64>,
+        _: HadoopSettings<'_>,
+    ) -> Result<Box<dyn Read + Send>> {
+        let mut file = File::open(path.trim_start_matches("file:"))?;
         file.seek(SeekFrom::Start(part.start))?;
         Ok(Box::new(file))
     }
 
-    fn hadoop_setting(&self, _: &Broadcast, key: &str) -> Result<Option<String>> {
+    fn hadoop_setting(&self, _: HadoopSettings<'_>, key: &str) -> Result<Option<String>> {
         Ok(self.hadoop.get(key).cloned())
     }
 

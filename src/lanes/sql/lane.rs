@@ -380,6 +380,7 @@ impl Shared {
         settings.spark = self.parts.spark;
         settings.java = self.parts.java_major;
         settings.kryo = self.format.kryo();
+        settings.scans_in_jvm = self.jvm_expressions;
     }
 
     /// Judges the operators of a stage.

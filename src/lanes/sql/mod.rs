@@ -45,6 +45,7 @@ mod run;
 mod schemas;
 mod simple;
 mod sink;
+mod source_files;
 mod sources;
 mod sql_metrics;
 mod verify;

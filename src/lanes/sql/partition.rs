@@ -16,7 +16,8 @@ use super::engine::Engine;
 use super::failure::of_run;
 use super::lane::{JudgedStage, Shared};
 use super::memory::TaskPool;
-use super::sources::{self, TaskSources, local_path, remote_path};
+use super::source_files::{local_path, remote_path};
+use super::sources::{self, TaskSources};
 use crate::files::HadoopConf;
 use crate::memory::budget::TaskMemory;
 use crate::task::{DecodedTask, PickledPartition, StageBinary, TaskContext, TaskError};
@@ -49,7 +50,10 @@ impl SqlPartition {
         for (leaf, input) in leaves(&inputs) {
             match input {
                 LeafInput::Files(files) => {
-                    let mut others = files.iter().filter(|file| local_path(&file.path).is_none());
+                    // Of a path without a scheme it shows where its file system is known.
+                    let mut others = files.iter().filter(|file| {
+                        local_path(&file.path).is_none() && !file.path.starts_with('/')
+                    });
                     others.try_for_each(|file| remote_path(&file.path).map(|_| ()))?;
                 }
                 LeafInput::Partition(node) => {

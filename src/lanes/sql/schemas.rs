@@ -9,7 +9,7 @@ use exec::{FileBytes, schema};
 use javaser::arena::NodeId;
 
 use super::failure::of_source;
-use super::sources::{LocalFileBytes, open_local};
+use super::source_files::{LocalFileBytes, open_local};
 use crate::files::{FilePath, FileSystems, HadoopConf, RangeFile};
 use crate::task::AcceptedTask;
 use crate::task::{DecodedTask, TaskContext, TaskError, TaskValue};

@@ -1,11 +1,8 @@
 //! What stages read, from the executor's blocks and files.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,13 +13,12 @@ use catalyst::{
 };
 use datafusion_common::Result;
 use exec::{
-    BlockStream, CachedBatches, FileBytes, JvmCall, Make, MakeBatches, MakeRows, NativeCall,
-    NativeCallee, NativeFunction, PythonArguments, PythonCall, PythonFrames, PythonTimes, Shared,
-    SimpleCall, SimpleFunction, Sources,
+    BlockStream, CachedBatches, FileBytes, HadoopSettings, JvmCall, Make, MakeBatches, MakeRows,
+    NativeCall, NativeCallee, NativeFunction, PythonArguments, PythonCall, PythonFrames,
+    PythonTimes, Shared, SimpleCall, SimpleFunction, Sources,
 };
-use javaser::arena::NodeId;
+use javaser::arena::{Graph, NodeId, Value};
 use parking_lot::Mutex;
-use percent_encoding::percent_decode_str;
 use rows::error::{RunError, bail_out};
 use wire::messages::Accumulator;
 
@@ -34,14 +30,14 @@ use super::lane::{JudgedStage, Shared as Lane};
 use super::partition::SqlPartition;
 use super::row_blocks::{RowBlocks, SharedMetrics};
 use super::simple::Asking;
+use super::source_files::{
+    LocalBytes, LocalFileBytes, RemoteFile, RemoteStream, local_path, open_local, remote_path,
+};
 use crate::blocks::broadcast::TorrentBroadcastRef;
 use crate::blocks::metrics::{Counter, ShuffleReadMetrics};
 use crate::blocks::shuffle::{MapStatuses, ReadRange};
 use crate::config::declared::SESSION_TIME_ZONE;
-use crate::files::{
-    FileError, FileInput, FilePath, HadoopConf, LocalFile, RangeFile, checkpoint_part,
-    is_known_scheme,
-};
+use crate::files::{FilePath, HadoopConf, LocalFile, checkpoint_part};
 use crate::python::worker::PythonWorkers;
 use crate::task::{PickledPartition, StageBinary, TaskContext};
 
@@ -121,6 +117,48 @@ impl TaskSources {
         conf.map_err(|_| bail_out("settings of something else"))
     }
 
+    /// Hadoop's settings for files.
+    fn settings(&self, conf: HadoopSettings<'_>) -> Result<Arc<HadoopConf>> {
+        let broadcast = match conf {
+            HadoopSettings::Stage(conf) => return self.hadoop(conf),
+            HadoopSettings::Task(broadcast) => broadcast,
+        };
+        let (limits, id) = (&self.lane.limits, broadcast.id);
+        let find = || {
+            let graph = Graph::parse(&broadcast.object, limits).map_err(|why| why.to_string())?;
+            let root = graph.root().and_then(Value::node).ok_or("no broadcast")?;
+            TorrentBroadcastRef::read(&graph, root).map_err(|why| why.to_string())
+        };
+        let conf = self.made_of((id, "settings of a FileIO"), find, &mut |value, _| {
+            let conf = HadoopConf::of_file_io(value, limits).map_err(bail_out)?;
+            Ok(Arc::new(conf))
+        })?;
+        let conf = conf.downcast::<HadoopConf>();
+        conf.map_err(|_| bail_out("settings of something else"))
+    }
+
+    /// What is made of a broadcast with this id, under this name, once per executor. `find` says which it is.
+    fn made_of(
+        &self,
+        (id, name): (i64, &str),
+        find: impl FnOnce() -> std::result::Result<TorrentBroadcastRef, String>,
+        make: &mut Make<'_>,
+    ) -> Result<Shared> {
+        let (relations, alive) = (&self.lane.relations, || self.alive());
+        let made = relations.get_or_make(id, name, alive, |memory| {
+            let broadcasts = &self.lane.parts.broadcasts;
+            let value = broadcasts
+                .blocking_value(&find().map_err(bail_out)?, &self.context.cancellation)
+                .map_err(of_source)?;
+            make(&value, memory)
+        });
+        // Whoever waited for another task may have been killed meanwhile.
+        self.alive()?;
+        let (made, bytes) = made?;
+        self.of_broadcasts.fetch_add(bytes, Ordering::Relaxed);
+        Ok(made)
+    }
+
     fn metrics_of(&self, shuffle_id: i32) -> SharedMetrics {
         let mut read = self.read.lock();
         SharedMetrics(Arc::clone(read.entry(shuffle_id).or_default()))
@@ -184,21 +222,11 @@ impl Sources for TaskSources {
         name: &str,
         make: &mut Make<'_>,
     ) -> Result<Shared> {
-        let (relations, alive) = (&self.lane.relations, || self.alive());
-        let made = relations.get_or_make(broadcast.id, name, alive, |memory| {
-            let fetched = TorrentBroadcastRef::read(&self.binary.graph, broadcast.node)
-                .map_err(|why| bail_out(why.to_string()))?;
-            let broadcasts = &self.lane.parts.broadcasts;
-            let value = broadcasts
-                .blocking_value(&fetched, &self.context.cancellation)
-                .map_err(of_source)?;
-            make(&value, memory)
-        });
-        // Whoever waited for another task may have been killed meanwhile.
-        self.alive()?;
-        let (made, bytes) = made?;
-        self.of_broadcasts.fetch_add(bytes, Ordering::Relaxed);
-        Ok(made)
+        let find = || {
+            let found = TorrentBroadcastRef::read(&self.binary.graph, broadcast.node);
+            found.map_err(|why| why.to_string())
+        };
+        self.made_of((broadcast.id, name), find, make)
     }
 
     fn file(
@@ -206,7 +234,7 @@ impl Sources for TaskSources {
         path: &str,
         size: u64,
         _modification_time: i64,
-        conf: &Broadcast,
+        conf: HadoopSettings<'_>,
     ) -> Result<Arc<dyn FileBytes>> {
         if let Some(local) = local_path(path) {
             return Ok(Arc::new(LocalBytes {
@@ -215,7 +243,7 @@ impl Sources for TaskSources {
             }));
         }
         let path = remote_path(path).map_err(bail_out)?;
-        let conf = self.hadoop(conf)?;
+        let conf = self.settings(conf)?;
         let systems = &self.lane.parts.files;
         let file = systems.ranges(&path, size, &conf, &self.context.cancellation);
         Ok(Arc::new(RemoteFile {
@@ -228,9 +256,9 @@ impl Sources for TaskSources {
         &self,
         path: &str,
         part: Range<u64>,
-        conf: &Broadcast,
+        conf: HadoopSettings<'_>,
     ) -> Result<Box<dyn Read + Send>> {
-        let conf = self.hadoop(conf)?;
+        let conf = self.settings(conf)?;
         if let Some(local) = local_path(path) {
             let buffer = conf.text(textfile::BUFFER_SIZE);
             let buffer = textfile::buffer_size(buffer.as_deref());
@@ -253,8 +281,8 @@ impl Sources for TaskSources {
         }))
     }
 
-    fn hadoop_setting(&self, conf: &Broadcast, key: &str) -> Result<Option<String>> {
-        Ok(self.hadoop(conf)?.text(key))
+    fn hadoop_setting(&self, conf: HadoopSettings<'_>, key: &str) -> Result<Option<String>> {
+        Ok(self.settings(conf)?.text(key))
     }
 
     fn cached(
@@ -435,117 +463,6 @@ fn map(index: i32) -> Result<usize> {
     usize::try_from(index).map_err(|_| bail_out("a map partition below zero"))
 }
 
-/// A file of another machine, or why it is not read natively.
-pub(super) fn remote_path(url: &str) -> std::result::Result<FilePath, String> {
-    let unknown = |scheme: &str| Err(format!("files of {scheme}:"));
-    match FilePath::of_uri(url) {
-        Some(path) if path.scheme == "file" => Err("files of file: with such names".to_owned()),
-        Some(path) if is_known_scheme(&path.scheme) => Ok(path),
-        Some(path) => unknown(&path.scheme),
-        None => Err("files with such names".to_owned()),
-    }
-}
-
-/// The path of a `file:` URL as Spark writes it.
-pub(super) fn local_path(url: &str) -> Option<PathBuf> {
-    let path = url.strip_prefix("file:")?;
-    // With an authority, which is empty, or without.
-    let path = path.strip_prefix("//").unwrap_or(path);
-    if !path.starts_with('/') || path.contains(['?', '#']) {
-        return None;
-    }
-    let path = percent_decode_str(path).decode_utf8().ok()?;
-    Some(PathBuf::from(path.into_owned()))
-}
-
-/// Opens a file of this host that the driver knows to have so many bytes, or says why it is left to the JVM: whatever
-/// is wrong, Spark has words for it and settings about it.
-pub(super) fn open_local(path: &Path, size: u64) -> std::result::Result<File, &'static str> {
-    let file = File::open(path).map_err(|_| "a file that cannot be opened")?;
-    match file.metadata().map(|found| found.len()) {
-        Ok(found) if found == size => Ok(file),
-        _ => Err("a file that has changed"),
-    }
-}
-
-/// A file of this host, read where it is asked for.
-#[derive(Debug)]
-pub(super) struct LocalFileBytes(pub(super) File);
-
-impl FileBytes for LocalFileBytes {
-    fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
-        let length = range.end.checked_sub(range.start);
-        let length = length
-            .and_then(|length| usize::try_from(length).ok())
-            .ok_or_else(|| bail_out("a file of more bytes than there are"))?;
-        let mut bytes = vec![0; length];
-        self.0
-            .read_exact_at(&mut bytes, range.start)
-            .map_err(|_| bail_out("a file that cannot be read"))?;
-        Ok(bytes.into())
-    }
-}
-
-/// The same for a scan, which tells what it reads.
-#[derive(Debug)]
-struct LocalBytes {
-    file: LocalFileBytes,
-    context: Arc<TaskContext>,
-}
-
-impl FileBytes for LocalBytes {
-    fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
-        let bytes = self.file.read_at(range)?;
-        self.context.metrics.input.bytes_read.add_len(bytes.len());
-        Ok(bytes)
-    }
-}
-
-/// A file of another machine, read in order.
-struct RemoteStream {
-    file: FileInput,
-    context: Arc<TaskContext>,
-}
-
-impl Read for RemoteStream {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buf);
-        let count = count.map_err(|error| match FileError::of_io(&error) {
-            Some(error) => io::Error::other(of_source(error.clone())),
-            None => error,
-        })?;
-        self.context.metrics.input.bytes_read.add_len(count);
-        Ok(count)
-    }
-}
-
-/// A file of another machine.
-#[derive(Debug)]
-struct RemoteFile {
-    file: RangeFile,
-    context: Arc<TaskContext>,
-}
-
-impl FileBytes for RemoteFile {
-    fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
-        let read = self.read_ranges(&[range])?;
-        read.into_iter()
-            .next()
-            .ok_or_else(|| bail_out("a file that cannot be read"))
-    }
-
-    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let read = self.file.read(ranges).map_err(of_source)?;
-        let length = read.iter().map(Bytes::len).sum();
-        self.context.metrics.input.bytes_read.add_len(length);
-        Ok(read)
-    }
-
-    fn is_remote(&self) -> bool {
-        true
-    }
-}
-
 /// Adds up what was read of shuffles.
 pub(super) fn add_up(of: &ShuffleReadMetrics, to: &ShuffleReadMetrics) {
     for (name, value) in values(of) {
@@ -581,21 +498,6 @@ pub(super) fn values(of: &ShuffleReadMetrics) -> [(&'static str, i64); 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_of_urls() {
-        let path = |url| local_path(url).map(|path| path.display().to_string());
-        assert_eq!(path("file:///a/b%20c.parquet").unwrap(), "/a/b c.parquet");
-        assert_eq!(path("file:/a/k=%25/b").unwrap(), "/a/k=%/b");
-        for other in ["s3a://b/c", "file://host/a", "file:a", "/a", "file:///a?b"] {
-            assert_eq!(path(other), None, "{other}");
-        }
-        assert_eq!(remote_path("s3a://b/c%20d").unwrap().path, "/c d");
-        let reason = |url| remote_path(url).unwrap_err();
-        assert_eq!(reason("ftp://b/c"), "files of ftp:");
-        assert_eq!(reason("s3a://b/c?d"), "files with such names");
-        assert_eq!(reason("file://host/a"), "files of file: with such names");
-    }
 
     #[test]
     fn each_kind_of_partition_is_a_range() {

@@ -2,6 +2,7 @@
 
 mod csv;
 mod delta;
+mod iceberg;
 mod json;
 mod metadata;
 mod parquet;
@@ -18,6 +19,7 @@ use crate::error::{Result, Unsupported};
 use crate::expr::{Attribute, Expr, ExprId, read_attributes};
 use crate::metrics::{Metric, read_map};
 use crate::object::{Object, Reader};
+use crate::objects::Objects;
 use crate::plan::{Broadcast, LeafId};
 use crate::types::{StructField, read_fields};
 use javaser::Closure;
@@ -28,6 +30,9 @@ pub(crate) use csv::{
 };
 pub use delta::DeletedRows;
 pub(crate) use delta::deletion_vector;
+pub(crate) use iceberg::files as iceberg_files;
+#[cfg(fuzzing)]
+pub(crate) use iceberg::fuzz as fuzz_iceberg;
 pub(crate) use json::check_encoding as check_json_encoding;
 pub use json::{JsonForm, JsonOptions};
 pub use metadata::{FileMetadata, ROW_INDEX};
@@ -62,17 +67,19 @@ pub enum FileFormat {
     Csv(Box<CsvOptions>),
     /// `JsonFileFormat`
     Json(Box<JsonOptions>),
+    /// Parquet of a table of Iceberg's, whose columns tasks know.
+    Iceberg(ParquetOptions),
 }
 
 impl FileFormat {
-    /// Broadcast of the `SerializableConfiguration` for Hadoop.
+    /// Broadcast of the `SerializableConfiguration` for Hadoop, if it is the stage's.
     #[must_use]
-    pub fn conf(&self) -> &Broadcast {
+    pub fn conf(&self) -> Option<&Broadcast> {
         match self {
-            Self::Parquet(options) => &options.conf,
-            Self::Text(options) => &options.conf,
-            Self::Csv(options) => &options.records.conf,
-            Self::Json(options) => &options.records.conf,
+            Self::Parquet(options) | Self::Iceberg(options) => options.conf.as_ref(),
+            Self::Text(options) => Some(&options.conf),
+            Self::Csv(options) => Some(&options.records.conf),
+            Self::Json(options) => Some(&options.records.conf),
         }
     }
 
@@ -124,6 +131,12 @@ struct FoundFormat {
 
 impl fmt::Display for FileFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Iceberg(options) = self {
+            return match options.batch_rows {
+                Some(rows) => write!(f, "in batches of {rows}"),
+                None => f.write_str("row by row"),
+            };
+        }
         let flag = |f: &mut fmt::Formatter<'_>, (set, name): (bool, &str)| match set {
             true => write!(f, " {name}"),
             false => Ok(()),
@@ -156,6 +169,7 @@ impl fmt::Display for FileFormat {
                 flag(f, (options.column_pruning, "columnPruning"))
             }
             Self::Json(options) => write!(f, "{} {}", options.records, options.form.times),
+            Self::Iceberg(_) => Ok(()),
         }
     }
 }
@@ -188,6 +202,17 @@ pub struct FileSourceScan {
     pub ignore_missing_files: bool,
     /// Files that cannot be read end where they cannot.
     pub ignore_corrupt_files: bool,
+    /// Of a table of Iceberg's: how the JVM reads what is not read natively of it.
+    pub in_jvm: Option<Box<ScanInJvm>>,
+}
+
+/// A scan that Spark's own code does, for tasks that show to be none that are read natively.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScanInJvm {
+    /// The RDD.
+    pub objects: Objects,
+    /// How many of the scan's metrics, the first ones, the RDD counts itself.
+    pub counted: usize,
 }
 
 /// A scan with its output and its metrics.
@@ -307,8 +332,41 @@ fn unfiltered(
         format,
         ignore_missing_files: rdd.bool("ignoreMissingFiles")?,
         ignore_corrupt_files: rdd.bool("ignoreCorruptFiles")?,
+        in_jvm: None,
     };
     Ok((scan, attributes))
+}
+
+/// Reads a scan of a table of Iceberg's from its `DataSourceRDD`.
+pub(crate) fn read_iceberg(
+    leaf: LeafId,
+    factory: Object<'_>,
+    output: &[Attribute],
+    in_jvm: Option<ScanInJvm>,
+) -> Result<FileSourceScan> {
+    let options = iceberg::options(factory)?;
+    let columns = output.iter().map(|column| StructField {
+        name: column.name.clone(),
+        data_type: column.data_type.clone(),
+        nullable: column.nullable,
+        field_id: None,
+        exists_default: None,
+    });
+    let required_schema: Vec<_> = columns.collect();
+    Ok(FileSourceScan {
+        leaf,
+        file_schema: required_schema.clone(),
+        required_schema,
+        variant_parts: Vec::new(),
+        partition_schema: Vec::new(),
+        metadata_columns: Vec::new(),
+        partition_filters: Vec::new(),
+        data_filters: Vec::new(),
+        format: FileFormat::Iceberg(options),
+        ignore_missing_files: false,
+        ignore_corrupt_files: false,
+        in_jvm: in_jvm.map(Box::new),
+    })
 }
 
 /// Whether columns, and fields of structs, have the same types.

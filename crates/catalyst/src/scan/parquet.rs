@@ -18,8 +18,8 @@ pub(super) const CLASS: &str = "sql.execution.datasources.parquet.ParquetFileFor
 /// What `ParquetFileFormat` took from the session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParquetOptions {
-    /// Broadcast of the `SerializableConfiguration` for Hadoop.
-    pub conf: Broadcast,
+    /// Broadcast of the `SerializableConfiguration` for Hadoop, if it is the stage's.
+    pub conf: Option<Broadcast>,
     /// `spark.sql.parquet.datetimeRebaseModeInRead`: `EXCEPTION`, `CORRECTED` or `LEGACY`.
     pub datetime_rebase_mode: String,
     /// `spark.sql.parquet.int96RebaseModeInRead`
@@ -115,7 +115,10 @@ pub(super) fn read(reader: &Reader<'_>, function: &Closure) -> Result<ReadFuncti
         return Err(unknown());
     };
     let options = ParquetOptions {
-        conf: super::read_broadcast(reader, *broadcast.ok_or_else(unknown)?)?,
+        conf: Some(super::read_broadcast(
+            reader,
+            *broadcast.ok_or_else(unknown)?,
+        )?),
         datetime_rebase_mode: datetime.to_string(),
         int96_rebase_mode: int96.to_string(),
         filter_push_down,

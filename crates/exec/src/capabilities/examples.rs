@@ -113,7 +113,7 @@ pub(super) fn scan(of: &DataType) -> Option<Operator> {
         partition_filters: Vec::new(),
         data_filters: Vec::new(),
         format: FileFormat::Parquet(ParquetOptions {
-            conf: broadcast()?,
+            conf: Some(broadcast()?),
             datetime_rebase_mode: "EXCEPTION".to_owned(),
             int96_rebase_mode: "EXCEPTION".to_owned(),
             filter_push_down: true,
@@ -124,6 +124,7 @@ pub(super) fn scan(of: &DataType) -> Option<Operator> {
         }),
         ignore_missing_files: false,
         ignore_corrupt_files: false,
+        in_jvm: None,
     };
     let kind = OperatorKind::FileSourceScan(Box::new(scan));
     Some(operator(kind, vec![column(0, of)]))

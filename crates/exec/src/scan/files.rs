@@ -4,21 +4,25 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
-use catalyst::{Broadcast, PartitionedFile};
+use catalyst::PartitionedFile;
 use datafusion_common::Result;
 use rows::error::bail_out;
 
-use crate::sources::{FileBytes, Sources};
+use crate::sources::{FileBytes, HadoopSettings, Sources};
+
+/// Hadoop's setting of the file system that paths without a scheme are on, and its default.
+const DEFAULT_FS: &str = "fs.defaultFS";
+const LOCAL: &str = "file:///";
 
 /// The files of a scan.
 pub(super) struct Files<'a> {
     sources: &'a dyn Sources,
-    /// Configuration of their file system.
-    conf: &'a Broadcast,
+    /// Settings of their file system.
+    conf: HadoopSettings<'a>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(sources: &'a dyn Sources, conf: &'a Broadcast) -> Self {
+    pub(super) fn new(sources: &'a dyn Sources, conf: HadoopSettings<'a>) -> Self {
         Self { sources, conf }
     }
 
@@ -27,6 +31,11 @@ impl<'a> Files<'a> {
         let size = length(part.file_size)?;
         let (path, time) = (&part.path, part.modification_time);
         self.sources.file(path, size, time, self.conf)
+    }
+
+    /// A whole file that is never changed, by its URL, in any order.
+    pub(super) fn bytes_of(&self, url: &str, size: u64) -> Result<Arc<dyn FileBytes>> {
+        self.sources.file(url, size, 0, self.conf)
     }
 
     /// A range of the file of which this is a part, and what is behind it, in order.
@@ -46,6 +55,17 @@ impl<'a> Files<'a> {
     /// A setting of Hadoop that says something: not missing, not blank.
     pub(super) fn hadoop_setting(&self, key: &str) -> Result<Option<String>> {
         self.sources.hadoop_setting(self.conf, key)
+    }
+
+    /// The URL of a file that may be without a scheme: it is on the file system that Hadoop's settings name then.
+    pub(super) fn url(&self, path: &str) -> Result<String> {
+        // Asked in any case: it says whether the files are Hadoop's at all.
+        let default = self.hadoop_setting(DEFAULT_FS)?;
+        if !path.starts_with('/') {
+            return Ok(path.to_owned());
+        }
+        let default = default.as_deref().unwrap_or(LOCAL);
+        Ok(format!("{}{path}", default.trim_end_matches('/')))
     }
 }
 

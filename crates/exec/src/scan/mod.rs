@@ -2,6 +2,7 @@
 //! [`FormatScan`].
 
 mod files;
+mod in_jvm;
 mod parquet;
 mod record_filters;
 mod records;
@@ -26,16 +27,18 @@ use super::exec::{OperatorExec, from_fn};
 use super::expr::lower;
 use super::expr::variant::VariantParts;
 use super::lower::{Demand, Lowered, Result, leaf_input, places};
-use super::metrics::INPUT_BATCHES;
-use super::sources::Sources;
+use super::metrics::{DELETED_ROWS, INPUT_BATCHES, PARTS};
+use super::sources::{HadoopSettings, Sources};
 use catalyst::{
     Attribute, Broadcast, DataType, Expr, ExprKind, FileFact, FileFormat, FileMetadata,
     FileSourceScan, LeafInput, Literal, PartitionedFile, StructField, Unsupported,
 };
 use files::Files;
+pub(super) use in_jvm::scan as scan_or_jvm;
 pub(super) use parquet::footer_of;
 #[cfg(fuzzing)]
 pub use parquet::fuzz_deletion_vector;
+use rows::error::bail_out;
 
 /// How the files of a scan are read: a format of files. Errors of files that Spark would read in another way are
 /// bail-outs.
@@ -60,6 +63,11 @@ trait PartReader: Send {
 
     /// Batches that Spark's reader would have made since this was asked.
     fn take_batches(&mut self) -> usize;
+
+    /// Rows left out since this was asked because they are deleted.
+    fn take_dropped(&mut self) -> usize {
+        0
+    }
 }
 
 /// Columns of a batch that were read from a file, as Spark has them.
@@ -84,8 +92,8 @@ struct Wanted<'a> {
 /// What is read of each file.
 #[derive(Debug)]
 struct Scan {
-    /// Configuration of the files' file system.
-    conf: Broadcast,
+    /// Configuration of the files' file system, if tasks do not bring it along.
+    conf: Option<Broadcast>,
     format: Box<dyn FormatScan>,
     /// What is put out behind the columns of the files.
     constants: Vec<Constant>,
@@ -151,12 +159,12 @@ pub(super) fn scan(
         found.map(|(_, field)| field)
     };
     let (kept, mut output) = places(output, demand);
-    let kept = kept.unwrap_or_else(|| (0..output.len()).collect());
+    let kept: Vec<usize> = kept.unwrap_or_else(|| (0..output.len()).collect());
     let mut fields = Vec::new();
     let (mut constants, mut variants) = (Vec::new(), Vec::new());
     let of_files = scan.required_schema.len();
     let of_paths = scan.partition_schema.len();
-    for (place, column) in kept.into_iter().zip(&output) {
+    for (place, column) in kept.iter().copied().zip(&output) {
         let of_file = scan.required_schema.get(place);
         let data_type = if let Some((field, read)) = of_file.zip(scan.file_schema.get(place)) {
             let mut read = read.clone();
@@ -204,10 +212,13 @@ pub(super) fn scan(
             let format = records::Format::Json(options.clone());
             Box::new(records::RecordScan::new(scan, format, &wanted)?)
         }
+        FileFormat::Iceberg(options) => {
+            Box::new(parquet::IcebergScan::new(scan, options, kept, &wanted)?)
+        }
     };
     let leaf = scan.leaf;
     let scan = Arc::new(Scan {
-        conf: *scan.format.conf(),
+        conf: scan.format.conf().copied(),
         format,
         constants,
         facts,
@@ -232,8 +243,7 @@ pub(super) fn scan(
                     open: None,
                     schema: Arc::clone(start.schema),
                     batch_size: start.batch_size(),
-                    baseline: start.baseline(),
-                    batches: MetricBuilder::new(start.metrics).counter(INPUT_BATCHES, 0),
+                    counts: Counts::of(start, parts.len()),
                 };
                 Ok(from_fn(move || parts.next()).boxed())
             };
@@ -251,7 +261,11 @@ impl Scan {
         let constants = self.constants.iter().map(|constant| constant.of(file));
         let facts = self.facts.iter().map(|fact| {
             let value = match fact {
-                FileFact::Name => Literal::String(file.path.clone().into_bytes()),
+                FileFact::Name => {
+                    let table = file.table.as_ref();
+                    let name = table.map_or(&file.path, |table| &table.location);
+                    Literal::String(name.clone().into_bytes())
+                }
                 FileFact::Start => Literal::Long(file.start),
                 FileFact::Length => Literal::Long(file.length),
             };
@@ -279,15 +293,22 @@ struct Parts {
     open: Option<(Box<dyn PartReader>, Part)>,
     schema: SchemaRef,
     batch_size: usize,
+    counts: Counts,
+}
+
+/// What a scan counts.
+struct Counts {
     baseline: BaselineMetrics,
     /// Those that Spark's reader would have made.
     batches: Count,
+    /// Rows left out because they are deleted.
+    dropped: Count,
 }
 
 impl Parts {
     fn next(&mut self) -> DataFusionResult<Option<RecordBatch>> {
         self.sources.alive()?;
-        let _timer = self.baseline.elapsed_compute().timer();
+        let _timer = self.counts.baseline.elapsed_compute().timer();
         loop {
             if let Some((reader, part)) = &mut self.open {
                 if let Some(mut columns) = reader.next()? {
@@ -298,13 +319,11 @@ impl Parts {
                         }
                     }
                     columns.arrays.extend(constants(&part.constants, rows)?);
-                    // Rows that a filter left out early count as rows of the scan.
-                    self.baseline.record_output(reader.take_rows());
-                    self.batches.add(reader.take_batches());
-                    return super::exec::batch_of(&self.schema, columns.arrays, rows).map(Some);
+                    let batch = super::exec::batch_of(&self.schema, columns.arrays, rows)?;
+                    self.counts.add(reader.as_mut());
+                    return Ok(Some(batch));
                 }
-                self.baseline.record_output(reader.take_rows());
-                self.batches.add(reader.take_batches());
+                self.counts.add(reader.as_mut());
                 self.open = None;
             }
             let Some(part) = self.parts.get(self.next).cloned() else {
@@ -312,10 +331,34 @@ impl Parts {
             };
             self.next += 1;
             let file = &part.file;
-            let files = Files::new(self.sources.as_ref(), &self.scan.conf);
+            let conf = match (&file.table, &self.scan.conf) {
+                (Some(table), _) => HadoopSettings::Task(&table.io),
+                (None, Some(conf)) => HadoopSettings::Stage(conf),
+                (None, None) => return Err(bail_out("files without settings of Hadoop")),
+            };
+            let files = Files::new(self.sources.as_ref(), conf);
             let reader = self.scan.format.open(file, &files, self.batch_size)?;
             self.open = Some((reader, part));
         }
+    }
+}
+
+impl Counts {
+    fn of(start: &super::exec::Start<'_>, parts: usize) -> Self {
+        let counter = |name| MetricBuilder::new(start.metrics).counter(name, 0);
+        counter(PARTS).add(parts);
+        Self {
+            baseline: start.baseline(),
+            batches: counter(INPUT_BATCHES),
+            dropped: counter(DELETED_ROWS),
+        }
+    }
+
+    /// Adds what was read since this was done last. Rows that a filter left out early count as rows of the scan.
+    fn add(&self, reader: &mut dyn PartReader) {
+        self.baseline.record_output(reader.take_rows());
+        self.batches.add(reader.take_batches());
+        self.dropped.add(reader.take_dropped());
     }
 }
 

@@ -103,7 +103,7 @@ fn scan(fields: &[(&str, DataType)], case_sensitive: bool) -> Operator {
         partition_filters: Vec::new(),
         data_filters: Vec::new(),
         format: FileFormat::Parquet(ParquetOptions {
-            conf: broadcast(),
+            conf: Some(broadcast()),
             datetime_rebase_mode: "EXCEPTION".to_owned(),
             int96_rebase_mode: "EXCEPTION".to_owned(),
             filter_push_down: true,
@@ -114,6 +114,7 @@ fn scan(fields: &[(&str, DataType)], case_sensitive: bool) -> Operator {
         }),
         ignore_missing_files: false,
         ignore_corrupt_files: false,
+        in_jvm: None,
     };
     operator(OperatorKind::FileSourceScan(Box::new(scan)), output)
 }
@@ -127,6 +128,7 @@ fn part(path: &Path, size: i64, start: i64, length: i64) -> PartitionedFile {
         modification_time: 0,
         partition_values: Vec::new(),
         deletion_vector: None,
+        table: None,
     }
 }
 
@@ -438,6 +440,9 @@ fn parts_of_columns_go_by_name() {
     let file = write_lists("item", "item");
     assert!(refused(of, &file, false), "a list of another form");
 }
+
+#[path = "iceberg_tests.rs"]
+mod iceberg;
 
 #[path = "int96_tests.rs"]
 mod int96;

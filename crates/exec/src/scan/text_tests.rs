@@ -50,6 +50,7 @@ fn scan(fields: &[DataType], options: TextOptions) -> Operator {
         format: FileFormat::Text(options),
         ignore_missing_files: false,
         ignore_corrupt_files: false,
+        in_jvm: None,
     };
     operator(
         OperatorKind::FileSourceScan(Box::new(scan)),
@@ -74,6 +75,7 @@ fn part(path: &Path, size: i64, start: i64, length: i64) -> PartitionedFile {
         modification_time: 0,
         partition_values: vec![Literal::Integer(1)],
         deletion_vector: None,
+        table: None,
     }
 }
 

@@ -160,10 +160,12 @@ impl Columns {
         let descriptor = file.schema_descr();
         let inferred = parquet_to_arrow_schema(descriptor, None)?;
         let mut types: Vec<Arc<Field>> = inferred.fields().iter().cloned().collect();
-        let check_old = may_be_of_another_calendar(file, options);
-        let check_old_int96 = int96_may_be_of_another_calendar(file, options);
+        let check_old = !lookup.of_table && may_be_of_another_calendar(file, options);
+        let check_old_int96 = !lookup.of_table && int96_may_be_of_another_calendar(file, options);
         let mut physical = descriptor.columns().iter().map(|leaf| leaf.physical_type());
-        if options.timestamp_conversion && physical.any(|of| of == Physical::INT96) {
+        if (options.timestamp_conversion || lookup.of_table)
+            && physical.any(|of| of == Physical::INT96)
+        {
             return Err(bail_out("timestamps that may be of the writer's time zone"));
         }
         let (mut found, mut leaves) = (Vec::new(), Vec::new());
@@ -172,6 +174,9 @@ impl Columns {
             let place = lookup.find(roots, field)?;
             if place.is_none() && field.exists_default.is_some() {
                 return Err(bail_out("a file without a column that has a default"));
+            }
+            if place.is_none() && lookup.of_table && !field.nullable {
+                return Err(bail_out("a file without a column that is never null"));
             }
             let own = place.and_then(|place| Some((place, types.get_mut(place)?)));
             let root = |place: usize| -> Result<&Type> {
@@ -186,6 +191,7 @@ impl Columns {
                     let mut finder = Finder {
                         next: roots.iter().take(place).map(|part| leaves_of(part)).sum(),
                         leaves: Vec::new(),
+                        may_grow: lookup.of_table,
                     };
                     let read_as = finder.find(of, own.data_type(), &data_type)?;
                     *own = Arc::new(own.as_ref().clone().with_data_type(read_as));
@@ -202,7 +208,12 @@ impl Columns {
                     if is_int96(of) {
                         check_old = check_old_int96;
                     }
-                    let Some(read_as) = read_as(of, own.data_type(), &field.data_type) else {
+                    let (type_of_file, wanted) = (own.data_type(), &field.data_type);
+                    let grown = || {
+                        let has_grown = lookup.of_table && has_grown(type_of_file, wanted);
+                        has_grown.then(|| type_of_file.clone())
+                    };
+                    let Some(read_as) = read_as(of, type_of_file, wanted).or_else(grown) else {
                         let (own, field) = (own.data_type(), &field.data_type);
                         return Err(bail_out(format!("a column of {own} in Parquet as {field}")));
                     };
@@ -339,6 +350,18 @@ fn written<'a>(file: &'a FileMetaData, what: &str) -> Option<&'a str> {
 
 fn is_int96(of: &Type) -> bool {
     of.is_primitive() && of.get_physical_type() == Physical::INT96
+}
+
+/// Whether a column of a table of Iceberg's may have got a type after a file was written, whose values it all has
+/// ("Schema Evolution" of its specification).
+pub(super) fn has_grown(own: &ArrowType, wanted: &DataType) -> bool {
+    match (own, wanted) {
+        (ArrowType::Int32, DataType::Long) | (ArrowType::Float32, DataType::Double) => true,
+        (ArrowType::Decimal128(precision, scale), DataType::Decimal(decimal)) => {
+            *precision < decimal.precision && *scale == decimal.scale
+        }
+        _ => false,
+    }
 }
 
 /// What a column is to be read as: of the types that Arrow can read it as, the one from which Spark's type is had.

@@ -1,11 +1,11 @@
-//! Rows of files that are deleted: deletion vectors of Delta's tables.
+//! Rows of files that are deleted: deletion vectors of Delta's tables, and of Iceberg's.
 //!
 //! Formats: "Deletion Vector Format" of Delta's protocol, and `DeletionVectorDescriptor.serializeToBase64` for what
 //! tasks carry. What is not of these forms, or not what its checksum says, is a bail-out.
 
 use std::io::Read;
 
-use arrow::array::Int8Array;
+use arrow::array::{BooleanArray, Int8Array};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use datafusion_common::Result;
@@ -94,6 +94,48 @@ impl Deleted {
             *value = mark;
         }
         column.into()
+    }
+}
+
+impl Deleted {
+    /// Of these rows.
+    pub(super) fn of(rows: RoaringTreemap) -> Self {
+        match rows.is_empty() {
+            true => Self::None,
+            false => Self::Marked {
+                rows,
+                filter: RowIndexFilter::DropMarked,
+            },
+        }
+    }
+
+    /// Whether each row is kept, of so many rows from this place in the file on; `None` if all are.
+    pub(super) fn kept(&self, first: u64, count: usize) -> Option<BooleanArray> {
+        let column = self.column(first, count);
+        let deleted = column.values();
+        let some = deleted.iter().any(|deleted| *deleted != 0);
+        some.then(|| deleted.iter().map(|deleted| Some(*deleted == 0)).collect())
+    }
+}
+
+/// A `deletion-vector-v1` of Iceberg's: so many bytes of a Puffin file, which mark so many rows.
+pub(super) fn vector(
+    files: &Files<'_>,
+    url: &str,
+    (offset, size): (i64, i64),
+    rows: i64,
+) -> Result<RoaringTreemap> {
+    let number = |of: i64| u32::try_from(of).ok();
+    // Its length and its checksum are of Delta's kind.
+    let bytes = number(size).and_then(|size| size.checked_sub(8));
+    let bytes = bytes.filter(|bytes| *bytes <= MAX_BYTES);
+    let (Some(offset), Some(bytes)) = (number(offset), bytes) else {
+        return Err(bail_out("a deletion vector of another size"));
+    };
+    let found = bitmap(&stored(files, url, offset, bytes)?);
+    match found {
+        Some(found) if i64::try_from(found.len()) == Ok(rows) => Ok(found),
+        _ => Err(bail_out("a deletion vector of another form")),
     }
 }
 

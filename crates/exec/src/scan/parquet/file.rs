@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array};
+use arrow::compute::filter;
 use bytes::buf::Reader;
 use bytes::{Buf, Bytes};
 use datafusion_common::{DataFusionError, Result};
+use datafusion_physical_expr::PhysicalExpr;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
@@ -15,7 +17,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::super::{Batch, PartReader};
+use super::super::{Batch, PartReader, constants};
 use super::columns::Columns;
 use super::deleted::Deleted;
 use super::footer::footer;
@@ -36,6 +38,11 @@ pub(super) struct FileReader {
     /// Columns that are made here, by their places among all.
     made: Vec<(usize, Made)>,
     deleted: Deleted,
+    /// Whether rows that are deleted are left out here.
+    drops: bool,
+    /// Rows left out and not taken into account yet.
+    dropped: usize,
+    constants: Vec<Arc<dyn PhysicalExpr>>,
     row_groups: VecDeque<usize>,
     batch_size: usize,
     late: Option<Arc<Late>>,
@@ -54,6 +61,16 @@ pub(super) struct FileReader {
     batches: usize,
 }
 
+/// What is known of a part of a file.
+pub(super) struct OfPart {
+    /// What ids of columns are for.
+    pub(super) ids: Ids,
+    /// Which rows are deleted.
+    pub(super) deleted: Deleted,
+    /// Values of columns that are the same for all rows.
+    pub(super) constants: Vec<Arc<dyn PhysicalExpr>>,
+}
+
 impl FileReader {
     /// Opens a file, to read those of its row groups that are this part's.
     pub(super) fn open(
@@ -61,15 +78,14 @@ impl FileReader {
         part: &PartitionedFile,
         bytes: Arc<dyn FileBytes>,
         batch_size: usize,
-        ids: Ids,
-        deleted: Deleted,
+        of_part: OfPart,
     ) -> Result<Self> {
         let size = u64::try_from(part.file_size);
         let size = size.map_err(|_| bail_out("a file of unknown size"))?;
         let chunks = Chunks::new(bytes, size);
         let footer = footer(part, &chunks)?;
         let file = footer.file_metadata();
-        let lookup = scan.lookup(ids, file)?;
+        let lookup = scan.lookup(of_part.ids, file)?;
         let columns = Columns::find(file, &scan.fields, &scan.options, lookup)?;
         if !scan.made.is_empty() && columns.schema.field_with_name(ROW_INDEX).is_ok() {
             return Err(bail_out("a file with a column that readers make"));
@@ -78,7 +94,8 @@ impl FileReader {
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(&footer), options)?;
         // A filter that hides dates which Spark would refuse is not asked early.
         let late = scan.late.clone();
-        let late = late.filter(|late| !columns.checks_old(late.places()));
+        let drops = scan.of_table && !matches!(of_part.deleted, Deleted::None);
+        let late = late.filter(|late| !drops && !columns.checks_old(late.places()));
         let end = part.start.saturating_add(part.length);
         let own = footer.row_groups().iter().enumerate();
         let roots = file.schema_descr().root_schema().get_fields();
@@ -94,7 +111,10 @@ impl FileReader {
             metadata,
             columns,
             made: scan.made.clone(),
-            deleted,
+            deleted: of_part.deleted,
+            drops,
+            dropped: 0,
+            constants: of_part.constants,
             batch_size,
             late,
             options: scan.options.clone(),
@@ -108,9 +128,10 @@ impl FileReader {
         })
     }
 
-    /// Counts rows. Spark's batches end with a row group.
-    fn count(&mut self, rows: usize) {
-        self.rows += rows;
+    /// Counts rows that were read, and those of them that come out. Spark's batches end with a row group.
+    fn count(&mut self, rows: usize, kept: usize) {
+        self.rows += kept;
+        self.dropped += rows - kept;
         if let Some(size) = self.options.batch_rows {
             let batches = |rows: usize| rows.div_ceil(size);
             self.batches += batches(self.group_rows + rows) - batches(self.group_rows);
@@ -118,9 +139,8 @@ impl FileReader {
         self.group_rows += rows;
     }
 
-    /// The columns that are wanted, of those that were read next of a row group.
-    fn arrange(&self, read: &[ArrayRef], rows: usize) -> Result<Vec<ArrayRef>> {
-        let mut arrays = self.columns.arrange(read, rows)?;
+    /// The columns that are wanted, of those that were read next of a row group and are in the file.
+    fn with_made(&self, mut arrays: Vec<ArrayRef>, rows: usize) -> Result<Vec<ArrayRef>> {
         for (place, made) in &self.made {
             let array: ArrayRef = match made {
                 Made::RowIndex => Arc::new(self.indexes(rows)?),
@@ -128,10 +148,34 @@ impl FileReader {
                     let first = self.first_row.saturating_add(self.group_rows as u64);
                     Arc::new(self.deleted.column(first, rows))
                 }
+                Made::Constant(place) => {
+                    let constant = self.constants.get(*place);
+                    let constant = constant.ok_or_else(|| bail_out("a column without a value"))?;
+                    let values = constants(std::slice::from_ref(constant), rows)?;
+                    let values = values.into_iter().next();
+                    values.ok_or_else(|| bail_out("a column without a value"))?
+                }
             };
             arrays.insert((*place).min(arrays.len()), array);
         }
         Ok(arrays)
+    }
+
+    /// Leaves out those of the rows read next that are deleted.
+    fn without_deleted(
+        &self,
+        arrays: Vec<ArrayRef>,
+        rows: usize,
+    ) -> Result<(Vec<ArrayRef>, usize)> {
+        if !self.drops {
+            return Ok((arrays, rows));
+        }
+        let first = self.first_row.saturating_add(self.group_rows as u64);
+        let Some(kept) = self.deleted.kept(first, rows) else {
+            return Ok((arrays, rows));
+        };
+        let arrays = arrays.iter().map(|array| Ok(filter(array, &kept)?));
+        Ok((arrays.collect::<Result<_>>()?, kept.true_count()))
     }
 
     /// The places in the file of the rows that were read next.
@@ -147,7 +191,7 @@ impl FileReader {
 
     fn open_group(&mut self, index: usize) -> Result<ParquetRecordBatchReader> {
         let groups = self.metadata.metadata().row_groups();
-        if !self.made.is_empty() {
+        if !self.made.is_empty() || self.drops {
             let before = groups.iter().take(index).map(RowGroupMetaData::num_rows);
             let before = before.map(|rows| u64::try_from(rows).unwrap_or(0));
             self.first_row = before.fold(0, u64::saturating_add);
@@ -172,7 +216,7 @@ impl FileReader {
         }
         let reader = builder.build()?;
         if self.is_late {
-            self.count(rows);
+            self.count(rows, rows);
         }
         Ok(reader)
     }
@@ -185,14 +229,18 @@ impl PartReader for FileReader {
                 match open.next().transpose()? {
                     Some(batch) => {
                         let rows = batch.num_rows();
-                        let arrays = self.arrange(batch.columns(), rows)?;
-                        if !self.is_late {
-                            self.count(rows);
-                            if let Some(late) = self.late.as_ref().filter(|l| l.is_curious()) {
-                                late.sample(&arrays, rows)?;
-                            }
+                        let read = self.columns.arrange(batch.columns(), rows)?;
+                        if !self.is_late
+                            && let Some(late) = self.late.as_ref().filter(|l| l.is_curious())
+                        {
+                            late.sample(&read, rows)?;
                         }
-                        return Ok(Some(Batch { arrays, rows }));
+                        let arrays = self.with_made(read, rows)?;
+                        let (arrays, kept) = self.without_deleted(arrays, rows)?;
+                        if !self.is_late {
+                            self.count(rows, kept);
+                        }
+                        return Ok(Some(Batch { arrays, rows: kept }));
                     }
                     None => self.open = None,
                 }
@@ -211,6 +259,10 @@ impl PartReader for FileReader {
 
     fn take_rows(&mut self) -> usize {
         std::mem::take(&mut self.rows)
+    }
+
+    fn take_dropped(&mut self) -> usize {
+        std::mem::take(&mut self.dropped)
     }
 }
 

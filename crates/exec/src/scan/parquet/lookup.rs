@@ -9,6 +9,9 @@ use super::nested::{list_element, map_entry};
 use catalyst::{DataType, StructField};
 use rows::error::bail_out;
 
+/// What a field of a struct is called that a file lacks: no field of a file is.
+pub(super) const MISSING: &str = "\0";
+
 /// How what is wanted is found in a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lookup {
@@ -17,6 +20,9 @@ pub(super) struct Lookup {
     /// Whether fields that have an id are found by it, whatever they are called
     /// (`spark.sql.parquet.fieldId.read.enabled`).
     pub(super) by_id: bool,
+    /// Whether a table of Iceberg's is read: types of columns may have grown since a file was written, columns that
+    /// are never null are not missing, and there is one calendar.
+    pub(super) of_table: bool,
 }
 
 impl Lookup {
@@ -111,7 +117,12 @@ impl Lookup {
                 let fields = fields
                     .iter()
                     .map(|field| self.field(of.get_fields(), field));
-                DataType::Struct(fields.collect::<Result<_>>()?)
+                let fields: Vec<_> = fields.collect::<Result<_>>()?;
+                // Nothing would say which rows are null.
+                if fields.iter().all(|field| field.name == MISSING) {
+                    return Err(bail_out("a file whose structs have other fields"));
+                }
+                DataType::Struct(fields)
             }
             _ => wanted.clone(),
         })
@@ -120,8 +131,15 @@ impl Lookup {
     /// A field of a struct as it is called in the file, which has these.
     fn field(self, own: &[Arc<Type>], field: &StructField) -> Result<StructField> {
         let place = self.find(own, field)?;
-        let own = place.and_then(|place| own.get(place));
-        let own = own.ok_or_else(|| bail_out("a file whose structs have other fields"))?;
+        let Some(own) = place.and_then(|place| own.get(place)) else {
+            return match self.of_table && field.nullable && field.exists_default.is_none() {
+                true => Ok(StructField {
+                    name: MISSING.to_owned(),
+                    ..field.clone()
+                }),
+                false => Err(bail_out("a file whose structs have other fields")),
+            };
+        };
         Ok(StructField {
             name: own.name().to_owned(),
             data_type: self.named(own, &field.data_type)?,

@@ -5,9 +5,11 @@ mod deleted;
 mod file;
 mod footer;
 mod footer_check;
+mod iceberg;
 mod late;
 mod lookup;
 mod nested;
+mod positions;
 mod prune;
 
 use std::sync::Arc;
@@ -20,7 +22,8 @@ use rows::error::bail_out;
 use self::deleted::Deleted;
 #[cfg(fuzzing)]
 pub use self::deleted::fuzz as fuzz_deletion_vector;
-use self::file::{Chunks, FileReader};
+use self::file::{Chunks, FileReader, OfPart};
+pub(super) use self::iceberg::IcebergScan;
 use self::late::Late;
 use self::lookup::{HasIds as _, Lookup};
 use self::prune::{Bound, bounds};
@@ -47,6 +50,8 @@ pub(super) struct ParquetScan {
     late: Option<Arc<Late>>,
     /// By which row groups are left out.
     bounds: Vec<Bound>,
+    /// Whether it is of a table of Iceberg's.
+    of_table: bool,
 }
 
 impl ParquetScan {
@@ -57,6 +62,7 @@ impl ParquetScan {
         wanted: Wanted<'_>,
     ) -> Result<Self> {
         let (made, fields) = made(wanted.fields, scan, options);
+        let with_ids = scan.file_schema.has_ids().then(|| scan.file_schema.clone());
         let bounds = match options.filter_push_down {
             true => bounds(&scan.data_filters, wanted.in_files),
             false => Vec::new(),
@@ -73,11 +79,52 @@ impl ParquetScan {
         }
         Ok(Self {
             options: options.clone(),
-            with_ids: scan.file_schema.has_ids().then(|| scan.file_schema.clone()),
+            with_ids,
             fields,
             made,
             late,
             bounds,
+            of_table: false,
+        })
+    }
+}
+
+impl ParquetScan {
+    /// The same of a table of Iceberg's; `constants` are columns that are wanted, by their places, and not the file's.
+    fn of_table(
+        scan: &FileSourceScan,
+        options: &ParquetOptions,
+        wanted: Wanted<'_>,
+        constants: Vec<(usize, Made)>,
+    ) -> Result<Self> {
+        let (mut made, mut fields) = (constants, Vec::new());
+        let mut output = Vec::new();
+        for (place, (field, column)) in wanted.fields.into_iter().zip(wanted.output).enumerate() {
+            if made.iter().any(|(constant, _)| *constant == place) {
+                continue;
+            }
+            if field.name == ROW_INDEX {
+                made.push((place, Made::RowIndex));
+                continue;
+            }
+            columns::check(&field.data_type)?;
+            fields.push(field);
+            output.push(column.clone());
+        }
+        made.sort_by_key(|(place, _)| *place);
+        let places_are_known = !made.iter().any(|(_, made)| *made == Made::RowIndex);
+        let late = match wanted.filter.filter(|_| places_are_known) {
+            Some(filter) => Late::new(filter, &output, &fields)?.map(Arc::new),
+            None => None,
+        };
+        Ok(Self {
+            options: options.clone(),
+            with_ids: None,
+            fields,
+            made,
+            late,
+            bounds: bounds(&scan.data_filters, wanted.in_files),
+            of_table: true,
         })
     }
 }
@@ -89,6 +136,8 @@ enum Made {
     RowIndex,
     /// Whether rows are deleted.
     Deleted,
+    /// A value that is the same for all rows: its place among those of the part.
+    Constant(usize),
 }
 
 /// Which columns the reader makes, by their places among those that are wanted, and the others.
@@ -144,8 +193,16 @@ impl ParquetScan {
     fn lookup(&self, ids: Ids, file: &FileMetaData) -> DataFusionResult<Lookup> {
         let lookup = Lookup {
             case_sensitive: self.options.case_sensitive,
-            by_id: ids.found_by,
+            by_id: ids.found_by || self.of_table,
+            of_table: self.of_table,
         };
+        if self.of_table {
+            // Columns of files without any are found by their names, or by their places.
+            return match file.schema().has_ids() {
+                true => Ok(lookup),
+                false => Err(bail_out("a file whose columns have no ids")),
+            };
+        }
         let Some(wanted) = &self.with_ids else {
             return Ok(lookup);
         };
@@ -175,7 +232,12 @@ impl FormatScan for ParquetScan {
             Some(of) => Deleted::read(part.deletion_vector.as_ref(), of, files)?,
             None => Deleted::None,
         };
-        let reader = FileReader::open(self, part, bytes, batch_size, ids, deleted)?;
+        let of_part = OfPart {
+            ids,
+            deleted,
+            constants: Vec::new(),
+        };
+        let reader = FileReader::open(self, part, bytes, batch_size, of_part)?;
         Ok(Box::new(reader))
     }
 }

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array as _, ArrayRef, AsArray, LargeBinaryBuilder, ListArray, MapArray, StructArray,
+    new_null_array,
 };
 use arrow::datatypes::{DataType as ArrowType, Field, Fields};
 use datafusion_common::Result;
 use parquet::basic::{ConvertedType, Repetition, Type as Physical};
 use parquet::schema::types::Type;
 
-use super::columns::{Leaf, read_as};
+use super::columns::{Leaf, has_grown, read_as};
+use super::lookup::MISSING;
 use catalyst::{DataType, StructField, variant_bytes};
 use rows::error::bail_out;
 use rows::types::{ToArrow as _, column_name, list_field, map_fields};
@@ -25,6 +27,8 @@ pub(super) struct Finder {
     pub(super) next: usize,
     /// The leaves that are read.
     pub(super) leaves: Vec<usize>,
+    /// Whether types may have grown since the file was written.
+    pub(super) may_grow: bool,
 }
 
 impl Finder {
@@ -81,7 +85,8 @@ impl Finder {
             _ if of.is_primitive() => {
                 self.leaves.push(self.next);
                 self.next += 1;
-                read_as(of, own, wanted).ok_or_else(other)
+                let grown = || (self.may_grow && has_grown(own, wanted)).then(|| own.clone());
+                read_as(of, own, wanted).or_else(grown).ok_or_else(other)
             }
             _ => Err(other()),
         }
@@ -112,7 +117,8 @@ impl Finder {
                 (Some(_), Some(_)) => return Err(bail_out("several fields of one name")),
             }
         }
-        match found == wanted.len() {
+        let expected = wanted.iter().filter(|field| field.name != MISSING);
+        match found == expected.count() {
             true => Ok(fields.into()),
             false => Err(bail_out("a file whose structs have other fields")),
         }
@@ -226,15 +232,16 @@ pub(super) fn arranged(read: &ArrayRef, wanted: &DataType, check_old: bool) -> R
             let structs = read.as_struct_opt().ok_or_else(other)?;
             let (mut names, mut columns) = (Vec::new(), Vec::new());
             for (place, field) in fields.iter().enumerate() {
-                let mut own = structs.fields().iter();
-                let own = own.position(|own| *own.name() == field.name);
-                let own = own.and_then(|own| structs.columns().get(own));
-                columns.push(part(own.ok_or_else(other)?, &field.data_type)?);
-                names.push(Field::new(
-                    column_name(place),
-                    arrow(&field.data_type)?,
-                    true,
-                ));
+                let of = arrow(&field.data_type)?;
+                if field.name == MISSING {
+                    columns.push(new_null_array(&of, structs.len()));
+                } else {
+                    let mut own = structs.fields().iter();
+                    let own = own.position(|own| *own.name() == field.name);
+                    let own = own.and_then(|own| structs.columns().get(own));
+                    columns.push(part(own.ok_or_else(other)?, &field.data_type)?);
+                }
+                names.push(Field::new(column_name(place), of, true));
             }
             let nulls = structs.nulls().cloned();
             Arc::new(StructArray::try_new(names.into(), columns, nulls)?)
