@@ -220,6 +220,16 @@ impl WithJvm<'_> {
     }
 }
 
+/// So many tasks were native, others were delegated for known reasons, and the JVM did nothing beside native ones.
+pub(crate) fn check_alone(outcome: &Outcome, delegated: &[Reason<'_>], at_least: u64) {
+    let reports = report::all(&outcome.reports).into_iter();
+    let reports: Vec<_> = reports.map(Report::new).collect();
+    check_reasons(&reports, Report::delegated, delegated);
+    let native = ended(&reports, "sql");
+    assert!(native >= at_least, "{native} native tasks: {reports:#?}");
+    assert_eq!(Report::jvm_expressions(&reports), (0, 0));
+}
+
 /// Every task of all executors ran in a native lane, and no JVM was started.
 pub(crate) fn check_native(reports: &[Report]) {
     reports.iter().for_each(Report::check_native);

@@ -48,6 +48,7 @@ mod sql_expressions;
 mod sql_faults;
 mod sql_frames;
 mod sql_groups;
+mod sql_iceberg;
 mod sql_jvm_expressions;
 mod sql_lakes;
 mod sql_lane;

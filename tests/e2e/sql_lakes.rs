@@ -10,9 +10,8 @@ use testkit::{Distribution, OLDEST, each_version, of_series};
 
 use crate::carried_plans::plan_jar;
 use crate::jobs::{both_sides, equal_sides};
-use crate::lanes::{Reason, Report, WithJvm, check_reasons, ended};
+use crate::lanes::{Reason, WithJvm, check_alone};
 use crate::places;
-use crate::report;
 use crate::submit::{Application, job_with};
 
 const LAKES: Application = Application {
@@ -21,7 +20,11 @@ const LAKES: Application = Application {
     seconds: 1200,
     arguments: |distribution, work| {
         let off = ["--conf", "spark.sql.codegen.wholeStage=false"].map(str::to_owned);
-        [off.to_vec(), arguments(distribution, work, &[], &[])].concat()
+        [
+            off.to_vec(),
+            arguments(distribution, work, "sql_lakes.py", &[], &[]),
+        ]
+        .concat()
     },
     stdin: None,
     lanes: None,
@@ -36,14 +39,15 @@ const LAKES: Application = Application {
 /// The same of generated code.
 const GENERATED: Application = Application {
     name: "sql-lakes-generated",
-    arguments: |distribution, work| arguments(distribution, work, &[], &[]),
+    arguments: |distribution, work| arguments(distribution, work, "sql_lakes.py", &[], &[]),
     ..LAKES
 };
 
 const CARRIED: Application = Application {
     arguments: |distribution, work| {
         let jar = plan_jar();
-        arguments(distribution, work, &[&jar], &["org.firesteel.CarriedPlans"])
+        let extension = "org.firesteel.CarriedPlans";
+        arguments(distribution, work, "sql_lakes.py", &[&jar], &[extension])
     },
     ..GENERATED
 };
@@ -55,7 +59,11 @@ const NATIVE: Application = Application {
         let off = "spark.sql.codegen.wholeStage=false";
         let alone = "spark.firesteel.sql.jvmExpressions=false";
         let settings = ["--conf", off, "--conf", alone].map(str::to_owned);
-        let mut arguments = [settings.to_vec(), arguments(distribution, work, &[], &[])].concat();
+        let mut arguments = [
+            settings.to_vec(),
+            arguments(distribution, work, "sql_lakes.py", &[], &[]),
+        ]
+        .concat();
         arguments.retain(|argument| argument != "all");
         arguments.push("delta, names and vectors".to_owned());
         arguments
@@ -63,9 +71,11 @@ const NATIVE: Application = Application {
     ..LAKES
 };
 
-fn arguments(
+/// Of a job over such tables.
+pub(crate) fn arguments(
     distribution: &Distribution,
     work: &Path,
+    job: &str,
     more_jars: &[&str],
     more_extensions: &[&str],
 ) -> Vec<String> {
@@ -101,7 +111,8 @@ fn arguments(
         .flat_map(|setting| ["--conf".to_owned(), setting]);
     let mut arguments = vec!["--jars".to_owned(), jars.join(",")];
     arguments.extend(settings);
-    arguments.extend(job_with(&["support.py", "asking.py"], "sql_lakes.py", work));
+    let beside = ["support.py", "asking.py", "sql_lakes.py"];
+    arguments.extend(job_with(&beside, job, work));
     if places::everything() {
         arguments.push("all".to_owned());
     }
@@ -109,7 +120,7 @@ fn arguments(
 }
 
 /// Whether there are jars for a version.
-fn has_jars(version: &str) -> bool {
+pub(crate) fn has_jars(version: &str) -> bool {
     [OLDEST, of_series("4.1")].contains(&version)
 }
 
@@ -174,13 +185,8 @@ fn native(version: &'static str) {
         return;
     }
     if let Some(outcome) = both_sides(&NATIVE, version) {
-        let reports = report::all(&outcome.reports).into_iter();
-        let reports: Vec<_> = reports.map(Report::new).collect();
         let known = [Reason::Part(&NOT_NATIVE), Reason::Part(&WITHOUT_JVM)];
-        check_reasons(&reports, Report::delegated, &known);
-        let native = ended(&reports, "sql");
-        assert!(native >= 100, "{native} native tasks: {reports:#?}");
-        assert_eq!(Report::jvm_expressions(&reports), (0, 0));
+        check_alone(&outcome, &known, 100);
     }
 }
 
