@@ -107,13 +107,28 @@ class Held(ChaosJobs, hold.Hold):
         if source == "RDD":
             java = table.where(F.col("id") < command["rows"] // 10)._jdf
             table = DataFrame(self.sc._jvm.TypedPoints.again(session._jsparkSession, java), session)
-        if form == "filter":
-            of = table.where("n between 100 and 899 and s like '%7%'").groupBy("s").agg(F.count("*").alias("many"), F.max("d").alias("d")).agg(F.sum("many"), F.max("d"))
-        elif form == "groups":
-            of = table.groupBy("n").agg(F.sum("x").alias("x"), F.sum("d").alias("d"), F.max("s").alias("s")).agg(F.sum(F.round("x", 3).cast("decimal(38,3)")), F.sum("d"), F.max("s"))
-        else:
-            joined = table.where("n < 500").alias("l").join(table.where("n > 250").alias("r"), "id").selectExpr("l.n", "r.s", "l.d", "row_number() over (partition by l.n order by r.x, id) k")
-            of = joined.where("k <= 100").groupBy("s").agg(F.sum("d").alias("d")).agg(F.count("*"), F.sum("d"))
+        of = asked(table, form)
+        return self.timed(lambda: str(of.first()))
+
+    def lakes(self, command):
+        """The same queries over tables of lakes: as they were written, or with a column of another name and a tenth of the rows deleted since."""
+        session, (kind, form) = SparkSession(self.sc), command["form"].split(", ")
+        name = kind.replace(" ", "_").lower()
+        table = f"ice.db.{name}" if "Iceberg" in kind else f"delta.`{self.scratch}/{name}`"
+        if not session.catalog.tableExists(table) if "Iceberg" in kind else not os.path.exists(f"{self.scratch}/{name}"):
+            rows = session.range(0, command["rows"], 1, 8)
+            rows.selectExpr("id", "cast(id % 1000 as int) n", "concat('text ', id % 5000) t", "id / 7 x", "cast(id as decimal(20,2)) d").createOrReplaceTempView("rows")
+            if "Iceberg" in kind:
+                how = "using iceberg tblproperties ('format-version' = '2', 'write.delete.mode' = 'merge-on-read')"
+            else:
+                mapped = ", 'delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = 'true'" if "changed" in kind else ""
+                how = f"using delta tblproperties ('x' = '1'{mapped})"
+            session.sql(f"create table {table} (id bigint, n int, {'t' if 'changed' in kind else 's'} string, x double, d decimal(20,2)) {how}")
+            session.sql(f"insert into {table} select * from rows")
+            if "changed" in kind:
+                session.sql(f"alter table {table} rename column t to s")
+                session.sql(f"delete from {table} where id % 10 = 3")
+        of = asked(session.table(table), form)
         return self.timed(lambda: str(of.first()))
 
     def other_sinks(self, command):
@@ -184,6 +199,18 @@ class Held(ChaosJobs, hold.Hold):
             frame = session.read.text(path).select(F.from_json("value", schema).alias("r")).select("r.*")
         of = [F.max("id"), F.max("name"), F.sum("price"), F.max("day"), F.max("at"), F.max("score"), F.count("flag"), F.max("note")]
         return self.timed(lambda: str(frame.agg(*of).first()))
+
+
+def asked(table, form):
+    """What a filter leaves by texts, sums of groups, or a join of two scans with windows over its groups."""
+    from pyspark.sql import functions as F
+
+    if form == "filter":
+        return table.where("n between 100 and 899 and s like '%7%'").groupBy("s").agg(F.count("*").alias("many"), F.max("d").alias("d")).agg(F.sum("many"), F.max("d"))
+    if form == "groups":
+        return table.groupBy("n").agg(F.sum("x").alias("x"), F.sum("d").alias("d"), F.max("s").alias("s")).agg(F.sum(F.round("x", 3).cast("decimal(38,3)")), F.sum("d"), F.max("s"))
+    joined = table.where("n < 500").alias("l").join(table.where("n > 250").alias("r"), "id").selectExpr("l.n", "r.s", "l.d", "row_number() over (partition by l.n order by r.x, id) k")
+    return joined.where("k <= 100").groupBy("s").agg(F.sum("d").alias("d")).agg(F.count("*"), F.sum("d"))
 
 
 def function_of(name):
