@@ -111,11 +111,13 @@ class Held(ChaosJobs, hold.Hold):
         return self.timed(lambda: str(of.first()))
 
     def lakes(self, command):
-        """The same queries over tables of lakes: as they were written, or with a column of another name and a tenth of the rows deleted since."""
+        """The same queries over tables of lakes: as they were written, or with a column of another name and a tenth of
+        the rows deleted since."""
         session, (kind, form) = SparkSession(self.sc), command["form"].split(", ")
         name = kind.replace(" ", "_").lower()
         table = f"ice.db.{name}" if "Iceberg" in kind else f"delta.`{self.scratch}/{name}`"
-        if not session.catalog.tableExists(table) if "Iceberg" in kind else not os.path.exists(f"{self.scratch}/{name}"):
+        exists = session.catalog.tableExists(table) if "Iceberg" in kind else os.path.exists(f"{self.scratch}/{name}")
+        if not exists:
             rows = session.range(0, command["rows"], 1, 8)
             rows.selectExpr("id", "cast(id % 1000 as int) n", "concat('text ', id % 5000) t", "id / 7 x", "cast(id as decimal(20,2)) d").createOrReplaceTempView("rows")
             if "Iceberg" in kind:

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Queries over tables of lakes, on Firesteel's executor and on plain Spark's, as ratios, in one run.
 
-* tables of Delta's and of Iceberg's as they were written, and with a column that got another name and a tenth of the rows deleted since (deletion vectors, position deletes);
+* tables of Delta's and of Iceberg's as they were written, and with a column that got another name and a tenth of the
+  rows deleted since (deletion vectors, position deletes);
 * of each what a filter leaves by texts, sums of groups, a join of two scans with windows.
 
-Two drivers with Spark's defaults, Firesteel's with the jar that lets generated code carry its operators, each with one executor, take turns. Needs a built distribution of Firesteel,
-and a Spark distribution and jars of the lakes for it (`--spark 3.5.9` or `4.1.4`; scripts/test installs all). Standard library only."""
+Two drivers with Spark's defaults, Firesteel's with the jar that lets generated code carry its operators, each with one
+executor, take turns. Needs a built distribution of Firesteel, and a Spark distribution and jars of the lakes for it
+(`--spark 3.5.9` or `4.1.4`; scripts/test installs all). Standard library only."""
 
 from side_by_side import CACHE, carried, compare, measure_jobs, parse, parser
 

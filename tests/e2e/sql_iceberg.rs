@@ -1,5 +1,5 @@
-//! Tables of Iceberg's, next to plain Spark: scans of them are native, whatever became of the table since its files were
-//! written.
+//! Tables of Iceberg's, next to plain Spark: scans of them are native, whatever became of the table since its files
+//! were written.
 
 use crate::carried_plans::plan_jar;
 use crate::jobs::{both_sides, equal_sides};
@@ -74,8 +74,8 @@ const BAILED_OUT: [&str; 2] = [
     "a file whose structs have other fields",
 ];
 
-/// Why more tasks are delegated where the JVM does nothing beside native ones: lineage of rows, and what Iceberg reads of
-/// its own.
+/// Why more tasks are delegated where the JVM does nothing beside native ones: lineage of rows, and what Iceberg reads
+/// of its own.
 const WITHOUT_JVM: [&str; 3] = [
     "BaseFilesTable$ManifestReadTask",
     "MergeRowsExec",

@@ -1,5 +1,5 @@
-"""Tables of Iceberg's, in all the ways in which their files differ from them: columns that were renamed, moved, dropped,
-added and made longer, partitions of all kinds, rows that are deleted, columns about files, and files of others.
+"""Tables of Iceberg's, in all the ways in which their files differ from them: columns that were renamed, moved,
+dropped, added and made longer, partitions of all kinds, rows that are deleted, columns about files, and files of others.
 
 usage: spark-submit sql_iceberg.py RESULT [all | THEME...]"""
 

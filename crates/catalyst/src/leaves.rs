@@ -120,11 +120,7 @@ impl<'g> Lineage<'_, 'g> {
             return Err(Unsupported::Class(source.name().to_owned()));
         }
         let factory = source.object("partitionReaderFactory")?;
-        let output = match (hint.bare_plan(), &hint.output) {
-            (Some(plan), _) => plan_output(self.reader, plan)?,
-            (None, Some(output)) => output.clone(),
-            (None, None) => return Err(Unsupported::of_use("a scan without its operator")),
-        };
+        let output = self.columns_of_rows(hint)?.require()?.to_vec();
         let rows = closure.args.first().copied().unwrap_or(Value::Null);
         let mut metrics = vec![Metric::read(self.reader, "numOutputRows", rows)?];
         metrics.extend(read_map(self.reader, source, "customMetrics")?);

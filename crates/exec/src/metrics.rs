@@ -66,36 +66,26 @@ pub(super) fn spilled_bytes(plan: &Arc<dyn ExecutionPlan>) -> usize {
 fn value(name: &str, measured: &MetricsSet) -> Option<usize> {
     /// Spark's times are milliseconds, DataFusion's nanoseconds.
     const MILLISECOND: usize = 1_000_000;
+    let sum = |name: &str| {
+        let value = measured.sum_by_name(name);
+        value.map(|value: MetricValue| value.as_usize())
+    };
     match name {
         "numOutputRows" => measured.output_rows(),
         "spillSize" => Some(measured.spilled_bytes().unwrap_or(0)),
         // Of filters of objects, which the JVM evaluates.
-        name if name.starts_with(PASSED) => measured
-            .sum_by_name(name)
-            .map(|value: MetricValue| value.as_usize()),
+        name if name.starts_with(PASSED) => sum(name),
         "pythonNumRowsReceived" => measured.output_rows(),
-        name if PYTHON.contains(&name) || PythonTimes::NAMES.contains(&name) => measured
-            .sum_by_name(name)
-            .map(|value: MetricValue| value.as_usize()),
-        "numInputBatches" => measured
-            .sum_by_name(INPUT_BATCHES)
-            .map(|value: MetricValue| value.as_usize()),
+        name if PYTHON.contains(&name) || PythonTimes::NAMES.contains(&name) => sum(name),
+        "numInputBatches" => sum(INPUT_BATCHES),
         // Metrics of Iceberg's.
-        "numSplits" => measured
-            .sum_by_name(PARTS)
-            .map(|value: MetricValue| value.as_usize()),
-        "numDeletes" => measured
-            .sum_by_name(DELETED_ROWS)
-            .map(|value: MetricValue| value.as_usize()),
+        "numSplits" => sum(PARTS),
+        "numDeletes" => sum(DELETED_ROWS),
         "sortTime" | "aggTime" | "scanTime" => {
             measured.elapsed_compute().map(|time| time / MILLISECOND)
         }
-        "numTasksFallBacked" => measured
-            .sum_by_name(SORT_FALLBACKS)
-            .map(|value: MetricValue| value.as_usize()),
-        "peakMemory" => measured
-            .sum_by_name(PEAK_MEMORY)
-            .map(|value: MetricValue| value.as_usize()),
+        "numTasksFallBacked" => sum(SORT_FALLBACKS),
+        "peakMemory" => sum(PEAK_MEMORY),
         _ => None,
     }
 }

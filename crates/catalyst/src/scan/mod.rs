@@ -131,12 +131,6 @@ struct FoundFormat {
 
 impl fmt::Display for FileFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::Iceberg(options) = self {
-            return match options.batch_rows {
-                Some(rows) => write!(f, "in batches of {rows}"),
-                None => f.write_str("row by row"),
-            };
-        }
         let flag = |f: &mut fmt::Formatter<'_>, (set, name): (bool, &str)| match set {
             true => write!(f, " {name}"),
             false => Ok(()),
@@ -169,7 +163,10 @@ impl fmt::Display for FileFormat {
                 flag(f, (options.column_pruning, "columnPruning"))
             }
             Self::Json(options) => write!(f, "{} {}", options.records, options.form.times),
-            Self::Iceberg(_) => Ok(()),
+            Self::Iceberg(options) => match options.batch_rows {
+                Some(rows) => write!(f, "in batches of {rows}"),
+                None => f.write_str("row by row"),
+            },
         }
     }
 }

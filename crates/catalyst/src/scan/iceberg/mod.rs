@@ -1,9 +1,9 @@
 //! Tables of Iceberg's: a `DataSourceRDD` whose partitions are Iceberg's `SparkInputPartition`s.
 //!
-//! The stage says which columns are read, by Spark's names. Everything else is in the tasks: the files, the ids by which
-//! files know those columns, which of them are the same for a whole file, and which of a file's rows are deleted. So a
-//! task may turn out to be none that is read natively (files of ORC or Avro, rows deleted by their values, tables about
-//! a table) after its stage was taken for one: the rows of such a task's partition are the JVM's.
+//! The stage says which columns are read, by Spark's names. Everything else is in the tasks: the files, the ids by
+//! which files know those columns, which of them are the same for a whole file, and which of a file's rows are deleted.
+//! So a task may turn out to be none that is read natively (files of ORC or Avro, rows deleted by their values, tables
+//! about a table) after its stage was taken for one: the rows of such a task's partition are the JVM's.
 //!
 //! Sources: `SparkBatch`, `SparkInputPartition`, `BaseReader`, `PartitionUtil.constantsMap` and `DeleteFilter` of
 //! Iceberg 1.4 to 1.12.
@@ -84,16 +84,27 @@ pub(crate) fn files(
     if partition.name() != "DataSourceRDDPartition" {
         return Err(Unsupported::Class(partition.name().to_owned()));
     }
-    // Up to Spark 4.1 there may be several, which are read one after the other.
-    let inputs = match partition.get("inputPartitions") {
-        Some(_) => partition.elements("inputPartitions")?,
-        None => partition.option("inputPartition")?.into_iter().collect(),
-    };
     let mut files = Vec::new();
-    for input in inputs {
+    for input in inputs_of(partition)? {
         read_input(reader, columns, reader.expect(input)?, &mut files)?;
     }
     Ok(files)
+}
+
+/// The inputs of a partition. Up to Spark 4.1 there may be several, which are read one after the other.
+fn inputs_of(partition: Object<'_>) -> Result<Vec<Value>> {
+    match partition.get("inputPartitions") {
+        Some(_) => partition.elements("inputPartitions"),
+        None => Ok(partition.option("inputPartition")?.into_iter().collect()),
+    }
+}
+
+/// The columns that an input has.
+fn columns_of_input(input: Object<'_>) -> Result<Vec<StructField>> {
+    let schema = ["expectedSchemaString", "projectionString"];
+    let schema = schema.into_iter().find(|name| input.get(name).is_some());
+    let schema = schema.ok_or_else(|| input.missing("expectedSchemaString"))?;
+    read_schema(&input.text(schema)?)
 }
 
 fn read_input(
@@ -105,10 +116,7 @@ fn read_input(
     if input.class() != PARTITION {
         return Err(Unsupported::Class(input.name().to_owned()));
     }
-    let schema = ["expectedSchemaString", "projectionString"];
-    let schema = schema.into_iter().find(|name| input.get(name).is_some());
-    let schema = schema.ok_or_else(|| input.missing("expectedSchemaString"))?;
-    let mut wanted = read_schema(&input.text(schema)?)?;
+    let mut wanted = columns_of_input(input)?;
     check_columns(&mut wanted, columns)?;
     let io = ["fileIOBroadcast", "tableBroadcast"];
     let io = io.into_iter().find_map(|name| input.maybe(name));
@@ -264,9 +272,9 @@ impl OfAll<'_, '_> {
         Ok(constants)
     }
 
-    /// The partition of a file, as a struct of all fields that the table's partitions ever had, by their ids; null where
-    /// there were none. The ids are others in the column, to be none of another column's: fields have the same names in
-    /// the same order, or the JVM is to know which are which.
+    /// The partition of a file, as a struct of all fields that the table's partitions ever had, by their ids; null
+    /// where there were none. The ids are others in the column, to be none of another column's: fields have the same
+    /// names in the same order, or the JVM is to know which are which.
     fn partition(
         &self,
         of: &DataType,
@@ -446,14 +454,8 @@ pub(crate) fn fuzz(data: &[u8]) {
 /// The columns of the first input of a partition, as a scan has them.
 #[cfg(any(fuzzing, test))]
 fn columns_of(reader: &Reader<'_>, partition: Object<'_>) -> Result<Vec<StructField>> {
-    let input = match partition.get("inputPartitions") {
-        Some(_) => partition.elements("inputPartitions")?.first().copied(),
-        None => partition.option("inputPartition")?,
-    };
-    let input = reader.expect(input.unwrap_or(Value::Null))?;
-    let schema = ["expectedSchemaString", "projectionString"];
-    let schema = schema.into_iter().find_map(|name| input.text(name).ok());
-    read_schema(&schema.unwrap_or_default())
+    let input = inputs_of(partition)?.first().copied();
+    columns_of_input(reader.expect(input.unwrap_or(Value::Null))?)
 }
 
 #[cfg(test)]
